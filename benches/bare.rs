@@ -1,4 +1,4 @@
-//! The least a command can be: what `cargo bench --bench command` compares the start of `forms` with.
+//! A minimal clap program, with which `cargo bench --bench command` compares the start of `forms`.
 
 fn main() {
     clap::Command::new("bare").version("1").get_matches();

@@ -1,8 +1,8 @@
-//! The costliest bodies that are read, held against the costliest forms that are accepted.
+//! CPU time of checking the most expensive bodies against the most expensive accepted forms.
 //!
-//! `cargo bench --bench check`. Each case is built to be as costly as the limits allow: the form fills its definition of
-//! 2 MiB or its budget, the body its 1 MiB. Figures are of one core: the CPU time of this thread, the least of
-//! `FORMS_BENCH_ROUNDS` rounds. `define` is reading the definition, patterns included; `read` is parsing the body.
+//! `cargo bench --bench check`. Each case is as expensive as the limits allow: the definition has 2 MiB or uses its
+//! budget, the body has 1 MiB. Times are the CPU time of this thread, the minimum of `FORMS_BENCH_ROUNDS` rounds.
+//! `define` is reading the definition, with its patterns; `read` is parsing the body.
 
 mod common;
 
@@ -23,14 +23,14 @@ use serde_json::{Value, json};
 use self::common::settings;
 use self::common::table::Table;
 
-/// Bytes of a definition and of a body.
+/// Maximum bytes of a definition and of a body.
 const DEFINITION: usize = 2 << 20;
 const BODY: usize = 1 << 20;
 
-/// Bytes of an answer.
+/// Maximum bytes of an answer.
 const ANSWER: usize = 64 << 10;
 
-/// A form, and answers to it by the ids of its questions, as JSON: a number keeps its digits.
+/// A form, and answers by question id, as JSON text, so that numbers keep their digits.
 struct Case {
     name: &'static str,
     questions: Vec<Value>,
@@ -41,19 +41,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut table = Table::new(&["case", "define ms", "read ms", "check ms", "target ms", "outcome"]);
     for case in cases() {
         let name = case.name;
-        let row = measure(case).map_err(|why| format!("{name}: {why}"))?;
+        let row = measure(case).map_err(|error| format!("{name}: {error}"))?;
         table.row(row);
     }
     Ok(table.print()?)
 }
 
-/// The cases in groups, each of one kind of cost.
+/// All cases, grouped by the kind of cost.
 fn cases() -> Vec<Case> {
     let mut all: Vec<_> = [patterns(), searches(), conditions(), choices(), texts(), refusals()]
         .into_iter()
         .flatten()
         .collect();
-    all.push(everything());
+    all.push(all_costs());
     all
 }
 
@@ -63,16 +63,16 @@ fn measure(case: Case) -> Result<[String; 6], Box<dyn Error>> {
     let members: Vec<_> = answers.iter().map(|(id, answer)| format!("\"{id}\":{answer}")).collect();
     let body = format!("{{\"answers\":{{{}}}}}", members.join(","));
     if form.len() > DEFINITION || body.len() > BODY {
-        return Err(format!("{} and {} bytes are too many", form.len(), body.len()).into());
+        return Err(format!("{} and {} bytes exceed the limits", form.len(), body.len()).into());
     }
     let limits = Limits::default();
-    let (define, version) = least(|| read(&form))?;
+    let (define, version) = fastest(|| read(&form))?;
     let version = version?;
-    let (parse, sent) = least(|| submission::read(&body, &limits))?;
-    let sent = sent.map_err(|why| format!("{why:?}"))?;
+    let (parse, sent) = fastest(|| submission::read(&body, &limits))?;
+    let sent = sent.map_err(|error| format!("{error:?}"))?;
     let now = Timestamp::from_millis(1_800_000_000_000);
-    let (check, outcome) = least(|| version.check(black_box(sent.answers.values()), &limits, now))?;
-    let outcome = outcome.map_or_else(|found| found[0].code.name().to_owned(), |_| "accepted".to_owned());
+    let (check, outcome) = fastest(|| version.check(black_box(sent.answers.values()), &limits, now))?;
+    let outcome = outcome.map_or_else(|errors| errors[0].code.name().to_owned(), |_| "accepted".to_owned());
     let millis = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
     Ok([
         name.to_owned(),
@@ -84,17 +84,18 @@ fn measure(case: Case) -> Result<[String; 6], Box<dyn Error>> {
     ])
 }
 
-/// The first version of the form in `text`, if its definition is accepted.
+/// Creates the form in `text`; returns its first version.
 fn read(text: &str) -> Result<Version, String> {
     let value = json::parse(text).map_err(|error| error.to_string())?;
-    let definition = Definition::read(&value, &Limits::default())
-        .map_err(|found| format!("{} at {}: {}", found[0].code.name(), found[0].pointer, found[0].message))?;
+    let definition = Definition::read(&value, &Limits::default()).map_err(|errors| {
+        format!("{} at {}: {}", errors[0].code.name(), errors[0].pointer, errors[0].message)
+    })?;
     let ids = (FormId::from_bytes([1; 8]), WorkspaceId::from_bytes([2; 8]));
     Ok(Form::create(ids.0, ids.1, definition, Timestamp::from_millis(0)).1)
 }
 
-/// The least CPU time that `work` takes, and what it gives.
-fn least<T>(mut work: impl FnMut() -> T) -> Result<(Duration, T), Box<dyn Error>> {
+/// Runs `work` several times; returns the minimum CPU time and the result.
+fn fastest<T>(mut work: impl FnMut() -> T) -> Result<(Duration, T), Box<dyn Error>> {
     let mut timed = || {
         let begin = cpu_time();
         let done = black_box(work());
@@ -123,15 +124,21 @@ fn question(id: impl Into<String>, kind: &str, settings: Value) -> Value {
     question
 }
 
-/// `count` questions of one kind, called `a0`, `a1`, and so on, each with the same answer.
-fn alike(name: &'static str, count: usize, kind: &str, settings: &Value, answer: &Value) -> Case {
+/// `count` equal questions with the ids `a0`, `a1` and so on, each with the same answer.
+fn repeated(name: &'static str, count: usize, kind: &str, settings: &Value, answer: &Value) -> Case {
     let id = |place: usize| format!("a{place}");
     let questions = (0..count).map(|place| question(id(place), kind, settings.clone())).collect();
     Case { name, questions, answers: (0..count).map(|place| (id(place), answer.to_string())).collect() }
 }
 
-/// A question `a` with `settings` and one that is asked where any of `tests` of it holds.
-fn asked(name: &'static str, kind: &str, settings: Value, tests: Vec<Value>, answer: impl ToString) -> Case {
+/// A question `a` with `settings`, and one that is shown if any of `tests` is true for `a`.
+fn conditional(
+    name: &'static str,
+    kind: &str,
+    settings: Value,
+    tests: Vec<Value>,
+    answer: impl ToString,
+) -> Case {
     let tests: Vec<_> = tests.into_iter().map(|test| json!({"a": test})).collect();
     let last = question("b", "rating", json!({"show_if": {"any": tests}}));
     Case {
@@ -141,7 +148,7 @@ fn asked(name: &'static str, kind: &str, settings: Value, tests: Vec<Value>, ans
     }
 }
 
-/// The largest number up to `most` for which `case` gives an accepted form.
+/// The case with the largest number up to `most` whose form is accepted, by bisection.
 fn largest(most: usize, case: impl Fn(usize) -> Case) -> Case {
     let is_accepted = |number: &usize| {
         let form = json!({"title": "F", "questions": case(*number).questions}).to_string();
@@ -155,7 +162,7 @@ fn largest(most: usize, case: impl Fn(usize) -> Case) -> Case {
     case(accepted)
 }
 
-/// A thousand of two characters, in no order.
+/// A thousand characters, each `one` or `other` at random.
 fn mixed(one: char, other: char) -> String {
     let mut state = 1_u32;
     let mut draw = || {
@@ -165,7 +172,7 @@ fn mixed(one: char, other: char) -> String {
     (0..1_000).map(|_| draw()).collect()
 }
 
-/// Patterns with many live states, few and many of them.
+/// Patterns with many active states, in few and in many questions.
 fn patterns() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, pattern, text) in [
@@ -179,7 +186,7 @@ fn patterns() -> Vec<Case> {
         ("2 patterns of word boundaries", r"(?:\B?日?){N}z", "日".repeat(1_000)),
         ("2 patterns of many word boundaries", r"(?:\B*日*){N}z", "日".repeat(1_000)),
     ] {
-        cases.push(own_patterns(name, 2, pattern, &text));
+        cases.push(repeated_patterns(name, 2, pattern, &text));
     }
     for (name, count, pattern, text) in [
         ("20 patterns", 20, "(?:a*b*){N}z", mixed('a', 'b')),
@@ -189,7 +196,7 @@ fn patterns() -> Vec<Case> {
         ("250 patterns", 250, "(?:a*b*){N}z", mixed('a', 'b')),
         ("250 patterns, counted", 250, "[ab]*a[ab]{N}", mixed('a', 'b')),
     ] {
-        cases.push(own_patterns(name, count, pattern, &text));
+        cases.push(repeated_patterns(name, count, pattern, &text));
     }
     for (name, pattern, text) in [
         ("50 `matches` on one text", "(?:a*b*){N}z", mixed('a', 'b')),
@@ -199,39 +206,51 @@ fn patterns() -> Vec<Case> {
     ] {
         cases.push(largest(20_000, |number| {
             let pattern = pattern.replace('N', &number.to_string());
-            asked(name, "short_text", json!({}), vec![json!({"matches": pattern}); 50], json!(text))
+            conditional(name, "short_text", json!({}), vec![json!({"matches": pattern}); 50], json!(text))
         }));
     }
-    cases.push(written_at_length());
+    cases.push(slow_to_compile());
     cases
 }
 
-/// As many repetitions as a form may have in so many equal patterns.
-fn own_patterns(name: &'static str, count: usize, pattern: &str, text: &str) -> Case {
+/// `count` equal patterns with as many repetitions as a form may have.
+fn repeated_patterns(name: &'static str, count: usize, pattern: &str, text: &str) -> Case {
     largest(20_000, |number| {
         let pattern = pattern.replace('N', &number.to_string());
-        alike(name, count, "long_text", &json!({"pattern": pattern}), &json!(text))
+        repeated(name, count, "long_text", &json!({"pattern": pattern}), &json!(text))
     })
 }
 
-/// Patterns that take long to compile, and compile to little.
-fn written_at_length() -> Case {
+/// Patterns that are slow to compile, with a small result.
+fn slow_to_compile() -> Case {
     let pattern = format!("(?i)a{}", r"(?:\pL){0}".repeat(99));
-    alike("10 patterns that are slow to compile", 10, "short_text", &json!({"pattern": pattern}), &json!("a"))
+    repeated(
+        "10 patterns that are slow to compile",
+        10,
+        "short_text",
+        &json!({"pattern": pattern}),
+        &json!("a"),
+    )
 }
 
-/// Parts that are looked for in texts and lists.
+/// `includes` in texts and lists.
 fn searches() -> Vec<Case> {
     let long = "a".repeat(ANSWER);
     let includes = |count: usize, part: Value| vec![json!({"includes": part}); count];
     let most = Limits::default().includes;
     let texts = |name, part: String| {
-        asked(name, "long_text", json!({"max_length": ANSWER}), includes(most, json!(part)), json!(long))
+        conditional(
+            name,
+            "long_text",
+            json!({"max_length": ANSWER}),
+            includes(most, json!(part)),
+            json!(long),
+        )
     };
     let items = |count: usize| Value::Array(vec![json!("none"); count]);
     let options: Vec<_> = (0..500).map(|number| format!("o{number}")).collect();
     let list = |name, count| {
-        asked(
+        conditional(
             name,
             "multiple_choice",
             json!({"options": options}),
@@ -241,8 +260,8 @@ fn searches() -> Vec<Case> {
     };
     vec![
         texts("`includes` of short parts", "aab".to_owned()),
-        texts("`includes` of parts that begin alike", format!("{}b", "a".repeat(1_800))),
-        texts("`includes` of parts that end alike", format!("b{}", "a".repeat(1_800))),
+        texts("`includes` with a common prefix", format!("{}b", "a".repeat(1_800))),
+        texts("`includes` with a common suffix", format!("b{}", "a".repeat(1_800))),
         list("`includes` in a list", 500),
         list("`includes` in a list of too many", 7_000),
     ]
@@ -255,46 +274,52 @@ fn conditions() -> Vec<Case> {
     let moment = format!("2026-01-01T00:00:00.{digits}Z");
     let many = |test: Value| vec![test; Limits::default().values];
     vec![
-        asked("equal to numbers", "number", json!({}), many(json!(2)), json!(1)),
-        asked("equal to a number with many digits", "number", json!({}), many(json!(1)), &close),
-        asked(
+        conditional("equal to numbers", "number", json!({}), many(json!(2)), json!(1)),
+        conditional("equal to a number with many digits", "number", json!({}), many(json!(1)), &close),
+        conditional(
             "equal to a number with 390 digits",
             "number",
             json!({}),
             many(json!(1)),
             format!("1.{}1", "0".repeat(387)),
         ),
-        asked("beyond a number with many digits", "number", json!({}), many(json!({"gt": 1})), &close),
-        asked(
+        conditional("beyond a number with many digits", "number", json!({}), many(json!({"gt": 1})), &close),
+        conditional(
             "moments",
             "datetime",
             json!({}),
             many(json!("2027-01-01T00:00:00Z")),
             json!("2026-01-01T00:00:00Z"),
         ),
-        asked(
+        conditional(
             "moments with many digits",
             "datetime",
             json!({}),
             many(json!("2027-01-01T00:00:00Z")),
             json!(moment),
         ),
-        asked(
+        conditional(
             "a time that is far too long",
             "time",
             json!({}),
             many(json!("09:00")),
             json!("1".repeat(ANSWER - 100)),
         ),
-        asked(
+        conditional(
             "a number that is too long, in a list",
             "ranking",
             json!({"options": ["a"]}),
             many(json!({"eq": ["a"]})),
             format!("[{close}]"),
         ),
-        asked("texts", "long_text", json!({}), many(json!("aaaaaaaaaaaaaaab")), json!("aaaaaaaaaaaaaaaa")),
-        asked(
+        conditional(
+            "texts",
+            "long_text",
+            json!({}),
+            many(json!("aaaaaaaaaaaaaaab")),
+            json!("aaaaaaaaaaaaaaaa"),
+        ),
+        conditional(
             "one of many",
             "short_text",
             json!({}),
@@ -305,7 +330,7 @@ fn conditions() -> Vec<Case> {
     ]
 }
 
-/// Conditions in conditions, as deep as JSON may be.
+/// Conditions nested as deep as JSON may be.
 fn nested() -> Case {
     let test = json!({"a": 2});
     let deep = (0..2).fold(test, |test, _| json!({"not": {"any": [test, {"a": 3}]}}));
@@ -314,7 +339,7 @@ fn nested() -> Case {
     Case { name: "nested", questions, answers: vec![("a".to_owned(), "1".to_owned())] }
 }
 
-/// Lists and matrices of many options.
+/// Lists and matrices with many options.
 fn choices() -> Vec<Case> {
     let options: Vec<_> = (0..500).map(|number| format!("{number:03}")).collect();
     let reversed: Vec<_> = options.iter().rev().collect();
@@ -327,33 +352,40 @@ fn choices() -> Vec<Case> {
     let listed = json!({"rows": options, "columns": options, "required_rows": options});
     let multiple = json!({"rows": options, "columns": options, "multiple": true});
     vec![
-        alike("300 choices of 500", 300, "multiple_choice", &json!({"options": options}), &json!(reversed)),
-        alike(
+        repeated(
+            "300 choices of 500",
+            300,
+            "multiple_choice",
+            &json!({"options": options}),
+            &json!(reversed),
+        ),
+        repeated(
             "300 rankings of 500",
             300,
             "ranking",
             &json!({"options": options, "rank_all": true}),
             &json!(reversed),
         ),
-        alike(
+        repeated(
             "15 choices of 500 long options",
             15,
             "multiple_choice",
             &json!({"options": long}),
             &json!(long),
         ),
-        alike("170 matrices of 500 rows", 170, "matrix", &matrix, &json!(grid)),
-        alike("170 matrices with 500 required rows", 170, "matrix", &listed, &json!(grid)),
-        alike("30 matrices of lists", 30, "matrix", &multiple, &json!(lists)),
+        repeated("170 matrices of 500 rows", 170, "matrix", &matrix, &json!(grid)),
+        repeated("170 matrices with 500 required rows", 170, "matrix", &listed, &json!(grid)),
+        repeated("30 matrices of lists", 30, "matrix", &multiple, &json!(lists)),
     ]
 }
 
-/// A form that asks for all of it: patterns, parts, tests and lists.
-fn everything() -> Case {
+/// A form with all kinds of cost: patterns, `includes`, tests and lists.
+fn all_costs() -> Case {
     let options: Vec<_> = (0..500).map(|number| format!("{number:03}")).collect();
     let reversed: Vec<_> = options.iter().rev().collect();
-    let lists =
-        |count| alike("everything", count, "multiple_choice", &json!({"options": options}), &json!(reversed));
+    let lists = |count| {
+        repeated("everything", count, "multiple_choice", &json!({"options": options}), &json!(reversed))
+    };
     largest(20_000, |number| {
         let pattern = format!("(?:😀*😁*){{{number}}}z");
         let matches = vec![json!({"p": {"matches": pattern}}); 50];
@@ -369,45 +401,51 @@ fn everything() -> Case {
             question("y", "rating", json!({"show_if": {"any": includes}})),
             question("z", "rating", json!({"show_if": {"any": tests}})),
         ]);
-        let given = [("p", json!(mixed('😀', '😁'))), ("t", json!("a".repeat(ANSWER)))];
-        case.answers.extend(given.map(|(id, answer)| (id.to_owned(), answer.to_string())));
+        let more_answers = [("p", json!(mixed('😀', '😁'))), ("t", json!("a".repeat(ANSWER)))];
+        case.answers.extend(more_answers.map(|(id, answer)| (id.to_owned(), answer.to_string())));
         case.answers.push(("n".to_owned(), format!("1.{}1", "0".repeat(387))));
         case
     })
 }
 
-/// Texts that are long, of kinds that read them.
+/// Long texts, for each question type that parses them.
 fn texts() -> Vec<Case> {
     let most = ANSWER - 100;
     let repeat = |text: &str| text.repeat(most / text.len());
     vec![
-        alike("long texts", 15, "long_text", &json!({"max_length": ANSWER}), &json!(repeat("ä"))),
-        alike(
+        repeated("long texts", 15, "long_text", &json!({"max_length": ANSWER}), &json!(repeat("ä"))),
+        repeated(
             "long e-mail addresses",
             15,
             "email",
             &json!({}),
             &json!(format!("a@{}.example", repeat("a."))),
         ),
-        alike("long addresses", 15, "url", &json!({}), &json!(format!("https://a.example/{}", repeat("ä")))),
-        alike("long hosts", 15, "url", &json!({}), &json!(format!("https://{}.example", repeat("ä")))),
-        alike(
+        repeated(
+            "long addresses",
+            15,
+            "url",
+            &json!({}),
+            &json!(format!("https://a.example/{}", repeat("ä"))),
+        ),
+        repeated("long hosts", 15, "url", &json!({}), &json!(format!("https://{}.example", repeat("ä")))),
+        repeated(
             "long hosts of many characters",
             15,
             "url",
             &json!({}),
             &json!(format!("https://{}", many_characters(most / 3))),
         ),
-        alike("long phone numbers", 15, "phone", &json!({}), &json!(format!("+49{}", repeat("1")))),
-        alike(
+        repeated("long phone numbers", 15, "phone", &json!({}), &json!(format!("+49{}", repeat("1")))),
+        repeated(
             "long phone numbers of a country",
             15,
             "phone",
             &json!({"default_country": "DE"}),
             &json!(repeat("1 ")),
         ),
-        alike("numbers in steps", 500, "number", &json!({"min": 0.1, "step": 0.3}), &json!(1e300)),
-        alike(
+        repeated("numbers in steps", 500, "number", &json!({"min": 0.1, "step": 0.3}), &json!(1e300)),
+        repeated(
             "long dates",
             15,
             "datetime",
@@ -417,12 +455,12 @@ fn texts() -> Vec<Case> {
     ]
 }
 
-/// `count` characters that are all different.
+/// `count` different characters.
 fn many_characters(count: usize) -> String {
     ('\u{4e00}'..).take(count).collect()
 }
 
-/// Answers that are refused for a great many reasons.
+/// Answers that are refused with very many errors.
 fn refusals() -> Vec<Case> {
     let options: Vec<_> = (0..500)
         .map(
@@ -433,22 +471,28 @@ fn refusals() -> Vec<Case> {
         .collect();
     let unknown = |place: usize| (format!("{}{place}", "u".repeat(1_000)), "1".to_owned());
     vec![
-        alike(
+        repeated(
             "wrong items, long options",
             100,
             "multiple_choice",
             &json!({"options": options}),
             &json!(vec!["x"; 500]),
         ),
-        alike(
+        repeated(
             "far too many items",
             100,
             "multiple_choice",
             &json!({"options": options}),
             &json!(vec!["x"; 2_500]),
         ),
-        alike("wrong choices, long options", 100, "single_choice", &json!({"options": options}), &json!("x")),
-        alike("500 missing answers", 500, "rating", &json!({"required": true}), &json!("")),
+        repeated(
+            "wrong choices, long options",
+            100,
+            "single_choice",
+            &json!({"options": options}),
+            &json!("x"),
+        ),
+        repeated("500 missing answers", 500, "rating", &json!({"required": true}), &json!("")),
         Case {
             name: "1000 unknown questions",
             questions: vec![question("a", "rating", json!({}))],

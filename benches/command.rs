@@ -1,6 +1,6 @@
-//! What a command costs: its start beside that of a bare clap program, one on a small store, and the executable.
+//! Times of commands: the start compared to a minimal clap program, and a list of a small store; executable size.
 //!
-//! `cargo bench --bench command`. Times are from before the start until the process has ended.
+//! `cargo bench --bench command`. A time is from starting the process until its exit.
 
 mod common;
 
@@ -38,10 +38,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let ratio = median(forms_times.iter().zip(&bare_times).map(|(ours, bare)| ours / bare));
 
-    let mut table = Table::new(&["command", "figure", "target"]);
+    let mut table = Table::new(&["command", "result", "target"]);
     table.row(["bare --version".into(), format!("{:.2} ms", median(bare_times)), String::new()]);
     table.row(["forms --version".into(), format!("{:.2} ms", median(forms_times)), String::new()]);
-    table.row(["  times bare".into(), format!("{ratio:.2}"), "<= 3.00".into()]);
+    table.row(["  ratio to bare".into(), format!("{ratio:.2}"), "<= 3.00".into()]);
     let folder = settings::folder()?;
     table.row(["one fdatasync".into(), format!("{:.2} ms", median(syncs(folder.path())?)), String::new()]);
     let listing = median(list_small_store(folder.path())?);
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds the bare program, an example of this package, as this executable was built.
+/// Builds the minimal program, an example of this package, with the profile of this executable.
 fn build_bare() -> io::Result<PathBuf> {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--profile", "bench", "--example", "bare", "--manifest-path"])
@@ -72,7 +72,7 @@ fn milliseconds(command: &mut Command) -> io::Result<f64> {
     if status.success() { Ok(elapsed) } else { Err(io::Error::other(format!("{command:?}: {status}"))) }
 }
 
-/// What a sync costs here: the figure of a command that opens a store means little without it.
+/// Times of a sync on this disk, for comparison with a command that opens a store.
 fn syncs(folder: &Path) -> io::Result<Vec<f64>> {
     let file = File::create_new(folder.join("syncs"))?;
     (0..COMMANDS as u64)
@@ -85,7 +85,7 @@ fn syncs(folder: &Path) -> io::Result<Vec<f64>> {
         .collect()
 }
 
-/// Times of `forms list` on a store that a server has filled and left.
+/// Times of `forms list` on a store that a server has filled and closed.
 fn list_small_store(folder: &Path) -> io::Result<Vec<f64>> {
     let data = folder.join("store");
     let server = Server::start(&mut forms_serve(&data)?)?;

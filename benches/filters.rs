@@ -1,9 +1,9 @@
-//! How fast a filter goes through a large form, and what others notice meanwhile.
+//! Speed of filters on a large form, and latencies of other clients meanwhile.
 //!
-//! `cargo bench --bench filters`; `FORMS_BENCH_STORED` changes how many submissions the form holds. Rates are of one
-//! list after the other, read by pages of 1000 through the store, with no HTTP between. Others are four connections that store and
-//! four that read single submissions of another form, each as fast as it is answered, while eight more filter the large
-//! one over and over.
+//! `cargo bench --bench filters`; `FORMS_BENCH_STORED` sets the number of submissions of the form. For the rates,
+//! lists are read one after another in pages of 1000 from the store, without HTTP. The other clients are four connections
+//! that store and four that read single submissions of another form, each without pause, while eight more repeat a filter
+//! of the large form.
 
 mod common;
 
@@ -27,22 +27,23 @@ use self::common::load::{Load, Until};
 use self::common::samples::{Samples, median};
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 use self::common::wire::{Connection, request};
 
-/// Connections of each kind.
-const OTHERS: usize = 4;
+/// Connections of each kind of other clients.
+const OTHER_CLIENTS: usize = 4;
 
 /// Connections that filter.
 const FILTERING: usize = 8;
 
-/// Submissions in the others' form.
-const SMALL: u64 = 10_000;
+/// Submissions in the form of the other clients.
+const SMALL_COUNT: u64 = 10_000;
 
 /// Submissions in a form with long texts.
-const TALES: u64 = 1_000;
+const LONG_TEXTS: u64 = 1_000;
 
-const TALES_FORM: &str = r#"{"title":"Tales","questions":[{"type":"long_text","title":"What happened?"}]}"#;
+const LONG_TEXT_FORM: &str =
+    r#"{"title":"Tales","questions":[{"type":"long_text","title":"What happened?"}]}"#;
 
 /// Submissions of a page.
 const PAGE: usize = 1_000;
@@ -60,16 +61,16 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     let key = operator_key(&data)?;
     let (large, small) =
         (published_form(server.address(), &key).await?, published_form(server.address(), &key).await?);
-    say(&format!("storing {stored}"))?;
-    small.fill(SMALL).await?;
+    report_progress(&format!("storing {stored}"))?;
+    small.fill(SMALL_COUNT).await?;
     large.fill(stored).await?;
-    let tales = published(server.address(), &key, TALES_FORM).await?;
-    tell(&tales).await?;
+    let long_texts = published(server.address(), &key, LONG_TEXT_FORM).await?;
+    fill_with_long_texts(&long_texts).await?;
 
-    say("watching")?;
-    let mut noticed =
-        Table::new(&["while eight filter for", "store p99 ms", "read p99 ms", "highest ms", "target p99"]);
-    noticed.row(watch(&small, None, duration).await?.row("nothing", ""));
+    report_progress("measuring latencies")?;
+    let mut latencies =
+        Table::new(&["eight clients filter for", "store p99 ms", "read p99 ms", "highest ms", "target p99"]);
+    latencies.row(measure_latencies(&small, None, duration).await?.row("nothing", ""));
     for (name, query) in OVER_HTTP {
         let filtering = Load {
             address: large.address,
@@ -77,37 +78,37 @@ async fn measure() -> Result<(), Box<dyn Error>> {
             request: large.get(&format!("/submissions?limit=1000&{query}")),
             status: 200,
         };
-        noticed.row(watch(&small, Some(filtering), duration).await?.row(name, "< 50"));
+        latencies.row(measure_latencies(&small, Some(filtering), duration).await?.row(name, "< 50"));
     }
     server.stop()?;
 
-    say("scanning")?;
+    report_progress("measuring rates")?;
     rates(&data, &key, large.id.parse()?, &lists(), ">= 0.25").await?.print()?;
-    rates(&data, &key, tales.id.parse()?, &lists_of_tales(), "").await?.print()?;
-    Ok(noticed.print()?)
+    rates(&data, &key, long_texts.id.parse()?, &lists_of_long_texts(), "").await?.print()?;
+    Ok(latencies.print()?)
 }
 
-/// Fills a form with texts of 8 kB.
-async fn tell(tales: &Form) -> io::Result<()> {
-    let tale = "The room was quiet and the breakfast good. ".repeat(190);
-    let body = format!(r#"{{"answers":{{"q1":"{tale}"}}}}"#);
-    let request = request("POST", &format!("{}/submissions", tales.path()), &tales.key, &body);
-    let load = Load { request, ..tales.submissions(OTHERS) };
-    load.run(Until::Sent { count: TALES, over: Duration::ZERO }).await?;
+/// Stores submissions with texts of 8 kB.
+async fn fill_with_long_texts(long_texts: &Form) -> io::Result<()> {
+    let text = "The room was quiet and the breakfast good. ".repeat(190);
+    let body = format!(r#"{{"answers":{{"q1":"{text}"}}}}"#);
+    let request = request("POST", &format!("{}/submissions", long_texts.path()), &long_texts.key, &body);
+    let load = Load { request, ..long_texts.submissions(OTHER_CLIENTS) };
+    load.run(Until::Sent { count: LONG_TEXTS, over: Duration::ZERO }).await?;
     Ok(())
 }
 
-/// What the watched filters ask for: the answers have running numbers in `q2`.
+/// Filters of the concurrent clients. The answers to `q2` contain a sequence number.
 const OVER_HTTP: [(&str, &str); 2] =
     [("a rare text", "q=person000000000007%40"), ("a condition", "filter%5Bq3%5D%5Blt%5D=4")];
 
-/// What others saw.
-struct Watched {
+/// Latencies of the other clients.
+struct Latencies {
     stores: Samples,
     reads: Samples,
 }
 
-impl Watched {
+impl Latencies {
     fn row(&self, name: &str, target: &str) -> [String; 5] {
         let highest = self.stores.percentile(1.0).max(self.reads.percentile(1.0));
         let p99 = |samples: &Samples| format!("{:.1}", samples.percentile(0.99));
@@ -115,24 +116,28 @@ impl Watched {
     }
 }
 
-/// Latencies of storing and of point reads in `form` for a while, in which `filtering` goes on.
-async fn watch(form: &Form, filtering: Option<Load>, duration: Duration) -> io::Result<Watched> {
+/// Measures storing and reading single submissions in `form` while `filtering` runs.
+async fn measure_latencies(
+    form: &Form,
+    filtering: Option<Load>,
+    duration: Duration,
+) -> io::Result<Latencies> {
     let filtering =
         filtering.map(|load| tokio::spawn(async move { load.run(Until::Elapsed(duration)).await }));
     let mut connection = Connection::open(form.address).await?;
-    let stores = form.submissions(OTHERS);
-    let made = member(expect(&mut connection, &stores.request, 201).await?, "id")?;
-    let reads = Load { request: form.get(&format!("/submissions/{made}")), status: 200, ..stores.clone() };
+    let stores = form.submissions(OTHER_CLIENTS);
+    let id = member(expect(&mut connection, &stores.request, 201).await?, "id")?;
+    let reads = Load { request: form.get(&format!("/submissions/{id}")), status: 200, ..stores.clone() };
     let until = Until::Elapsed(duration);
     let (stores, reads) = tokio::try_join!(stores.run(until), reads.run(until))?;
     if let Some(filtering) = filtering {
         filtering.await??;
     }
-    Ok(Watched { stores, reads })
+    Ok(Latencies { stores, reads })
 }
 
-/// How many submissions a second each kind of list goes through, in turns. The `target` is that of all but the first,
-/// which is the raw rate.
+/// Measures how many submissions per second each list scans, in turns. The first list is the baseline and has no
+/// `target`.
 async fn rates(
     data: &Path,
     key: &str,
@@ -143,9 +148,12 @@ async fn rates(
     let options = EngineOptions { verify_index: false, preallocate: false, ..EngineOptions::default() };
     let store =
         SledStore::open(data, options, CpuPool::default(), Arc::new(NoRandom), Arc::new(|_event| {}))?;
-    let key = store.find_key(key.parse::<KeyText>()?.id()).await?.ok_or("no such key")?;
-    let current = store.find_form(key.workspace, form).await?.ok_or("no such form")?;
-    let version = store.find_version(key.workspace, form, current.version).await?.ok_or("no such version")?;
+    let key = store.find_key(key.parse::<KeyText>()?.id()).await?.ok_or("the key does not exist")?;
+    let current = store.find_form(key.workspace, form).await?.ok_or("the form does not exist")?;
+    let version = store
+        .find_version(key.workspace, form, current.version)
+        .await?
+        .ok_or("the version does not exist")?;
     let version = version.read().ok_or("unreadable questions")?;
     let stored = store.count_submissions(key.workspace, form).await?;
     let filters = lists
@@ -153,7 +161,7 @@ async fn rates(
         .map(|(name, query)| {
             Ok((
                 *name,
-                SubmissionFilter::new(query, &version.questions).map_err(|faults| format!("{faults:?}"))?,
+                SubmissionFilter::new(query, &version.questions).map_err(|errors| format!("{errors:?}"))?,
             ))
         })
         .collect::<Result<Vec<_>, String>>()?;
@@ -162,24 +170,24 @@ async fn rates(
         let mut rates = Vec::new();
         for (_, filter) in &filters {
             let begin = Instant::now();
-            let taken = read(&store, key.workspace, form, filter).await?;
-            rates.push((taken, stored as f64 / begin.elapsed().as_secs_f64()));
+            let found = read(&store, key.workspace, form, filter).await?;
+            rates.push((found, stored as f64 / begin.elapsed().as_secs_f64()));
         }
         rounds.push(rates);
     }
     store.close().await?;
-    let mut table = Table::new(&["list", "taken", "submissions/s", "of the raw rate", "target"]);
+    let mut table = Table::new(&["list", "found", "submissions/s", "of baseline", "target"]);
     for (place, (name, _)) in filters.iter().enumerate() {
         let rate = median(rounds.iter().map(|rates| rates[place].1));
         let ratio = median(rounds.iter().map(|rates| rates[place].1 / rates[0].1));
         let (ratio, target) = if place == 0 { (String::new(), "") } else { (format!("{ratio:.2}"), target) };
-        let taken = rounds[0][place].0.to_string();
-        table.row([(*name).to_owned(), taken, format!("{rate:.0}"), ratio, target.to_owned()]);
+        let found = rounds[0][place].0.to_string();
+        table.row([(*name).to_owned(), found, format!("{rate:.0}"), ratio, target.to_owned()]);
     }
     Ok(table)
 }
 
-/// All of a list, page after page: how many.
+/// Reads all pages of a list; returns the number of rows.
 async fn read(
     store: &SledStore,
     workspace: WorkspaceId,
@@ -189,7 +197,7 @@ async fn read(
     let (mut after, mut count) = (None, 0);
     loop {
         let page = store.list_submissions(workspace, form, filter, Order::NewestFirst, after, PAGE).await?;
-        let page = page.ok_or("no such form")?;
+        let page = page.ok_or("the form does not exist")?;
         count += page.rows.len();
         after = page.next;
         if after.is_none() {
@@ -206,24 +214,24 @@ fn answer(question: &str, operator: &str, value: &str) -> SubmissionQuery {
 fn lists() -> [(&'static str, SubmissionQuery); 6] {
     let text = |text: &str| SubmissionQuery { text: Some(text.to_owned()), ..SubmissionQuery::default() };
     [
-        ("all, which is the raw rate", SubmissionQuery::default()),
+        ("all (baseline)", SubmissionQuery::default()),
         ("a rare text", text("person000000000007@")),
         ("a common text", text("BREAKFAST")),
-        ("a text that nobody wrote", text("nobody wrote this")),
+        ("an absent text", text("nobody wrote this")),
         ("a rare condition", answer("q2", "eq", "person000000000007@example.com")),
         ("a common condition", answer("q3", "gte", "4")),
     ]
 }
 
-/// A pattern takes a step for each character, and has no text that could be looked for first.
-fn lists_of_tales() -> [(&'static str, SubmissionQuery); 2] {
+/// A pattern visits each character, and this one has no literal text that could be searched for first.
+fn lists_of_long_texts() -> [(&'static str, SubmissionQuery); 2] {
     [
-        ("all long texts, which is their raw rate", SubmissionQuery::default()),
-        ("a pattern that is in none", answer("q1", "matches", "[a-z.]+@[a-z.]+")),
+        ("all long texts (baseline)", SubmissionQuery::default()),
+        ("a pattern without a match", answer("q1", "matches", "[a-z.]+@[a-z.]+")),
     ]
 }
 
-/// Nothing is drawn where nothing is stored.
+/// Never used, since nothing is stored.
 struct NoRandom;
 
 impl Random for NoRandom {

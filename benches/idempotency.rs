@@ -1,9 +1,9 @@
-//! Submissions a second with idempotency keys, while as many keys as come expire: the clock is 25 h after the first of
-//! them. Beside it the same server whose keys are all young, so that there is nothing to sweep.
+//! Submissions per second with idempotency keys while old keys expire: the clock is 25 h ahead of the first keys.
+//! For comparison, the same server without expired keys.
 //!
-//! `cargo bench --bench idempotency`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` change how long it takes. Both
-//! servers take turns, so that what else the machine does hits both; a ratio is the median of the ratios of neighbouring
-//! turns.
+//! `cargo bench --bench idempotency`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` set the duration. The servers
+//! are measured in turns, so that other load on the machine affects both; a ratio is the median of the ratios of
+//! neighbouring turns.
 
 mod common;
 
@@ -33,25 +33,25 @@ use self::common::load::{Load, NUMBER, Until};
 use self::common::samples::{Samples, median};
 use self::common::server::{Server, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 
-/// Connections at once.
+/// Numbers of concurrent connections.
 const CASES: [usize; 3] = [16, 64, 900];
 
-/// The first argument that makes a benchmark's process a server; the second is its data, the third its clock's offset.
+/// First argument of a server process; the second is its data directory, the third the offset of its clock.
 const ROLE: &str = "server-at";
 
-/// After this long every key has expired.
-const LATER: Duration = Duration::from_secs(25 * 60 * 60);
+/// Time after which every key has expired.
+const KEY_LIFETIME: Duration = Duration::from_secs(25 * 60 * 60);
 
-/// Days in the trash, which is empty.
+/// Days in the trash, which is empty here.
 const TRASH_DAYS: u32 = 30;
 
-/// How long both run before each turn that counts.
+/// Warm-up before each measured turn.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// Keys that are stored first for each that a turn may sweep: there must be enough to the end.
-const SPARE: f64 = 1.5;
+/// Ratio of stored keys to those that the turns may remove, so that they suffice until the end.
+const KEY_RESERVE: f64 = 1.5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().collect();
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The machine's clock, set forward.
+/// The system clock with an offset in milliseconds.
 struct AheadClock(i64);
 
 impl Clock for AheadClock {
@@ -73,7 +73,7 @@ impl Clock for AheadClock {
 
 /// Serves until killed.
 async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> {
-    // Makes the key, where there is none yet.
+    // Creates the operator key if there is none.
     open_local(data).await?.close().await?;
     let (random, pool) = (Arc::new(SystemRandomness::new()), CpuPool::default());
     let store =
@@ -86,12 +86,12 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     let api = router(Arc::clone(&app), limits.clone());
     tokio::select! {
         () = serve(&listener, api, &limits, std::future::pending()) => Ok(()),
-        failed = keep_up(&app) => failed,
+        failed = run_maintenance(&app) => failed,
     }
 }
 
-/// Runs maintenance while requests come, and more often than a server does, so that every turn meets it.
-async fn keep_up(app: &App) -> Result<(), Box<dyn Error>> {
+/// Runs maintenance more often than a real server does, so that it happens in every turn.
+async fn run_maintenance(app: &App) -> Result<(), Box<dyn Error>> {
     let mut often = interval(Duration::from_secs(1));
     loop {
         often.tick().await;
@@ -107,8 +107,8 @@ fn start(data: &Path, ahead: Duration) -> io::Result<Server> {
 async fn measure() -> Result<(), Box<dyn Error>> {
     let mut table = Table::new(&["connections", "keys", "per second", "p99 ms", "rate", "target"]);
     for connections in CASES {
-        say(&format!("{connections} connections"))?;
-        let (young, expired): (Vec<_>, Vec<_>) = take_turns(connections).await?.into_iter().unzip();
+        report_progress(&format!("{connections} connections"))?;
+        let (young, expired): (Vec<_>, Vec<_>) = measure_turns(connections).await?.into_iter().unzip();
         let ratio = median(expired.iter().zip(&young).map(|(expired, young)| expired.rate() / young.rate()));
         table.row(row(connections, "young", &young, [String::new(), String::new()]));
         table.row(row(connections, "expired", &expired, [format!("{ratio:.2}"), "rate >= 0.90".to_owned()]));
@@ -122,8 +122,8 @@ fn row(connections: usize, keys: &str, turns: &[Samples], [ratio, target]: [Stri
     [connections.to_string(), keys.to_owned(), format!("{rate:.0}"), format!("{p99:.2}"), ratio, target]
 }
 
-/// The turns of both servers, pair by pair: with young keys, then with expired ones.
-async fn take_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>> {
+/// Measures both servers in turns; each pair is without and with expired keys.
+async fn measure_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>> {
     let folder = settings::folder()?;
     let (young, old) = (folder.path().join("young"), folder.path().join("old"));
     let turns = settings::rounds()?;
@@ -132,23 +132,27 @@ async fn take_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>> {
     for data in [&young, &old] {
         let server = start(data, Duration::ZERO)?;
         let form = published_form(server.address(), &operator_key(data)?).await?;
-        let trial = keyed(&form, connections, "trial").run(Until::Elapsed(WARM_UP)).await?;
+        let trial = submissions_with_keys(&form, connections, "trial").run(Until::Elapsed(WARM_UP)).await?;
         let seconds = turns as f64 * (duration + WARM_UP).as_secs_f64();
-        let count = (trial.rate() * seconds * SPARE) as u64;
-        keyed(&form, 256, "first").run(Until::Sent { count, over: Duration::ZERO }).await?;
+        let count = (trial.rate() * seconds * KEY_RESERVE) as u64;
+        submissions_with_keys(&form, 256, "first").run(Until::Sent { count, over: Duration::ZERO }).await?;
         server.stop()?;
         forms.push(form);
     }
-    let servers = [start(&young, Duration::ZERO)?, start(&old, LATER)?];
+    let servers = [start(&young, Duration::ZERO)?, start(&old, KEY_LIFETIME)?];
     let mut measured = Vec::new();
     for turn in 0..turns {
         let mut pair = Vec::new();
         for (server, form) in servers.iter().zip(&forms) {
             rustix::fs::sync();
             let form = Form { address: server.address(), ..form.clone() };
-            keyed(&form, connections, &format!("warm-{turn}")).run(Until::Elapsed(WARM_UP)).await?;
+            submissions_with_keys(&form, connections, &format!("warm-{turn}"))
+                .run(Until::Elapsed(WARM_UP))
+                .await?;
             pair.push(
-                keyed(&form, connections, &format!("turn-{turn}")).run(Until::Elapsed(duration)).await?,
+                submissions_with_keys(&form, connections, &format!("turn-{turn}"))
+                    .run(Until::Elapsed(duration))
+                    .await?,
             );
         }
         measured.extend(pair.pop().zip(pair.pop()).map(|(expired, young)| (young, expired)));
@@ -156,8 +160,8 @@ async fn take_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>> {
     Ok(measured)
 }
 
-/// Submissions of which each has a key of its own, that begins with `name`.
-fn keyed(form: &Form, connections: usize, name: &str) -> Load {
+/// Submissions with a different idempotency key each, which begins with `name`.
+fn submissions_with_keys(form: &Form, connections: usize, name: &str) -> Load {
     let mut load = form.submissions(connections);
     let header = format!("\r\nIdempotency-Key: {name}-{NUMBER}");
     let end = load.request.windows(2).position(|pair| pair == b"\r\n").unwrap_or(0);

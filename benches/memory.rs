@@ -1,7 +1,7 @@
-//! Resident memory: of an idle server on an empty store, and after a load that ends with a million stored.
+//! Resident memory: of an idle server with an empty store, and after storing a million submissions.
 //!
-//! `cargo bench --bench memory` stores as fast as it can; `FORMS_BENCH_SECONDS=3600 cargo bench --bench memory`
-//! spreads the same load over an hour. While it stores, one connection keeps reading the newest page.
+//! `cargo bench --bench memory` stores without pause; `FORMS_BENCH_SECONDS=3600 cargo bench --bench memory`
+//! spreads the same load over an hour. Meanwhile one connection reads the newest page repeatedly.
 
 mod common;
 
@@ -13,7 +13,7 @@ use self::common::fill::published_form;
 use self::common::load::{Load, Until};
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 
 /// Connections that store.
 const STORING: usize = 64;
@@ -34,13 +34,13 @@ async fn measure() -> io::Result<()> {
     let form = published_form(server.address(), &operator_key(&data)?).await?;
 
     let (stored, over) = (settings::stored()?, settings::duration(0.0)?);
-    say(&format!("storing {stored}"))?;
+    report_progress(&format!("storing {stored}"))?;
     let page = Load { connections: 1, request: form.get("/submissions"), status: 200, ..form.submissions(1) };
     let reading = tokio::spawn(async move { page.run(Until::Sent { count: PAGES, over }).await });
     let begin = std::time::Instant::now();
     form.submissions(STORING).run(Until::Sent { count: stored, over }).await?;
     reading.await??;
-    let took = Duration::from_secs(begin.elapsed().as_secs());
+    let elapsed = Duration::from_secs(begin.elapsed().as_secs());
     let loaded = Memory::of(&server)?;
     server.stop()?;
 
@@ -49,11 +49,11 @@ async fn measure() -> io::Result<()> {
         table.row([name, memory.resident.to_string(), memory.highest.to_string(), target.into()]);
     };
     row("idle, empty store".into(), idle, "<= 40");
-    row(format!("{stored} stored in {took:?}"), loaded, "<= 300");
+    row(format!("{stored} stored in {elapsed:?}"), loaded, "<= 300");
     table.print()
 }
 
-/// Memory of a process, in MiB: now, and the most it ever was.
+/// Resident memory of a process in MiB: current and maximum.
 struct Memory {
     resident: u64,
     highest: u64,

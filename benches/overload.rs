@@ -1,5 +1,5 @@
-//! Memory, and what others notice, while clients send large bodies slowly, read large answers not at all, or have them
-//! compressed.
+//! Memory, and latencies of other clients, while clients send large bodies slowly, do not read large responses, or
+//! request compressed ones.
 //!
 //! `cargo bench --bench overload`. With `FORMS_BENCH_CGROUP`, the folder of a cgroup, the servers run in it:
 //!
@@ -9,7 +9,8 @@
 //! FORMS_BENCH_CGROUP=$cgroup cargo bench --bench overload
 //! ```
 //!
-//! Others are four connections that store small submissions and four that ask for `/healthz`, with a key of their own.
+//! The other clients are four connections that store small submissions and four that request `/healthz`, with a
+//! separate key.
 
 mod common;
 
@@ -38,31 +39,32 @@ use self::common::load::{Load, Until};
 use self::common::samples::Samples;
 use self::common::server::{Server, forms_serve};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 use self::common::wire::request;
 
-/// Keys that the hostile clients share; the others have one more.
+/// Keys shared by the attacking clients; the other clients have another key.
 const KEYS: usize = 8;
 
-/// Connections that send a body each, all of it but the last byte.
+/// Connections that each send a body without its last byte.
 const SENDING: usize = 1_024;
 
-/// Connections that ask for a page each, and do not read it.
+/// Connections that each request a page and do not read it.
 const NOT_READING: usize = 200;
 
-/// Connections that have page after page compressed.
+/// Connections that read pages without pause.
 const COMPRESSING: usize = 20;
 
-/// Connections of each kind of others.
-const OTHERS: usize = 4;
+/// Connections of each kind of other clients.
+const OTHER_CLIENTS: usize = 4;
 
 /// Bytes of a large body.
 const BODY: usize = 1 << 20;
 
-/// Submissions of 8 kB, of which a page is full.
-const TALES: u64 = 400;
+/// Submissions of 8 kB, enough for a full page.
+const LONG_TEXTS: u64 = 400;
 
-const TALES_FORM: &str = r#"{"title":"Tales","questions":[{"type":"long_text","title":"What happened?"}]}"#;
+const LONG_TEXT_FORM: &str =
+    r#"{"title":"Tales","questions":[{"type":"long_text","title":"What happened?"}]}"#;
 
 fn main() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())
@@ -73,39 +75,39 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     let data = folder.path().join("store");
     let keys = make_keys(&data).await?;
     let mut table = Table::new(&[
-        "while",
-        "answers",
-        "MiB at most",
+        "load",
+        "responses",
+        "max MiB",
         "target",
         "/healthz p50 ms",
         "p99",
         "store p50 ms",
         "p99",
     ]);
-    let scene = Scene::open(&data, &keys).await?;
-    table.row(scene.run("nothing else", Hostile::None).await?);
-    for (name, hostile) in [
-        ("1,024 send 1 MiB slowly", Hostile::Sending),
-        ("200 do not read 1 MiB", Hostile::NotReading),
-        ("200 do not read 1 MiB in zstd", Hostile::NotReadingCompressed),
-        ("20 read 1 MiB", Hostile::Reading(None)),
-        ("20 read 1 MiB in gzip", Hostile::Reading(Some("gzip"))),
-        ("20 read 1 MiB in zstd", Hostile::Reading(Some("zstd"))),
+    let fixture = Fixture::open(&data, &keys).await?;
+    table.row(fixture.run("none", Attack::None).await?);
+    for (name, attack) in [
+        ("1,024 send 1 MiB slowly", Attack::Sending),
+        ("200 do not read 1 MiB", Attack::NotReading),
+        ("200 do not read 1 MiB in zstd", Attack::NotReadingCompressed),
+        ("20 read 1 MiB", Attack::Reading(None)),
+        ("20 read 1 MiB in gzip", Attack::Reading(Some("gzip"))),
+        ("20 read 1 MiB in zstd", Attack::Reading(Some("zstd"))),
     ] {
-        say(name)?;
-        table.row(Scene::open(&data, &keys).await?.run(name, hostile).await?);
+        report_progress(name)?;
+        table.row(Fixture::open(&data, &keys).await?.run(name, attack).await?);
     }
     Ok(table.print()?)
 }
 
-/// A store with keys: those of the hostile clients, and that of the others.
+/// Creates a store with keys for the attacking clients and one for the other clients.
 async fn make_keys(data: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let (random, now) = (Arc::new(SystemRandomness::new()), SystemClock.now());
     let (pool, report) = (CpuPool::default(), Arc::new(|_event| {}));
     let store = SledStore::open(data, EngineOptions::default(), pool, random.clone(), report)?;
     let keys: Vec<_> = (0..=KEYS).map(|_| KeyText::draw(&*random)).collect();
     bootstrap(&store, &keys[0], &*random, now).await?;
-    let first = store.find_key(keys[0].id()).await?.ok_or("no first key")?;
+    let first = store.find_key(keys[0].id()).await?.ok_or("the first key does not exist")?;
     for key in &keys[1..] {
         store.insert_key(ApiKey { id: key.id(), hash: key.hash(), ..(*first).clone() }).await?;
     }
@@ -113,9 +115,9 @@ async fn make_keys(data: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(keys.iter().map(|key| key.reveal().to_owned()).collect())
 }
 
-/// What the hostile clients do.
+/// Behaviour of the attacking clients.
 #[derive(Debug, Clone, Copy)]
-enum Hostile {
+enum Attack {
     None,
     Sending,
     NotReading,
@@ -123,55 +125,55 @@ enum Hostile {
     Reading(Option<&'static str>),
 }
 
-/// A server with a form of large pages, and one of the others.
-struct Scene {
+/// A server with a form that has large pages, and a form of the other clients.
+struct Fixture {
     server: Server,
     keys: Vec<String>,
-    tales: Form,
-    others: Form,
+    long_texts: Form,
+    other_form: Form,
 }
 
-impl Scene {
+impl Fixture {
     async fn open(data: &Path, keys: &[String]) -> io::Result<Self> {
         let mut command = forms_serve(data)?;
         let server = Server::start(command.args(["--max-connections", "1100"]))?;
         if let Ok(cgroup) = std::env::var("FORMS_BENCH_CGROUP") {
             std::fs::write(Path::new(&cgroup).join("cgroup.procs"), server.pid().to_string())?;
         }
-        let tales = published(server.address(), &keys[0], TALES_FORM).await?;
-        let tale = "The room was quiet and the breakfast good. ".repeat(190);
-        let body = format!(r#"{{"answers":{{"q1":"{tale}"}}}}"#);
-        let request = request("POST", &format!("{}/submissions", tales.path()), &tales.key, &body);
-        let load = Load { request, ..tales.submissions(OTHERS) };
-        load.run(Until::Sent { count: TALES, over: Duration::ZERO }).await?;
-        let others = published_form(server.address(), &keys[KEYS]).await?;
-        Ok(Self { server, keys: keys.to_vec(), tales, others })
+        let long_texts = published(server.address(), &keys[0], LONG_TEXT_FORM).await?;
+        let text = "The room was quiet and the breakfast good. ".repeat(190);
+        let body = format!(r#"{{"answers":{{"q1":"{text}"}}}}"#);
+        let request = request("POST", &format!("{}/submissions", long_texts.path()), &long_texts.key, &body);
+        let load = Load { request, ..long_texts.submissions(OTHER_CLIENTS) };
+        load.run(Until::Sent { count: LONG_TEXTS, over: Duration::ZERO }).await?;
+        let other_form = published_form(server.address(), &keys[KEYS]).await?;
+        Ok(Self { server, keys: keys.to_vec(), long_texts, other_form })
     }
 
-    /// One row of the table. The server must live to its end.
-    async fn run(self, name: &str, hostile: Hostile) -> io::Result<[String; 8]> {
+    /// Measures one row of the table. The server must run until the end.
+    async fn run(self, name: &str, attack: Attack) -> io::Result<[String; 8]> {
         let duration = settings::duration(8.0)?;
-        let (answers, (health, stores)) = match hostile {
-            Hostile::None => (BTreeMap::new(), self.watch(duration).await?),
-            Hostile::Sending => {
+        let (responses, (health, stores)) = match attack {
+            Attack::None => (BTreeMap::new(), self.measure_latencies(duration).await?),
+            Attack::Sending => {
                 let mut streams = Vec::new();
                 for place in 0..SENDING {
                     streams.push(tokio::spawn(send_body(self.server.address(), self.body_request(place))));
                 }
-                let watched = self.watch(duration).await?;
-                (statuses(streams).await?, watched)
+                let latencies = self.measure_latencies(duration).await?;
+                (statuses(streams).await?, latencies)
             }
-            Hostile::NotReading | Hostile::NotReadingCompressed => {
-                let encoding = matches!(hostile, Hostile::NotReadingCompressed).then_some("zstd");
+            Attack::NotReading | Attack::NotReadingCompressed => {
+                let encoding = matches!(attack, Attack::NotReadingCompressed).then_some("zstd");
                 let mut streams = Vec::new();
                 for place in 0..NOT_READING {
                     let request = self.page_request(place, encoding);
-                    streams.push(tokio::spawn(ask(self.server.address(), request)));
+                    streams.push(tokio::spawn(request_without_reading(self.server.address(), request)));
                 }
-                let watched = self.watch(duration).await?;
-                (statuses(streams).await?, watched)
+                let latencies = self.measure_latencies(duration).await?;
+                (statuses(streams).await?, latencies)
             }
-            Hostile::Reading(encoding) => {
+            Attack::Reading(encoding) => {
                 let reading: Vec<_> = (0..COMPRESSING)
                     .map(|place| {
                         let request = self.page_request(place, encoding);
@@ -179,21 +181,21 @@ impl Scene {
                         tokio::spawn(async move { load.run(Until::Elapsed(duration)).await })
                     })
                     .collect();
-                let watched = self.watch(duration).await?;
+                let latencies = self.measure_latencies(duration).await?;
                 let mut read = 0;
                 for reading in reading {
                     read += reading.await??.count();
                 }
-                (BTreeMap::from([(200, read)]), watched)
+                (BTreeMap::from([(200, read)]), latencies)
             }
         };
         let highest = highest_memory(&self.server)?;
         self.server.stop()?;
-        let answers = answers.iter().map(|(status, count)| format!("{count}x{status}"));
+        let responses = responses.iter().map(|(status, count)| format!("{count}x{status}"));
         let ms = |samples: &Samples, share| format!("{:.1}", samples.percentile(share));
         Ok([
             name.to_owned(),
-            answers.collect::<Vec<_>>().join(" "),
+            responses.collect::<Vec<_>>().join(" "),
             highest.to_string(),
             "< 300".to_owned(),
             ms(&health, 0.5),
@@ -203,22 +205,22 @@ impl Scene {
         ])
     }
 
-    /// What others see for a while.
-    async fn watch(&self, duration: Duration) -> io::Result<(Samples, Samples)> {
+    /// Latencies of `/healthz` and of storing for the other clients.
+    async fn measure_latencies(&self, duration: Duration) -> io::Result<(Samples, Samples)> {
         let until = Until::Elapsed(duration);
-        let (health, stores) = (self.health(), self.others.submissions(OTHERS));
+        let (health, stores) = (self.health(), self.other_form.submissions(OTHER_CLIENTS));
         tokio::try_join!(health.run(until), stores.run(until))
     }
 
     fn health(&self) -> Load {
         let request = request("GET", "/healthz", &self.keys[KEYS], "");
-        Load { address: self.server.address(), connections: OTHERS, request, status: 200 }
+        Load { address: self.server.address(), connections: OTHER_CLIENTS, request, status: 200 }
     }
 
     /// The head and all but the last byte of a submission of a MiB.
     fn body_request(&self, place: usize) -> Vec<u8> {
         let body = format!("{}{}", r#"{"answers":{}}"#, " ".repeat(BODY - 14));
-        let path = format!("{}/submissions", self.tales.path());
+        let path = format!("{}/submissions", self.long_texts.path());
         let mut request = request("POST", &path, &self.keys[place % KEYS], &body);
         request.pop();
         request
@@ -226,7 +228,7 @@ impl Scene {
 
     /// A request for a page of a MiB.
     fn page_request(&self, place: usize, encoding: Option<&str>) -> Vec<u8> {
-        let path = format!("{}/submissions?limit=1000", self.tales.path());
+        let path = format!("{}/submissions?limit=1000", self.long_texts.path());
         let mut request = request("GET", &path, &self.keys[place % KEYS], "");
         if let Some(encoding) = encoding {
             let end = request.len() - 2;
@@ -236,7 +238,7 @@ impl Scene {
     }
 }
 
-/// Sends `request` as far as the server takes it. The connection stays open.
+/// Sends `request` until the server stops reading. The connection stays open.
 async fn send_body(address: SocketAddr, request: Vec<u8>) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     // A server that has refused the body may close before it is sent.
@@ -244,8 +246,8 @@ async fn send_body(address: SocketAddr, request: Vec<u8>) -> io::Result<TcpStrea
     Ok(stream)
 }
 
-/// Sends `request` over a connection that takes hardly any of the answer.
-async fn ask(address: SocketAddr, request: Vec<u8>) -> io::Result<TcpStream> {
+/// Sends `request` over a connection with a tiny receive buffer.
+async fn request_without_reading(address: SocketAddr, request: Vec<u8>) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(2_048)?;
     let mut stream = socket.connect(address).await?;
@@ -253,23 +255,23 @@ async fn ask(address: SocketAddr, request: Vec<u8>) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The statuses that were answered, and how often; 0 is no answer so far.
+/// The statuses of the responses with their counts; 0 is no response so far.
 async fn statuses(
     streams: Vec<tokio::task::JoinHandle<io::Result<TcpStream>>>,
 ) -> io::Result<BTreeMap<u16, usize>> {
     let mut statuses = BTreeMap::new();
     for stream in streams {
         let (stream, mut head) = (stream.await??, [0; 12]);
-        // The answer is there, or the server waits for the rest of the body.
+        // Either the response has arrived, or the server waits for the rest of the body.
         let peeked = timeout(Duration::from_millis(1), stream.peek(&mut head)).await;
-        let has_answer = peeked.is_ok_and(|peeked| peeked.is_ok_and(|count| count == head.len()));
-        let status = std::str::from_utf8(&head[9..]).ok().filter(|_| has_answer);
+        let has_response = peeked.is_ok_and(|peeked| peeked.is_ok_and(|count| count == head.len()));
+        let status = std::str::from_utf8(&head[9..]).ok().filter(|_| has_response);
         *statuses.entry(status.and_then(|digits| digits.parse().ok()).unwrap_or(0)).or_default() += 1;
     }
     Ok(statuses)
 }
 
-/// The most memory that the server ever had resident, in MiB.
+/// Maximum resident memory of the server, in MiB.
 fn highest_memory(server: &Server) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

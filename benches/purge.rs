@@ -1,8 +1,8 @@
-//! What others notice while a large form is purged, and while the index is proved after a start.
+//! Latencies of other clients while a large form is purged, and while the index is verified after a start.
 //!
-//! `cargo bench --bench purge`; `FORMS_BENCH_STORED` changes how many submissions the form holds, and
-//! `FORMS_BENCH_SECONDS` how long the others are watched. Others are four connections that store and four that read
-//! the newest page of another form, each as fast as it is answered.
+//! `cargo bench --bench purge`; `FORMS_BENCH_STORED` sets the number of submissions of the form, and
+//! `FORMS_BENCH_SECONDS` the duration of a measurement. The other clients are four connections that store and four that
+//! read the newest page of another form, each without pause.
 
 mod common;
 
@@ -23,16 +23,16 @@ use self::common::load::{Load, Until};
 use self::common::samples::Samples;
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 use self::common::wire::{Connection, request};
 
-/// Connections of each kind.
-const OTHERS: usize = 4;
+/// Connections of each kind of other clients.
+const OTHER_CLIENTS: usize = 4;
 
-/// Submissions in the others' form.
-const SMALL: u64 = 10_000;
+/// Submissions in the form of the other clients.
+const SMALL_COUNT: u64 = 10_000;
 
-/// How often the log is looked at while the index is proved, and how often at most.
+/// Interval of reading the log while the index is verified, and the maximum number of intervals.
 const WINDOW: Duration = Duration::from_secs(1);
 const WINDOWS: usize = 300;
 
@@ -49,48 +49,48 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     let key = operator_key(&data)?;
     let large = published_form(server.address(), &key).await?;
     let small = published_form(server.address(), &key).await?;
-    say(&format!("storing {stored}"))?;
-    small.fill(SMALL).await?;
+    report_progress(&format!("storing {stored}"))?;
+    small.fill(SMALL_COUNT).await?;
     large.fill(stored).await?;
     server.stop()?;
 
     let mut table =
-        Table::new(&["while", "seconds", "store p99 ms", "read p99 ms", "highest ms", "target p99"]);
-    say("proving")?;
+        Table::new(&["during", "seconds", "store p99 ms", "read p99 ms", "highest ms", "target p99"]);
+    report_progress("verifying")?;
     let server = Server::start(forms_serve(&data)?.env("FORMS_LOG", "debug"))?;
-    let mut proving = Watched::default();
-    while !has_proved(&data)? && proving.windows < WINDOWS {
-        proving.add(watch(&server, &small, WINDOW).await?);
+    let mut verifying = Latencies::default();
+    while !is_index_verified(&data)? && verifying.windows < WINDOWS {
+        verifying.add(measure_latencies(&server, &small, WINDOW).await?);
     }
-    let mut idle = Watched::default();
-    idle.add(watch(&server, &small, duration).await?);
-    say("purging")?;
+    let mut idle = Latencies::default();
+    idle.add(measure_latencies(&server, &small, duration).await?);
+    report_progress("purging")?;
     let purge = request("DELETE", &format!("{}?purge=true", large.path()), &key, "");
     expect(&mut Connection::open(server.address()).await?, &purge, 204).await?;
-    let mut purging = Watched::default();
-    purging.add(watch(&server, &small, duration).await?);
+    let mut purging = Latencies::default();
+    purging.add(measure_latencies(&server, &small, duration).await?);
     server.stop()?;
     let erased = stored.saturating_sub(count_rows(&data, large.id.parse()?)?);
 
-    for (name, watched, target) in [
-        ("nothing else".to_owned(), idle, ""),
-        ("the index is proved".to_owned(), proving, "< 50 ms"),
+    for (name, latencies, target) in [
+        ("no other work".to_owned(), idle, ""),
+        ("the index is verified".to_owned(), verifying, "< 50 ms"),
         (format!("a purge, {erased} of {stored} erased"), purging, "< 50 ms"),
     ] {
-        table.row(watched.row(name, target));
+        table.row(latencies.row(name, target));
     }
     Ok(table.print()?)
 }
 
-/// What the others saw.
+/// Latencies of the other clients.
 #[derive(Default)]
-struct Watched {
+struct Latencies {
     windows: usize,
     stores: Samples,
     reads: Samples,
 }
 
-impl Watched {
+impl Latencies {
     fn add(&mut self, (stores, reads): (Samples, Samples)) {
         self.windows += 1;
         self.stores.add(stores);
@@ -111,21 +111,25 @@ impl Watched {
     }
 }
 
-/// Latencies of storing and of reading in `form`, for a while.
-async fn watch(server: &Server, form: &Form, duration: Duration) -> io::Result<(Samples, Samples)> {
+/// Measures storing and reading in `form`.
+async fn measure_latencies(
+    server: &Server,
+    form: &Form,
+    duration: Duration,
+) -> io::Result<(Samples, Samples)> {
     let form = Form { address: server.address(), ..form.clone() };
-    let stores = form.submissions(OTHERS);
+    let stores = form.submissions(OTHER_CLIENTS);
     let reads = Load { request: form.get("/submissions"), status: 200, ..stores.clone() };
     let until = Until::Elapsed(duration);
     tokio::try_join!(stores.run(until), reads.run(until))
 }
 
-/// Whether the server's log says that the index was proved.
-fn has_proved(data: &Path) -> io::Result<bool> {
+/// Whether the server has logged that the index is verified.
+fn is_index_verified(data: &Path) -> io::Result<bool> {
     Ok(std::fs::read_to_string(data.with_extension("log"))?.contains("agrees with"))
 }
 
-/// Rows of submissions that a form has left in a store that nobody serves.
+/// Counts the remaining submission rows of a form in a store that is not open.
 fn count_rows(data: &Path, form: FormId) -> Result<u64, Box<dyn Error>> {
     const AT_ONCE: usize = 10_000;
     let options = EngineOptions { verify_index: false, preallocate: false, ..EngineOptions::default() };
@@ -135,10 +139,10 @@ fn count_rows(data: &Path, form: FormId) -> Result<u64, Box<dyn Error>> {
     let (mut after, mut count) = (Bound::Included(prefix.clone()), 0);
     loop {
         let rows = engine.reader().scan((after, Bound::Unbounded), Direction::Ascending, AT_ONCE)?;
-        let ours = rows.iter().take_while(|(key, _)| key.starts_with(&prefix)).count();
-        count += ours as u64;
+        let matching = rows.iter().take_while(|(key, _)| key.starts_with(&prefix)).count();
+        count += matching as u64;
         match rows.last() {
-            Some((key, _)) if ours == AT_ONCE => after = Bound::Excluded(key.clone()),
+            Some((key, _)) if matching == AT_ONCE => after = Bound::Excluded(key.clone()),
             _ => break,
         }
     }

@@ -1,7 +1,7 @@
-//! Reading from a small store and from a large one: the newest page of 50, and single submissions anywhere in it.
+//! Latencies of reading from a small and a large store: the newest page of 50, and single random submissions.
 //!
-//! `cargo bench --bench reads`; `FORMS_BENCH_STORED` changes how many the large store holds. One connection, one
-//! request at a time; both stores are served at once and take turns.
+//! `cargo bench --bench reads`; `FORMS_BENCH_STORED` sets the number of submissions in the large store. One
+//! connection sends one request at a time; both servers run, and are measured in turns.
 
 mod common;
 
@@ -15,14 +15,14 @@ use self::common::fill::{Form, expect, published_form};
 use self::common::samples::{Samples, median};
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 use self::common::wire::Connection;
 
 /// Submissions in the small store.
-const SMALL: u64 = 10_000;
+const SMALL_COUNT: u64 = 10_000;
 
-/// Single submissions that are read in turn: more than stay warm by chance.
-const POINTS: usize = 5_000;
+/// Single submissions that are read in turn: more than fit in CPU caches.
+const SAMPLE_COUNT: usize = 5_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
@@ -30,62 +30,63 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn measure() -> io::Result<()> {
-    let small = Filled::new(SMALL).await?;
-    let large = Filled::new(settings::stored()?).await?;
+    let small = FilledServer::new(SMALL_COUNT).await?;
+    let large = FilledServer::new(settings::stored()?).await?;
     let mut table = Table::new(&["read", "stored", "p50 ms", "p99 ms", "p50 large/small", "target"]);
-    for (name, of) in
-        [("newest 50", (|filled| &filled.page) as fn(&Filled) -> &Vec<_>), ("one", |filled| &filled.points)]
-    {
+    for (name, of) in [
+        ("newest 50", (|filled| &filled.page) as fn(&FilledServer) -> &Vec<_>),
+        ("one", |filled| &filled.single_reads),
+    ] {
         let mut turns = Vec::new();
         for _ in 0..settings::rounds()? {
             turns.push((read(&small, of(&small)).await?, read(&large, of(&large)).await?));
         }
-        let figure = |pick: &dyn Fn(&(Samples, Samples)) -> f64| median(turns.iter().map(pick));
+        let median_of = |pick: &dyn Fn(&(Samples, Samples)) -> f64| median(turns.iter().map(pick));
         table.row([
             name.into(),
             small.stored.to_string(),
-            format!("{:.3}", figure(&|turn| turn.0.percentile(0.5))),
-            format!("{:.3}", figure(&|turn| turn.0.percentile(0.99))),
+            format!("{:.3}", median_of(&|turn| turn.0.percentile(0.5))),
+            format!("{:.3}", median_of(&|turn| turn.0.percentile(0.99))),
             String::new(),
             String::new(),
         ]);
         table.row([
             name.into(),
             large.stored.to_string(),
-            format!("{:.3}", figure(&|turn| turn.1.percentile(0.5))),
-            format!("{:.3}", figure(&|turn| turn.1.percentile(0.99))),
-            format!("{:.2}", figure(&|turn| turn.1.percentile(0.5) / turn.0.percentile(0.5))),
+            format!("{:.3}", median_of(&|turn| turn.1.percentile(0.5))),
+            format!("{:.3}", median_of(&|turn| turn.1.percentile(0.99))),
+            format!("{:.2}", median_of(&|turn| turn.1.percentile(0.5) / turn.0.percentile(0.5))),
             "<= 1.50".into(),
         ]);
     }
     table.print()
 }
 
-/// A server with so many submissions, and the requests that read them.
-struct Filled {
+/// A server with `stored` submissions, and the requests that read them.
+struct FilledServer {
     server: Server,
     stored: u64,
     page: Vec<Vec<u8>>,
-    points: Vec<Vec<u8>>,
+    single_reads: Vec<Vec<u8>>,
     _folder: TempDir,
 }
 
-impl Filled {
+impl FilledServer {
     async fn new(stored: u64) -> io::Result<Self> {
-        say(&format!("storing {stored}"))?;
+        report_progress(&format!("storing {stored}"))?;
         let folder = settings::folder()?;
         let data = folder.path().join("store");
         let server = Server::start(&mut forms_serve(&data)?)?;
         let form = published_form(server.address(), &operator_key(&data)?).await?;
         form.fill(stored).await?;
         let ids = sample_ids(&form, stored).await?;
-        let points = ids.iter().map(|id| form.get(&format!("/submissions/{id}"))).collect();
-        Ok(Self { server, stored, page: vec![form.get("/submissions")], points, _folder: folder })
+        let single_reads = ids.iter().map(|id| form.get(&format!("/submissions/{id}"))).collect();
+        Ok(Self { server, stored, page: vec![form.get("/submissions")], single_reads, _folder: folder })
     }
 }
 
-/// One request after the other, over and over, for the time of a measurement.
-async fn read(filled: &Filled, requests: &[Vec<u8>]) -> io::Result<Samples> {
+/// Sends the requests one after another, repeatedly, for the duration of a measurement.
+async fn read(filled: &FilledServer, requests: &[Vec<u8>]) -> io::Result<Samples> {
     let mut connection = Connection::open(filled.server.address()).await?;
     let duration = settings::duration(3.0)?;
     let (begin, mut latencies) = (Instant::now(), Vec::new());
@@ -100,9 +101,9 @@ async fn read(filled: &Filled, requests: &[Vec<u8>]) -> io::Result<Samples> {
     Ok(Samples::new(latencies, begin.elapsed().max(Duration::from_nanos(1))))
 }
 
-/// Ids from all over the form, in no order that a cache could like.
+/// Ids of submissions spread over the form, in an order that no cache favours.
 async fn sample_ids(form: &Form, stored: u64) -> io::Result<Vec<String>> {
-    let every = (stored as usize / POINTS).max(1);
+    let every = (stored as usize / SAMPLE_COUNT).max(1);
     let (mut ids, mut cursor, mut seen) = (Vec::new(), String::new(), 0);
     let mut connection = Connection::open(form.address).await?;
     loop {
@@ -117,7 +118,7 @@ async fn sample_ids(form: &Form, stored: u64) -> io::Result<Vec<String>> {
         let Some((_, next)) = text.rsplit_once(r#""next_cursor":""#) else { break };
         cursor = format!("&cursor={}", next.split('"').next().unwrap_or_default());
     }
-    // A stride that shares no factor with the length meets every id once, far from the one before.
+    // A stride that is coprime to the length visits every id once, far from the previous one.
     let stride = (ids.len() * 2 / 3..).find(|stride| gcd(*stride, ids.len()) == 1).unwrap_or(1);
     Ok((0..ids.len()).map(|turn| ids[turn * stride % ids.len()].clone()).collect())
 }

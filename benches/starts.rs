@@ -1,7 +1,7 @@
-//! From start until ready with a large store: after a clean stop, after a kill under load, and with no index.
+//! Time from start until ready with a large store: after a clean stop, after a kill under load, without an index.
 //!
-//! `cargo bench --bench starts`; `FORMS_BENCH_STORED` changes how many submissions the store holds. Ready is what
-//! `/readyz` says.
+//! `cargo bench --bench starts`; `FORMS_BENCH_STORED` sets the number of submissions. A server is ready when
+//! `/readyz` returns 200.
 
 mod common;
 
@@ -15,17 +15,17 @@ use self::common::load::Until;
 use self::common::samples::median;
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 use self::common::wire::{Connection, request};
 
-/// How long a server takes submissions before it is killed: past the index's own pace of flushing.
+/// How long a server stores submissions before it is killed: longer than the flush interval of the index.
 const BEFORE_KILL: Duration = Duration::from_secs(3);
 
-/// Connections that are cut off by the kill.
-const CUT_OFF: usize = 64;
+/// Connections that the kill interrupts.
+const CONNECTIONS: usize = 64;
 
-/// How often `/readyz` is asked.
-const ASK_EVERY: Duration = Duration::from_millis(1);
+/// Interval of requests to `/readyz`.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
@@ -38,7 +38,7 @@ async fn measure() -> io::Result<()> {
     let server = Server::start(&mut forms_serve(&data)?)?;
     let form = published_form(server.address(), &operator_key(&data)?).await?;
     let stored = settings::stored()?;
-    say(&format!("storing {stored}"))?;
+    report_progress(&format!("storing {stored}"))?;
     form.fill(stored).await?;
     server.stop()?;
 
@@ -70,26 +70,26 @@ async fn measure() -> io::Result<()> {
     table.print()
 }
 
-/// Starts the server; with the seconds until it was ready.
+/// Starts the server; returns it with the seconds until it was ready.
 async fn start(data: &Path) -> io::Result<(Server, f64)> {
     let begin = Instant::now();
     let server = Server::start(&mut forms_serve(data)?)?;
     let mut connection = Connection::open(server.address()).await?;
     let readyz = request("GET", "/readyz", "", "");
     while connection.exchange(&readyz).await?.status != 200 {
-        tokio::time::sleep(ASK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok((server, begin.elapsed().as_secs_f64()))
 }
 
 async fn kill_under_load(server: Server, form: &Form) -> io::Result<()> {
     let form = Form { address: server.address(), ..form.clone() };
-    let load = form.submissions(CUT_OFF);
+    let load = form.submissions(CONNECTIONS);
     let sending = tokio::spawn(async move { load.run(Until::Elapsed(BEFORE_KILL * 2)).await });
     tokio::time::sleep(BEFORE_KILL).await;
     server.kill()?;
     match sending.await? {
         Ok(_) => Err(io::Error::other("the load ended before the kill")),
-        Err(_cut_off) => Ok(()),
+        Err(_interrupted) => Ok(()),
     }
 }

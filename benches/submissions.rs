@@ -1,8 +1,8 @@
-//! Durable submissions a second, beside the most that this machine and this HTTP stack could do.
+//! Durable submissions per second, compared to the maximum of this machine and this HTTP stack.
 //!
-//! `cargo bench --bench submissions`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` change how long it takes.
-//! The real server and the limit server (see `limit`) take turns, so that what else the machine does hits both; a
-//! ratio is the median of the ratios of neighbouring turns.
+//! `cargo bench --bench submissions`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` set the duration. The
+//! real server and the limit server (see `limit`) are measured in turns, so that other load on the machine affects both;
+//! a ratio is the median of the ratios of neighbouring turns.
 
 mod common;
 mod limit;
@@ -16,16 +16,16 @@ use self::common::load::Until;
 use self::common::samples::{Samples, median};
 use self::common::server::{Server, forms_serve, operator_key};
 use self::common::settings;
-use self::common::table::{Table, say};
+use self::common::table::{Table, report_progress};
 
-/// Connections at once, and what is to be reached with them.
+/// Numbers of concurrent connections, with the targets.
 const CASES: [(usize, &str); 4] = [(1, "p50 <= 1.50"), (16, ""), (64, "rate >= 0.75"), (256, "rate >= 0.75")];
 
-/// How long both run before each turn that counts.
+/// Warm-up before each measured turn.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    if limit::serve_if_asked()? {
+    if limit::serve_if_requested()? {
         return Ok(());
     }
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
@@ -45,8 +45,8 @@ async fn measure() -> io::Result<()> {
         "target",
     ]);
     for (connections, target) in CASES {
-        say(&format!("{connections} connections"))?;
-        let (ours, limit): (Vec<_>, Vec<_>) = take_turns(connections).await?.into_iter().unzip();
+        report_progress(&format!("{connections} connections"))?;
+        let (ours, limit): (Vec<_>, Vec<_>) = measure_turns(connections).await?.into_iter().unzip();
         let ratio = |figure: &dyn Fn(&Turn) -> f64| {
             format!(
                 "{:.2}",
@@ -61,14 +61,14 @@ async fn measure() -> io::Result<()> {
     table.print()
 }
 
-/// One measurement, and the server's processor time for a submission, in microseconds.
+/// One measurement, with the server's CPU time per submission in microseconds.
 struct Turn {
     samples: Samples,
     cpu_micros: f64,
 }
 
-/// The turns of both servers, pair by pair: ours, then the limit's.
-async fn take_turns(connections: usize) -> io::Result<Vec<(Turn, Turn)>> {
+/// Measures both servers in turns; each pair is the real server's, then the limit server's.
+async fn measure_turns(connections: usize) -> io::Result<Vec<(Turn, Turn)>> {
     let folder = settings::folder()?;
     let data = folder.path().join("store");
     let limit = Server::start(&mut limit::command(folder.path())?)?;
@@ -84,7 +84,7 @@ async fn take_turns(connections: usize) -> io::Result<Vec<(Turn, Turn)>> {
     Ok(turns)
 }
 
-/// Measures once. What earlier turns left to be written is written before, so that nobody pays for another.
+/// Measures once. Pending writes of earlier turns are synced before, so that they do not affect this turn.
 async fn turn(server: &Server, form: &Form, connections: usize) -> io::Result<Turn> {
     rustix::fs::sync();
     let load = form.submissions(connections);
@@ -95,7 +95,7 @@ async fn turn(server: &Server, form: &Form, connections: usize) -> io::Result<Tu
     Ok(Turn { samples, cpu_micros })
 }
 
-/// A server's figures, each the median of its turns.
+/// A row with the medians of a server's turns.
 fn row(connections: usize, server: &str, turns: &[Turn], ratios: [String; 2], target: &str) -> [String; 9] {
     let of = |figure: &dyn Fn(&Turn) -> f64| median(turns.iter().map(figure));
     let [rate, p50] = ratios;

@@ -1,4 +1,4 @@
-//! A published form with three questions, and as many submissions of about 500 bytes as one likes.
+//! A published form with three questions, and submissions of about 500 bytes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::load::{Load, NUMBER, Until};
 use super::wire::{Connection, request};
 
-/// Connections a store is filled over: enough to fill the store's groups.
-const FILLING: usize = 256;
+/// Connections used to fill a store: enough for full write groups.
+const FILL_CONNECTIONS: usize = 256;
 
 const DEFINITION: &str = r#"{"title":"Customer feedback","questions":[
     {"type":"short_text","title":"What should we know?","required":true},
@@ -23,12 +23,12 @@ pub(crate) struct Form {
     pub(crate) id: String,
 }
 
-/// Makes a form and publishes it.
+/// Creates and publishes a form.
 pub(crate) async fn published_form(address: SocketAddr, key: &str) -> io::Result<Form> {
     published(address, key, DEFINITION).await
 }
 
-/// Makes the form that `definition` describes and publishes it.
+/// Creates and publishes a form from `definition`.
 pub(crate) async fn published(address: SocketAddr, key: &str, definition: &str) -> io::Result<Form> {
     let mut connection = Connection::open(address).await?;
     let create = request("POST", "/api/v1/forms", key, definition);
@@ -44,18 +44,18 @@ impl Form {
         format!("/api/v1/forms/{}", self.id)
     }
 
-    /// A GET of `path`, relative to the form's own.
+    /// A GET request for `path`, relative to the form's path.
     pub(crate) fn get(&self, path: &str) -> Vec<u8> {
         request("GET", &format!("{}{path}", self.path()), &self.key, "")
     }
 
-    /// Submissions from `connections` at once.
+    /// Submissions over concurrent `connections`.
     pub(crate) fn submissions(&self, connections: usize) -> Load {
         let request = request("POST", &format!("{}/submissions", self.path()), &self.key, &submission());
         Load { address: self.address, connections, request, status: 201 }
     }
 
-    /// How many submissions the form says it has.
+    /// The number of submissions that the server reports.
     pub(crate) async fn count(&self) -> io::Result<u64> {
         let mut connection = Connection::open(self.address).await?;
         let body: serde_json::Value =
@@ -65,12 +65,12 @@ impl Form {
 
     /// Stores `count` more submissions.
     pub(crate) async fn fill(&self, count: u64) -> io::Result<()> {
-        self.submissions(FILLING).run(Until::Sent { count, over: Duration::ZERO }).await?;
+        self.submissions(FILL_CONNECTIONS).run(Until::Sent { count, over: Duration::ZERO }).await?;
         Ok(())
     }
 }
 
-/// A submission of 500 bytes, with a place for a running number.
+/// A submission of 500 bytes, with a placeholder for a sequence number.
 pub(crate) fn submission() -> String {
     let fixed = format!(r#"{{"answers":{{"q1":"","q2":"person{NUMBER}@example.com","q3":4}}}}"#);
     let text = "The room was quiet and the breakfast good. ".repeat(12);
@@ -78,21 +78,21 @@ pub(crate) fn submission() -> String {
     format!(r#"{{"answers":{{"q1":"{words}","q2":"person{NUMBER}@example.com","q3":4}}}}"#)
 }
 
-/// Sends `request`, whose answer must have `status`, and returns the body.
+/// Sends `request`, requires `status`, and returns the body.
 pub(crate) async fn expect<'a>(
     connection: &'a mut Connection,
     request: &[u8],
     status: u16,
 ) -> io::Result<&'a [u8]> {
-    let answer = connection.exchange(request).await?;
-    if answer.status == status {
-        return Ok(answer.body);
+    let response = connection.exchange(request).await?;
+    if response.status == status {
+        return Ok(response.body);
     }
-    let body = String::from_utf8_lossy(answer.body);
-    Err(io::Error::other(format!("expected {status}, got {}: {body}", answer.status)))
+    let body = String::from_utf8_lossy(response.body);
+    Err(io::Error::other(format!("expected {status}, got {}: {body}", response.status)))
 }
 
-/// A text member of a JSON object.
+/// Returns a string member of a JSON object.
 pub(crate) fn member(body: &[u8], name: &str) -> io::Result<String> {
     let object: serde_json::Value = serde_json::from_slice(body)?;
     let text = object.get(name).and_then(|member| member.as_str());

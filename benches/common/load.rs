@@ -1,4 +1,4 @@
-//! The same request from many connections at once, each sending the next one when its answer is there.
+//! One request repeated over many connections; each sends the next one after the response.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use super::samples::Samples;
 use super::wire::Connection;
 
-/// Digits of the running number in a request.
+/// Digits of the sequence number in a request.
 pub(crate) const DIGITS: usize = 12;
 
-/// What a request carries where its running number belongs.
+/// Placeholder for the sequence number in a request.
 pub(crate) const NUMBER: &str = "000000000000";
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Until {
     Elapsed(Duration),
-    /// So many were sent, evenly over a time; without pause if that is zero.
+    /// `count` requests were sent, spread evenly `over` a time, or without pause if that is zero.
     Sent {
         count: u64,
         over: Duration,
     },
 }
 
-/// A request to be sent over and over, from `connections` at once; each must be answered with `status`. The first
-/// [`NUMBER`] in it is replaced by a running number, so that no two bodies are alike.
+/// A request that is sent repeatedly over concurrent `connections`; each response must have `status`. The first
+/// [`NUMBER`] in it is replaced by a sequence number, so that all bodies differ.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) address: SocketAddr,
@@ -37,10 +37,10 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Sends until told to stop; what is under way then is waited for and counts.
+    /// Sends `until` the end; pending responses are awaited and counted.
     ///
     /// # Errors
-    /// If a connection fails or an answer has another status.
+    /// If a connection fails or a response has another status.
     pub(crate) async fn run(&self, until: Until) -> io::Result<Samples> {
         let mut connections = Vec::new();
         for _ in 0..self.connections {
@@ -84,10 +84,10 @@ impl Load {
             if let Some(place) = place {
                 write_number(&mut self.request[place..place + DIGITS], number);
             }
-            let answer = connection.exchange(&self.request).await?;
-            if answer.status != self.status {
-                let body = String::from_utf8_lossy(answer.body);
-                return Err(io::Error::other(format!("answered with {}: {body}", answer.status)));
+            let response = connection.exchange(&self.request).await?;
+            if response.status != self.status {
+                let body = String::from_utf8_lossy(response.body);
+                return Err(io::Error::other(format!("unexpected status {}: {body}", response.status)));
             }
             let done = Instant::now();
             latencies.push(done.duration_since(now));

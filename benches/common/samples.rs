@@ -1,8 +1,8 @@
-//! Latencies of many requests, and what is said about them.
+//! Latencies of many requests, and their statistics.
 
 use std::time::Duration;
 
-/// Latencies of the requests of one measurement, and how long it took as a whole.
+/// Latencies of the requests of one measurement, and its duration.
 #[derive(Default)]
 pub(crate) struct Samples {
     sorted: Vec<Duration>,
@@ -16,29 +16,30 @@ impl Samples {
         Self { sorted: latencies, elapsed }
     }
 
-    /// Takes in another measurement, made after this one.
+    /// Adds another measurement, made after this one.
     pub(crate) fn add(&mut self, mut other: Self) {
         self.sorted.append(&mut other.sorted);
         self.sorted.sort_unstable();
         self.elapsed += other.elapsed;
     }
 
-    /// Requests that were answered.
+    /// Number of completed requests.
     pub(crate) fn count(&self) -> usize {
         self.sorted.len()
     }
 
-    /// How long the measurement took.
+    /// Duration of the measurement.
     pub(crate) fn seconds(&self) -> f64 {
         self.elapsed.as_secs_f64()
     }
 
-    /// Requests a second.
+    /// Requests per second.
     pub(crate) fn rate(&self) -> f64 {
         self.sorted.len() as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The latency that `share` of the requests, 0 to 1, did not exceed, in milliseconds; not a number without any.
+    /// The latency that `share` of the requests, 0 to 1, did not exceed, in milliseconds; NaN if
+    /// there are none.
     pub(crate) fn percentile(&self, share: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
         let position = (last as f64 * share).round() as usize;
@@ -46,7 +47,7 @@ impl Samples {
     }
 }
 
-/// The middle one of `values`, not a number if there is none.
+/// The median of `values`; NaN if there are none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! A server as a process: started until its ready line is there, ended by its process id.
+//! A server process: started until it prints its address, and stopped by its process id.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -14,8 +14,8 @@ pub(crate) struct Server {
     address: SocketAddr,
 }
 
-/// `forms serve` on `data` at a free port. What it keeps for the user lies beside `data`, so that it meets no other
-/// server; so does its log.
+/// `forms serve` on `data` at a free port. Its home folder and its log are next to `data`, so that it is
+/// independent of other servers.
 pub(crate) fn forms_serve(data: &Path) -> io::Result<Command> {
     let home = data.with_extension("home");
     std::fs::create_dir_all(&home)?;
@@ -26,12 +26,12 @@ pub(crate) fn forms_serve(data: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Where [`forms_serve`] lets the server's log go.
+/// Opens the log file of [`forms_serve`].
 pub(crate) fn log_of(data: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(data.with_extension("log"))
 }
 
-/// The key that the first start leaves in the data folder.
+/// The key that the first start writes to the data directory.
 pub(crate) fn operator_key(data: &Path) -> io::Result<String> {
     Ok(std::fs::read_to_string(data.join("operator-key"))?.trim().to_owned())
 }
@@ -40,7 +40,7 @@ impl Server {
     /// Starts `command` and waits for its one line on stdout: the base URL.
     ///
     /// # Errors
-    /// If it ends before, or says something else.
+    /// If it exits first, or prints something else.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -52,7 +52,7 @@ impl Server {
             Err(_) => {
                 child.kill()?;
                 let status = child.wait()?;
-                Err(io::Error::other(format!("the server said {line:?} and ended with {status}")))
+                Err(io::Error::other(format!("the server printed {line:?} and exited with {status}")))
             }
         }
     }
@@ -65,21 +65,21 @@ impl Server {
         self.child.id()
     }
 
-    /// Seconds of processor time it has used, to a hundredth.
+    /// CPU time that it has used, in seconds.
     pub(crate) fn cpu_seconds(&self) -> io::Result<f64> {
-        // Fields 14 and 15 of the line, 12 and 13 after the name in parentheses, in ticks of a hundredth.
+        // Fields 14 and 15 of the line, 12 and 13 after the name in parentheses, in ticks of 10 ms.
         let line = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()))?;
         let fields = line.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
         Ok(fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0)
     }
 
-    /// Asks it to stop (SIGTERM) and waits until it has.
+    /// Sends SIGTERM and waits for its exit.
     pub(crate) fn stop(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         self.child.wait()
     }
 
-    /// Kills it (SIGKILL) and waits until it is gone.
+    /// Sends SIGKILL and waits for its exit.
     pub(crate) fn kill(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL)?;
         self.child.wait()
@@ -90,7 +90,7 @@ impl Server {
         Ok(kill_process(Pid::from_child(&self.child), signal)?)
     }
 
-    /// Waits until it ends by itself.
+    /// Waits for its exit.
     pub(crate) fn wait(mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
@@ -98,7 +98,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already; then both fail, as they may.
+        // Both may fail if the process has already exited.
         drop(self.child.kill());
         drop(self.child.wait());
     }

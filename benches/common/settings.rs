@@ -1,4 +1,4 @@
-//! How long to measure, how much to store, and where: the defaults, and the environment variables that change them.
+//! Settings of the benchmarks: defaults, and the environment variables that change them.
 
 use std::io;
 use std::path::Path;
@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Submissions in a large store: `FORMS_BENCH_STORED`, a million.
+/// Submissions in a large store: `FORMS_BENCH_STORED`, by default a million.
 pub(crate) fn stored() -> io::Result<u64> {
     setting("FORMS_BENCH_STORED", 1_000_000)
 }
 
-/// How often the sides of a comparison take turns: `FORMS_BENCH_ROUNDS`.
+/// Rounds of a comparison: `FORMS_BENCH_ROUNDS`, by default 5.
 pub(crate) fn rounds() -> io::Result<usize> {
     setting("FORMS_BENCH_ROUNDS", 5)
 }
 
-/// How long a measurement takes: `FORMS_BENCH_SECONDS`, else `default` seconds.
+/// Duration of a measurement: `FORMS_BENCH_SECONDS`, by default `default` seconds.
 pub(crate) fn duration(default: f64) -> io::Result<Duration> {
     setting("FORMS_BENCH_SECONDS", default).map(Duration::from_secs_f64)
 }
 
-/// A folder below `target`, removed with the value: on a disk, where the system's own folder for temporary files may
-/// be memory, whose syncs cost nothing.
+/// Creates a temporary folder below `target`, removed with the value. The system's temporary folder may be in memory,
+/// where syncs cost nothing.
 pub(crate) fn folder() -> io::Result<TempDir> {
     tempfile::tempdir_in(Path::new(env!("CARGO_TARGET_TMPDIR")))
 }

@@ -1,24 +1,24 @@
-//! Figures in aligned columns, the targets beside them. Nothing is asserted: whoever reads decides.
+//! Tables of measurements next to their targets. Nothing is asserted; the reader judges the results.
 
 use std::io::{self, Write};
 
-/// A table that grows by rows and is printed once.
+/// A table of rows.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty table under `heads`.
-    pub(crate) fn new(heads: &[&str]) -> Self {
-        Self { rows: vec![heads.iter().map(|&head| head.to_owned()).collect()] }
+    /// Creates a table with these column headings.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
 
-    /// Adds a row, with as many cells as there are heads.
+    /// Adds a row, with one cell for each column.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());
     }
 
-    /// Prints the table: the first column to the left, figures to the right.
+    /// Prints the table: the first column left-aligned, the others right-aligned.
     pub(crate) fn print(&self) -> io::Result<()> {
         let columns = self.rows[0].len();
         let width =
@@ -34,7 +34,7 @@ impl Table {
     }
 }
 
-/// Tells how far a long benchmark has come.
-pub(crate) fn say(text: &str) -> io::Result<()> {
+/// Prints a progress message to stderr.
+pub(crate) fn report_progress(text: &str) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{text}")
 }

@@ -1,5 +1,5 @@
-//! One keep-alive HTTP/1.1 connection, spoken by hand: a client library would take more of the two cores than the
-//! server that is measured. It understands what our servers send, bodies with a `Content-Length`, and nothing else.
+//! A minimal HTTP/1.1 client with one keep-alive connection: a client library would use more CPU time than the measured
+//! server. It supports only responses with a `Content-Length`, as our servers send.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,32 +7,32 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     pub(crate) status: u16,
     pub(crate) body: &'a [u8],
 }
 
-/// A connection with nothing under way.
+/// A connection without a pending request.
 pub(crate) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection to `address`.
     pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::with_capacity(4096) })
     }
 
-    /// Sends `request` and waits for its answer.
+    /// Sends `request` and waits for the response.
     ///
     /// # Errors
-    /// If the connection ends before the answer is whole, or the answer is of a kind not understood here.
-    pub(crate) async fn exchange(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
+    /// If the connection ends before the response is complete, or the response is not supported.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
         let head = loop {
@@ -45,7 +45,7 @@ impl Connection {
         while self.buffer.len() < head + length {
             self.receive().await?;
         }
-        Ok(Answer { status, body: &self.buffer[head..head + length] })
+        Ok(Response { status, body: &self.buffer[head..head + length] })
     }
 
     async fn receive(&mut self) -> io::Result<()> {
@@ -56,7 +56,7 @@ impl Connection {
     }
 }
 
-/// A request, ready to be sent as often as one likes. `key` is the API key.
+/// Formats a request with the API key `key`.
 pub(crate) fn request(method: &str, path: &str, key: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
@@ -66,11 +66,11 @@ pub(crate) fn request(method: &str, path: &str, key: &str, body: &str) -> Vec<u8
     .into_bytes()
 }
 
-/// Status and length of the body.
+/// Returns the status and the length of the body.
 fn read_head(head: &[u8]) -> io::Result<(u16, usize)> {
-    let strange = || io::Error::other(format!("not understood: {}", String::from_utf8_lossy(head)));
+    let unsupported = || io::Error::other(format!("unsupported response: {}", String::from_utf8_lossy(head)));
     let text = std::str::from_utf8(head).map_err(io::Error::other)?;
-    let status = text.get(9..12).and_then(|digits| digits.parse().ok()).ok_or_else(strange)?;
+    let status = text.get(9..12).and_then(|digits| digits.parse().ok()).ok_or_else(unsupported)?;
     let length = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
@@ -78,10 +78,10 @@ fn read_head(head: &[u8]) -> io::Result<(u16, usize)> {
     match (status, length) {
         (204 | 304, _) => Ok((status, 0)),
         (_, Some(length)) => Ok((status, length)),
-        (_, None) => Err(strange()),
+        (_, None) => Err(unsupported()),
     }
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|window| window == needle)
 }

@@ -1,4 +1,4 @@
-//! One file, one thread, one sync for all that waits.
+//! A log file with one writing thread, which syncs all waiting bodies together.
 
 use std::fs::File;
 use std::io;
@@ -10,16 +10,16 @@ use std::thread;
 use axum::body::Bytes;
 use tokio::sync::oneshot;
 
-/// Size of the file.
-const ZEROS: u64 = 256 << 20;
+/// Size of the file, which consists of zeros at first.
+const FILE_BYTES: u64 = 256 << 20;
 
-/// Bodies that may wait; more than there are connections, so that nobody blocks.
-const WAITING: usize = 4096;
+/// Maximum of waiting bodies; more than there are connections, so that sending never blocks.
+const MAX_WAITING: usize = 4096;
 
-/// Bytes written at once at most, as in the store.
-const GROUP: usize = 1 << 20;
+/// Bytes after which a write group is complete, as in the store.
+const GROUP_BYTES: usize = 1 << 20;
 
-/// A body, and whom to tell where it lies.
+/// A body, and the channel that receives its position.
 type Entry = (Bytes, oneshot::Sender<u64>);
 
 /// The file and its thread, which ends with the last handle or with the first error.
@@ -28,44 +28,44 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Makes the file, durable zeros, and starts the thread.
+    /// Creates the file with durable zeros and starts the thread.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = File::options().create_new(true).write(true).open(path)?;
-        let zeros = vec![0; GROUP];
-        for position in (0..ZEROS).step_by(GROUP) {
+        let zeros = vec![0; GROUP_BYTES];
+        for position in (0..FILE_BYTES).step_by(GROUP_BYTES) {
             file.write_all_at(&zeros, position)?;
         }
         file.sync_all()?;
-        let (entries, waiting) = sync_channel(WAITING);
+        let (entries, waiting) = sync_channel(MAX_WAITING);
         thread::Builder::new().spawn(move || write_groups(&file, &waiting))?;
         Ok(Self { entries })
     }
 
-    /// Where the body lies once it is durable; nothing if writing failed.
+    /// Returns the position of the body once it is durable; `None` if writing failed.
     pub(super) async fn append(&self, body: Bytes) -> Option<u64> {
-        let (told, position) = oneshot::channel();
-        self.entries.try_send((body, told)).ok()?;
+        let (reply, position) = oneshot::channel();
+        self.entries.try_send((body, reply)).ok()?;
         position.await.ok()
     }
 }
 
 fn write_groups(file: &File, waiting: &Receiver<Entry>) -> io::Result<()> {
-    let (mut group, mut tell, mut position) = (Vec::with_capacity(2 * GROUP), Vec::new(), 0);
+    let (mut group, mut replies, mut position) = (Vec::with_capacity(2 * GROUP_BYTES), Vec::new(), 0);
     while let Ok(first) = waiting.recv() {
         let mut next = Some(first);
-        while let Some((body, told)) = next {
+        while let Some((body, reply)) = next {
             group.extend_from_slice(&body);
-            tell.push(told);
-            next = if group.len() < GROUP { waiting.try_recv().ok() } else { None };
+            replies.push(reply);
+            next = if group.len() < GROUP_BYTES { waiting.try_recv().ok() } else { None };
         }
-        if position + group.len() as u64 > ZEROS {
+        if position + group.len() as u64 > FILE_BYTES {
             position = 0;
         }
         file.write_all_at(&group, position)?;
         file.sync_data()?;
-        for told in tell.drain(..) {
-            // Whoever asked may have gone; the body is durable all the same.
-            let _gone = told.send(position);
+        for reply in replies.drain(..) {
+            // The caller may have been dropped; the body is durable anyway.
+            let _dropped = reply.send(position);
         }
         position += group.len() as u64;
         group.clear();

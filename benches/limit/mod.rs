@@ -1,9 +1,9 @@
-//! The limit: what this machine could do if a submission were nothing but bytes to be made durable.
+//! The limit server: how fast this machine is if a submission is only bytes that are made durable.
 //!
-//! A process of its own, with our accept loop and a handler that reads the body, hands it to one thread and answers
-//! 201. The thread writes what waits into one file, syncs once, and answers all of it: no keys, no validation, no
-//! index. The file is made of zeros beforehand, as the journal's segments are, because overwriting them is faster
-//! than appending; at its end it begins anew.
+//! A separate process with our accept loop and a handler that reads the body, sends it to one thread and responds with
+//! 201. The thread writes all waiting bodies to one file, syncs once, and confirms them: no keys, no validation, no
+//! index. The file is filled with zeros beforehand, as the journal's segments are, because overwriting is faster than
+//! appending; at its end, writing continues at the start.
 
 mod log;
 
@@ -23,18 +23,18 @@ use tokio::net::TcpListener;
 
 use self::log::Log;
 
-/// The first argument that makes a benchmark's process the limit server.
+/// First argument of a limit server process.
 const ROLE: &str = "limit-server";
 
-/// The command that starts this executable again as the limit server, its file in `folder`.
+/// The command that starts this executable as the limit server, with its file in `folder`.
 pub(crate) fn command(folder: &Path) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(ROLE).arg(folder.join("log"));
     Ok(command)
 }
 
-/// Serves until killed, if this process was started for it; false if it was not.
-pub(crate) fn serve_if_asked() -> io::Result<bool> {
+/// Serves until killed if this process was started as the limit server; otherwise returns false.
+pub(crate) fn serve_if_requested() -> io::Result<bool> {
     let mut arguments = std::env::args_os().skip(1);
     let file = match arguments.next() {
         Some(role) if role == ROLE => arguments.next().ok_or(io::ErrorKind::InvalidInput)?,
@@ -60,7 +60,7 @@ async fn serve(log: Log) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers 201 once the body is durable, with a body like that of the API.
+/// Responds with 201 once the body is durable, with a body like that of the API.
 async fn store(State(log): State<Arc<Log>>, body: Bytes) -> impl IntoResponse {
     match log.append(body).await {
         Some(position) => (StatusCode::CREATED, format!(r#"{{"id":"{position:020}","status":"completed"}}"#)),

@@ -1,8 +1,8 @@
-# For the scripts beside it, which run in the root of the project: the tools they drive, and a server to try them on.
+# Functions for the scripts in this folder, which run in the project's root: install the tools, start a server.
 
 tools=$PWD/target/interop
 
-# Installs the pinned tools, once for each change of their lists.
+# Installs the pinned tools if their lists have changed.
 install_tools() {
   if ! { command -v curl && command -v node && command -v npm; } >/dev/null || ! python3 -c 'import ensurepip' 2>/dev/null; then
     as_root=()
@@ -24,7 +24,7 @@ install_tools() {
   fi
 }
 
-# Builds the server and starts it on an empty folder, until the script ends; sets FORMS_URL and FORMS_API_KEY.
+# Builds the server and runs it with an empty data directory until the script ends; sets FORMS_URL and FORMS_API_KEY.
 start_server() {
   cargo build --locked --quiet
   scratch=$(mktemp -d)

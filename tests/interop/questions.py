@@ -1,4 +1,4 @@
-"""Random forms of all types and settings, random answers to any form, and what its JSON Schema leaves to the server."""
+"""Random forms with all types and settings, random answers, and the rules that JSON Schemas leave to the server."""
 
 import string
 
@@ -48,17 +48,17 @@ EMPTY = [None, "", " ", "\u3000\n", [], {}]
 COUNTRIES = ["DE", "US", "GB"]
 
 
-def settings_of(chance, type):
-    """Random settings for a question of the type, valid ones."""
-    pick, maybe = chance.choice, lambda: chance.random() < 0.5
-    some = lambda items, least=1: chance.sample(items, chance.randint(least, len(items)))
+def settings_of(rng, type):
+    """Returns random valid settings for a question of the type."""
+    pick, maybe = rng.choice, lambda: rng.random() < 0.5
+    some = lambda items, least=1: rng.sample(items, rng.randint(least, len(items)))
     found = {}
     if type in ("short_text", "long_text"):
         if maybe():
-            found["min_length"] = chance.randint(0, 3)
+            found["min_length"] = rng.randint(0, 3)
         if maybe():
-            found["max_length"] = chance.randint(3, 12)
-        if chance.random() < 0.7:
+            found["max_length"] = rng.randint(3, 12)
+        if rng.random() < 0.7:
             found["pattern"] = pick(PATTERNS)
             found["pattern_message"] = "Look at the pattern"
         if maybe():
@@ -73,7 +73,7 @@ def settings_of(chance, type):
     elif type == "phone" and maybe():
         found["default_country"] = pick(COUNTRIES)
     elif type == "number":
-        low, high = sorted([chance.randint(-10, 10), chance.randint(-10, 10)])
+        low, high = sorted([rng.randint(-10, 10), rng.randint(-10, 10)])
         if maybe():
             found["min"] = pick([low, low - 0.5])
         if maybe():
@@ -84,7 +84,7 @@ def settings_of(chance, type):
             found["integer"] = maybe()
     elif type == "rating":
         if maybe():
-            found["max"] = chance.randint(2, 10)
+            found["max"] = rng.randint(2, 10)
         if maybe():
             found["labels"] = {"1": "bad"}
     elif type == "opinion_scale":
@@ -121,76 +121,76 @@ TYPES = ["short_text", "long_text", "email", "url", "phone", "number", "rating",
          "multiple_choice", "ranking", "matrix", "date", "time", "datetime", "hidden", "statement", "page"]
 
 
-def draw_form(chance):
+def draw_form(rng):
     questions = []
     ids = ["constructor", "prototype", "valueof"] + [f"q{number}" for number in range(30)]
-    for type in chance.sample(TYPES, 5) + chance.choices(["short_text", "long_text", *TYPES], k=3) + ["rating"]:
-        question = {"type": type, "title": f"A {type}", **settings_of(chance, type)}
+    for type in rng.sample(TYPES, 5) + rng.choices(["short_text", "long_text", *TYPES], k=3) + ["rating"]:
+        question = {"type": type, "title": f"A {type}", **settings_of(rng, type)}
         if type not in ("statement", "page"):
-            question["id"] = ids.pop(chance.randrange(len(ids)))
-            question["required"] = chance.random() < 0.3
+            question["id"] = ids.pop(rng.randrange(len(ids)))
+            question["required"] = rng.random() < 0.3
         earlier = [earlier["id"] for earlier in questions if earlier["type"] in ("rating", "boolean", "email")]
-        if earlier and chance.random() < 0.1:
-            question["show_if"] = {chance.choice(earlier): {"answered": True}}
+        if earlier and rng.random() < 0.1:
+            question["show_if"] = {rng.choice(earlier): {"answered": True}}
         questions.append(question)
-    return {"title": "Random", "questions": questions, "settings": chance.choice([{}, {}, {}, {"unknown_answers": "drop"}])}
+    return {"title": "Random", "questions": questions, "settings": rng.choice([{}, {}, {}, {"unknown_answers": "drop"}])}
 
 
-def draw_text(chance, length=12):
-    return "".join(chance.choice(string.ascii_letters + string.digits + " -_.é😀") for _ in range(chance.randint(1, length)))
+def draw_text(rng, length=12):
+    return "".join(rng.choice(string.ascii_letters + string.digits + " -_.é😀") for _ in range(rng.randint(1, length)))
 
 
-def draw_item(chance, options, takes_other=False):
-    if takes_other and chance.random() < 0.3:
-        return {"other": chance.choice(TEXTS)}
-    return chance.choice(options)
+def draw_item(rng, options, takes_other=False):
+    if takes_other and rng.random() < 0.3:
+        return {"other": rng.choice(TEXTS)}
+    return rng.choice(options)
 
 
-def draw_answer(chance, question):
-    """An answer to the question, more often a valid one than not."""
-    type, pick = question["type"], chance.choice
+def draw_answer(rng, question):
+    """Returns an answer to the question, usually a valid one."""
+    type, pick = question["type"], rng.choice
     values = lambda name: [item["value"] if isinstance(item, dict) else item for item in question[name]]
     if type in ("short_text", "long_text", "hidden"):
-        return pick([pick(TEXTS), pick(TEXTS), draw_text(chance), pick(JUNK)] if type == "hidden" else [pick(TEXTS), pick(TEXTS), draw_text(chance)])
+        return pick([pick(TEXTS), pick(TEXTS), draw_text(rng), pick(JUNK)] if type == "hidden" else [pick(TEXTS), pick(TEXTS), draw_text(rng)])
     if type in ("email", "url", "phone", "date", "time", "datetime"):
         pools = {"email": EMAILS, "url": URLS, "phone": ["+49 30 901820", "030 901820", "+1 212 555 0100", "5", "x"], "date": DATES, "time": TIMES}
         return pick(pools.get(type, MOMENTS))
     if type in ("number", "rating", "opinion_scale"):
         low, high = question.get("min", -3), question.get("max", 10)
-        return pick([chance.randint(1, 5), chance.randint(-12, 12), low, high, low - 1, high + 1, low + 0.5, 0.3, 5.0, 2.5, 1e-9])
+        return pick([rng.randint(1, 5), rng.randint(-12, 12), low, high, low - 1, high + 1, low + 0.5, 0.3, 5.0, 2.5, 1e-9])
     if type in ("boolean", "consent"):
         return pick([True, True, False])
     if type == "single_choice":
-        return draw_item(chance, values("options") + [pick(OPTIONS)], question.get("allow_other"))
+        return draw_item(rng, values("options") + [pick(OPTIONS)], question.get("allow_other"))
     if type in ("multiple_choice", "ranking"):
         options = values("options")
-        drawn = chance.sample(options, chance.randint(1, len(options)))
-        extra = [draw_item(chance, OPTIONS, question.get("allow_other")) for _ in range(pick([0, 0, 1, 2]))]
+        drawn = rng.sample(options, rng.randint(1, len(options)))
+        extra = [draw_item(rng, OPTIONS, question.get("allow_other")) for _ in range(pick([0, 0, 1, 2]))]
         return drawn[: pick([1, 2, 20])] + extra
-    rows = chance.sample(values("rows"), chance.randint(1, len(values("rows")))) + pick([[], [], [pick(OPTIONS)]])
-    cell = lambda: draw_item(chance, values("columns") + values("columns") + [pick(OPTIONS)])
+    rows = rng.sample(values("rows"), rng.randint(1, len(values("rows")))) + pick([[], [], [pick(OPTIONS)]])
+    cell = lambda: draw_item(rng, values("columns") + values("columns") + [pick(OPTIONS)])
     several = lambda: [cell() for _ in range(pick([1, 1, 2]))]
-    return {row: several() if question.get("multiple", False) != (chance.random() < 0.1) else cell() for row in rows}
+    return {row: several() if question.get("multiple", False) != (rng.random() < 0.1) else cell() for row in rows}
 
 
-def draw_answers(chance, questions):
-    """Answers to some of the questions. Few at a time may be wrong, so that a wrong verdict is not hidden by another."""
+def draw_answers(rng, questions):
+    """Returns answers to some of the questions. Only a few may be invalid, so that one error does not hide another."""
     asked = [question for question in questions if question["type"] not in ("statement", "page")]
-    doubtful = {question["id"] for question in chance.sample(asked, chance.choice([1, 1, min(3, len(asked))]))}
+    doubtful = {question["id"] for question in rng.sample(asked, rng.choice([1, 1, min(3, len(asked))]))}
     answers = {}
     for question in asked:
         if question["id"] in doubtful:
-            if chance.random() < 0.85:
-                answers[question["id"]] = chance.choice([draw_answer(chance, question)] * 8 + [chance.choice(JUNK), chance.choice(EMPTY)])
-        elif question["required"] or chance.random() < 0.1:
+            if rng.random() < 0.85:
+                answers[question["id"]] = rng.choice([draw_answer(rng, question)] * 8 + [rng.choice(JUNK), rng.choice(EMPTY)])
+        elif question["required"] or rng.random() < 0.1:
             answers[question["id"]] = good_answer(question)
-    if chance.random() < 0.03:
-        answers[chance.choice(["nobody", "__proto__", "toString"])] = chance.choice(JUNK)
+    if rng.random() < 0.03:
+        answers[rng.choice(["nobody", "__proto__", "toString"])] = rng.choice(JUNK)
     return answers
 
 
 def good_answer(question):
-    """An answer that is nearly always valid."""
+    """Returns an answer that is nearly always valid."""
     type = question["type"]
     values = lambda name: [item["value"] if isinstance(item, dict) else item for item in question[name]]
     if type == "number":
@@ -213,7 +213,7 @@ def is_empty(value):
 
 
 def has_empty(questions, answers):
-    """Whether the answers have an empty value: they say the same without it, which schemas do not take."""
+    """Whether the answers have an empty value. The server treats it as no answer, but schemas refuse it."""
     types = {question.get("id"): question["type"] for question in questions}
     for id, answer in answers.items():
         cells = answer.values() if types.get(id) == "matrix" and isinstance(answer, dict) else []
@@ -222,9 +222,9 @@ def has_empty(questions, answers):
     return False
 
 
-def is_left_to_server(questions, schema, answers, fault):
-    """Whether the fault is of a rule that the JSON Schema of a form leaves to the server."""
-    id, code = fault["pointer"].split("/")[2], fault["code"]
+def is_left_to_server(questions, schema, answers, error):
+    """Whether the error is of a rule that the JSON Schema of a form leaves to the server."""
+    id, code = error["pointer"].split("/")[2], error["code"]
     question = next((question for question in questions if question.get("id") == id), {})
     answer = answers.get(id)
     if code == "question_not_visible" or (code == "required" and any("show_if" in q or "required_if" in q for q in questions)):

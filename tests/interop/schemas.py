@@ -1,9 +1,9 @@
-"""Holds the JSON Schema of forms against PyPI's `jsonschema` and against the server's own verdicts.
+"""Compares the results of PyPI's `jsonschema` for the JSON Schemas of forms with those of the server.
 
 Usage: schemas.py FORMS ANSWERS CASES FORM...
 
-Each FORM is the id of a form on the server; FORMS more are drawn at random. About ANSWERS random answers are judged in
-all, and written with their forms' schemas and the server's verdicts to the file CASES, for other validators.
+Each FORM is the id of a form on the server; FORMS more are generated at random. About ANSWERS random answers are checked
+in total. They are written, with the schemas and the server's results, to the file CASES for other validators.
 """
 
 import json
@@ -19,7 +19,7 @@ import questions
 
 SEED = 20_261_122
 FORMS = "/api/v1/forms"
-# RFC 3339 has it, Python's `datetime` does not.
+# Valid in RFC 3339, but not for Python's `datetime`.
 LEAP_SECOND = "2016-12-31T23:59:60Z"
 
 
@@ -48,28 +48,28 @@ class Server:
         self.expect("PATCH", f"{FORMS}/{created}", {"status": "published"})
         return created
 
-    def faults(self, form, answers):
-        """What the server finds wrong with the answers: its entries in `errors`, none if it accepts them."""
+    def errors(self, form, answers):
+        """Returns the entries of `errors` in the server's response; none if it accepts the answers."""
         status, answer = self.call("POST", f"{FORMS}/{form}/submissions?dry_run=true", {"answers": answers})
         if status not in (200, 422):
             sys.exit(f"{json.dumps(answers)}: {status} {json.dumps(answer)}")
         return answer.get("errors", [])
 
 
-def expected(form, schema, answers, faults):
-    """Whether the schema must accept the answers; None if the documentation leaves it open."""
+def expected(form, schema, answers, errors):
+    """Whether the schema must accept the answers; None if it need not agree with the server."""
     if questions.has_empty(form["questions"], answers):
         return None
-    if not faults:
+    if not errors:
         return True
-    is_open = all(questions.is_left_to_server(form["questions"], schema, answers, fault) for fault in faults)
+    is_open = all(questions.is_left_to_server(form["questions"], schema, answers, error) for error in errors)
     return None if is_open else False
 
 
 def main(count, total, path, ids):
     chance, server = random.Random(SEED), Server()
     ids += [server.create(questions.draw_form(chance)) for _ in range(count)]
-    judged, accepted, wrong = 0, 0, []
+    checked, accepted, wrong = 0, 0, []
     with open(path, "w", encoding="utf-8") as cases:
         for form_id in ids:
             form = server.expect("GET", f"{FORMS}/{form_id}")
@@ -79,23 +79,23 @@ def main(count, total, path, ids):
             drawn = []
             while len(drawn) * len(ids) < total:
                 answers = questions.draw_answers(chance, form["questions"])
-                faults = server.faults(form_id, answers)
-                verdict = expected(form, schema, answers, faults)
+                errors = server.errors(form_id, answers)
+                verdict = expected(form, schema, answers, errors)
                 if verdict is None:
                     continue
                 drawn.append({"answers": answers, "verdict": verdict})
                 accepted += verdict
                 if validator.is_valid(answers) != verdict and LEAP_SECOND not in answers.values():
-                    wrong.append((schema, answers, faults))
-            judged += len(drawn)
+                    wrong.append((schema, answers, errors))
+            checked += len(drawn)
             cases.write(json.dumps({"schema": schema, "cases": drawn}) + "\n")
-    for schema, answers, faults in wrong[:20]:
-        about = [fault["pointer"].split("/")[2] for fault in faults] or answers.keys()
-        parts = {id: schema["properties"].get(id) for id in about}
-        print(f"jsonschema disagrees: {json.dumps(answers)}\n  server: {faults}\n  schema: {json.dumps(parts)}")
-    print(f"jsonschema: {len(ids)} schemas, {judged} answers, of which {accepted} valid; {len(wrong)} disagreements")
-    if wrong or min(accepted, judged - accepted) < judged // 10:
-        sys.exit("the schemas and the server disagree, or too few answers are of one kind")
+    for schema, answers, errors in wrong[:20]:
+        shown_ids = [error["pointer"].split("/")[2] for error in errors] or answers.keys()
+        parts = {id: schema["properties"].get(id) for id in shown_ids}
+        print(f"jsonschema disagrees: {json.dumps(answers)}\n  server: {errors}\n  schema: {json.dumps(parts)}")
+    print(f"jsonschema: {len(ids)} schemas, {checked} answers, of which {accepted} valid; {len(wrong)} disagreements")
+    if wrong or min(accepted, checked - accepted) < checked // 10:
+        sys.exit("the schemas and the server disagree, or too few answers are valid or invalid")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! Bounds of work that runs at a time: the pool for long work, and permits by id.
+//! Limits of concurrent work: the pool for long work, and permits by id.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -18,15 +18,18 @@ async fn a_full_queue_and_a_long_wait_are_refused() {
     let running = tokio::spawn(async move { first.run(move |_| released.recv()).await });
     tokio::task::yield_now().await;
     let second = pool.admit().unwrap();
-    assert!(matches!(pool.admit(), Err(PoolError::Overloaded)), "the queue is full");
-    assert!(matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)), "it has waited for too long");
+    assert!(matches!(pool.admit(), Err(PoolError::Overloaded)), "the queue was not full");
+    assert!(
+        matches!(second.run(|_| ()).await, Err(PoolError::Overloaded)),
+        "a job was run after the maximum wait"
+    );
     drop((second, release));
     running.await.unwrap().unwrap().unwrap_err();
     pool.run(|| ()).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_panic_frees_the_place() {
+async fn a_panic_frees_the_slot_of_the_job() {
     let pool = pool(1);
     let panicked = pool.run(|| panic!("on purpose")).await;
     assert!(matches!(panicked, Err(PoolError::Panicked(_))));
@@ -34,14 +37,14 @@ async fn a_panic_frees_the_place() {
 }
 
 #[tokio::test]
-async fn an_id_has_a_quarter_and_all_have_the_total() {
+async fn an_id_may_use_a_quarter_of_the_permits_and_all_ids_the_total() {
     let semaphore = FairSemaphore::new(8, Duration::ZERO);
     let mut permits = Vec::new();
     for id in 0..4 {
         permits.push([semaphore.acquire(id).await.unwrap(), semaphore.acquire(id).await.unwrap()]);
-        assert!(semaphore.acquire(id).await.is_none(), "its quarter is used up");
+        assert!(semaphore.acquire(id).await.is_none(), "an id got more than a quarter");
     }
-    assert!(semaphore.acquire(4).await.is_none(), "all are used up");
+    assert!(semaphore.acquire(4).await.is_none(), "more permits than the total were given");
     permits.pop();
     assert!(semaphore.acquire(4).await.is_some());
 }

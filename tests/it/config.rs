@@ -1,9 +1,9 @@
-//! The settings of a server: what follows from them, and which are refused.
+//! Settings of a server: derived values, and refused ones.
 
 use forms::config::{Config, HttpLimits, Rate};
 
 #[test]
-fn connections_leave_the_store_its_files() {
+fn the_connection_limit_leaves_files_for_the_store() {
     let fitted = |files, max_connections| {
         let mut limits = HttpLimits { max_connections, ..HttpLimits::default() };
         let is_lowered = limits.fit_open_files(files);
@@ -16,7 +16,7 @@ fn connections_leave_the_store_its_files() {
 }
 
 #[test]
-fn an_address_holds_a_quarter_of_the_connections_by_default() {
+fn an_address_may_use_a_quarter_of_the_connections_by_default() {
     let share = |max_connections, max_connections_per_address| {
         HttpLimits { max_connections, max_connections_per_address, ..HttpLimits::default() }
             .connections_per_address()
@@ -25,7 +25,7 @@ fn an_address_holds_a_quarter_of_the_connections_by_default() {
 }
 
 #[test]
-fn a_rate_reads_back_what_it_writes() {
+fn a_rate_parses_its_own_text() {
     for text in ["10/min", "1/s", "4000000000/h"] {
         assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
     }
@@ -35,7 +35,7 @@ fn a_rate_reads_back_what_it_writes() {
 }
 
 #[test]
-fn an_address_others_reach_needs_insecure_http() {
+fn an_address_reachable_by_others_needs_insecure_http() {
     let cases = [
         ("127.0.0.1:80", true),
         ("127.9.9.9:80", true),

@@ -1,4 +1,4 @@
-//! The README and `docs/`: their tables are generated, and their examples are run as they are written.
+//! The README and `docs/`: their tables are generated, and their examples are run as written.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use forms::domain::validation::violation::Rule;
 
 use crate::cli::Home;
 use crate::golden::assert_golden;
-use crate::questions::least_settings;
+use crate::questions::required_settings;
 
 fn document(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -48,7 +48,7 @@ fn rules() -> String {
 
 fn questions() -> String {
     let rows = QuestionKind::NAMES.iter().map(|name| {
-        let (kind, settings) = read_plain(name);
+        let (kind, settings) = read_with_required_settings(name);
         let rules = kind.rules();
         let settings: Vec<_> = settings.iter().map(|setting| format!("`{setting}`")).collect();
         format!("| `{name}` | {} | `{}` | {} |\n", rules.expects(), rules.example(), settings.join(", "))
@@ -56,10 +56,10 @@ fn questions() -> String {
     format!("| `type` | Answer | For instance | Settings |\n|---|---|---|---|\n{}", rows.collect::<String>())
 }
 
-/// A question of the kind `name` with only the settings it must have, and the names of those it could have.
-fn read_plain(name: &str) -> (QuestionKind, Vec<String>) {
+/// A question of type `name` with only its required settings, and the names of all settings of its type.
+fn read_with_required_settings(name: &str) -> (QuestionKind, Vec<String>) {
     let mut violations = Vec::new();
-    let settings = json::parse(&format!("{{{},\"unknown\":null}}", least_settings(name))).unwrap();
+    let settings = json::parse(&format!("{{{},\"unknown\":null}}", required_settings(name))).unwrap();
     let mut fields = Fields::open(&settings, "", "a question", &mut violations).unwrap();
     let kind = QuestionKind::read(name, &mut fields, &mut Budget::new(&Limits::default())).unwrap();
     fields.close(&["type"]);
@@ -170,7 +170,7 @@ fn run_in(home: &Home, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Fails unless `PyYAML`, another parser than ours, reads `text` as an object.
+/// Fails unless `PyYAML` parses `text` as an object.
 fn parse_with_pyyaml(name: &str, text: &str) {
     let script = "import sys, yaml; assert isinstance(yaml.safe_load(sys.argv[1]), dict)";
     let output = Command::new("python3").args(["-c", script, text]).output().unwrap();
@@ -178,7 +178,7 @@ fn parse_with_pyyaml(name: &str, text: &str) {
 }
 
 #[test]
-fn the_examples_and_the_docs_are_forms_and_yaml_for_other_parsers_too() {
+fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
     let mut examples = 0;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap() {
         let path = entry.unwrap().path();
@@ -199,19 +199,19 @@ fn the_examples_and_the_docs_are_forms_and_yaml_for_other_parsers_too() {
 }
 
 #[test]
-fn the_first_minute_works_word_for_word() {
-    let scene = block_with(&document("README.md"), "forms serve");
-    // Any free port, and the server's own line kept apart; the first command does not wait for the server.
-    let scene = scene.replace("./store &", "./store --listen 127.0.0.1:0 >/dev/null 2>&1 &");
-    let said = run(&(scene + "wait\n"));
-    assert!(said.ends_with("\nhello\n"), "{said}");
+fn the_quick_start_runs_as_written() {
+    let script = block_with(&document("README.md"), "forms serve");
+    // The server takes any free port and its output is discarded; the first command must not wait for the server.
+    let script = script.replace("./store &", "./store --listen 127.0.0.1:0 >/dev/null 2>&1 &");
+    let stdout = run(&(script + "wait\n"));
+    assert!(stdout.ends_with("\nhello\n"), "{stdout}");
 }
 
 #[test]
-fn the_first_minute_works_without_a_server() {
-    let scene = block_with(&document("README.md"), "forms serve");
-    let lines = scene.lines().filter(|line| !line.starts_with("forms serve") && !line.starts_with("kill"));
-    let scene: String = lines.map(|line| format!("{line}\n")).collect();
-    let said = run(&scene.replace("forms ", "forms --data ./store "));
-    assert!(said.ends_with("\nhello\n"), "{said}");
+fn the_quick_start_works_without_a_server() {
+    let script = block_with(&document("README.md"), "forms serve");
+    let lines = script.lines().filter(|line| !line.starts_with("forms serve") && !line.starts_with("kill"));
+    let script: String = lines.map(|line| format!("{line}\n")).collect();
+    let stdout = run(&script.replace("forms ", "forms --data ./store "));
+    assert!(stdout.ends_with("\nhello\n"), "{stdout}");
 }

@@ -1,4 +1,4 @@
-//! Files that are generated and kept: what is generated now must be what is kept.
+//! Golden files: what the code generates must equal the committed file.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Server;
 
-/// Compares `actual` with the file `path`, which lies under `tests/it/golden/`; writes it instead if `FORMS_BLESS` is
-/// set.
+/// Compares `actual` with the file `path` in `tests/it/golden/`; writes the file instead if `FORMS_BLESS` is set.
 #[track_caller]
 pub(crate) fn assert_golden(path: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden").join(path);
@@ -22,8 +21,8 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
     let line = kept.lines().zip(actual.lines()).take_while(|(kept, actual)| kept == actual).count();
     assert!(
         kept == actual,
-        "{} is not what is generated now, from line {} on:\n  kept:      {}\n  generated: {}\n\
-         if the change is meant: FORMS_BLESS=1 cargo test --test it -- golden docs",
+        "{} differs from what is generated, from line {}:\n  golden:      {}\n  actual:    {}\n\
+         if the change is intended: FORMS_BLESS=1 cargo test --test it -- golden docs",
         file.display(),
         line + 1,
         kept.lines().nth(line).unwrap_or("(end)"),
@@ -31,15 +30,15 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
     );
 }
 
-/// Parts of the document that are for people alone.
+/// Members of the document that only people read.
 const TEXTS: [&str; 5] = ["description", "summary", "example", "examples", "title"];
 
-/// Paths within `kept` to what `now` lacks, where each stands at `at`: members, values of an enumeration, and
-/// alternatives. What a client was generated from must stay.
+/// Adds to `found` the paths of members, enumeration values and alternatives that `kept` has at `at` and `now` lacks:
+/// generated clients depend on them.
 fn removals(kept: &Value, now: &Value, at: &str, found: &mut Vec<String>) {
     match (kept, now) {
         (Value::Object(kept), Value::Object(now)) => {
-            // A member called as a text is one where members are listed.
+            // Under these, `title` and the like are names of properties or schemas.
             let is_list = at.ends_with("/properties") || at.ends_with("/schemas");
             for (name, value) in kept.iter().filter(|(name, _)| is_list || !TEXTS.contains(&name.as_str())) {
                 if at == "/components" && name == "responses" {
@@ -64,7 +63,7 @@ fn removals(kept: &Value, now: &Value, at: &str, found: &mut Vec<String>) {
                 }
             }
         }
-        // Failures are shared under the names of their codes, of which there may be more.
+        // Error responses are shared under names made of their codes, which change when a code is added.
         (Value::String(kept), Value::String(now))
             if [kept, now].iter().all(|reference| reference.starts_with("#/components/responses/")) => {}
         _ if kept != now => found.push(format!("{at}: {kept}")),
@@ -73,9 +72,9 @@ fn removals(kept: &Value, now: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[tokio::test]
-async fn the_openapi_document_is_the_kept_one_and_only_grows() {
+async fn the_openapi_document_equals_the_golden_one_and_only_grows() {
     let server = Server::start().await;
-    let document = server.open_call(Method::GET, "/api/v1/openapi.json").send().await;
+    let document = server.call_without_key(Method::GET, "/api/v1/openapi.json").send().await;
     let now = document.expect(200);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/openapi.json");
     let mut removed = Vec::new();
@@ -84,8 +83,8 @@ async fn the_openapi_document_is_the_kept_one_and_only_grows() {
     }
     assert!(
         removed.is_empty(),
-        "`/api/v1` only grows, but these are gone or changed:\n  {}\n\
-         before the first release: remove {} and bless it anew",
+        "`/api/v1` must only grow, but these were removed or changed:\n  {}\n\
+         before the first release: remove {} and bless it again",
         removed.join("\n  "),
         file.display(),
     );
@@ -93,7 +92,7 @@ async fn the_openapi_document_is_the_kept_one_and_only_grows() {
 }
 
 #[test]
-fn a_removal_from_the_document_is_found_and_an_addition_is_not() {
+fn removals_from_the_document_are_found_and_additions_are_not() {
     let kept = json!({"a": {"enum": ["x", "y"], "description": "old"}, "parameters": [{"name": "q", "in": "query"}]});
     let grown = json!({"a": {"enum": ["x", "y", "z"]}, "b": 1, "parameters": [{"name": "r"}, {"name": "q", "in": "query"}]});
     let less = json!({"a": {"enum": ["x"], "description": "old"}, "parameters": []});

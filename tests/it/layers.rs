@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each module of the crate and those that it may import.
+/// Each module of the crate and the modules that it may import.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("id", &[]),
@@ -47,8 +47,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Folders, and a module that they must not know.
-const UNAWARE: &[(&str, &str)] = &[
+/// Folders, each with a module that it must not import.
+const FORBIDDEN: &[(&str, &str)] = &[
     ("src/cli/input/", "cli::commands"),
     ("src/cli/output/", "cli::commands"),
     ("src/cli/connection/", "cli::commands"),
@@ -56,8 +56,8 @@ const UNAWARE: &[(&str, &str)] = &[
     ("src/http/server/", "http::routes"),
 ];
 
-/// Each fenced crate and where it may be named.
-const FENCES: &[(&str, &[&str])] = &[
+/// Crates that only these folders and files may use.
+const CRATE_USERS: &[(&str, &[&str])] = &[
     ("axum", &["src/http/", "src/server.rs", "src/client/"]),
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
@@ -97,14 +97,14 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The file's code without its comments and its tests.
+/// Returns the code of a file without comments and inline tests.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap();
     code.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether `code` names the crate `name` in a path: `name::`, with nothing before it that makes it another word.
+/// Whether a path in `code` begins with the crate `name`.
 fn names_crate(code: &str, name: &str) -> bool {
     code.match_indices(&format!("{name}::")).any(|(at, _)| {
         let before = &code[..at];
@@ -119,7 +119,7 @@ fn every_module_imports_only_those_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     sources(&root.join("src"), &mut files);
-    assert!(files.len() > 20, "the sources are somewhere else");
+    assert!(files.len() > 20, "src/ has moved");
     let mut broken = Vec::new();
     for file in files {
         let path = file.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
@@ -137,12 +137,12 @@ fn every_module_imports_only_those_below_it() {
                 broken.push(format!("{path} uses `{other}`; {own} may use {}", may_use.join(", ")));
             }
         }
-        for (_, module) in UNAWARE.iter().filter(|(folder, _)| path.starts_with(folder)) {
+        for (_, module) in FORBIDDEN.iter().filter(|(folder, _)| path.starts_with(folder)) {
             if named.iter().any(|path| path.join("::").starts_with(module)) {
-                broken.push(format!("{path} must not know `{module}`"));
+                broken.push(format!("{path} must not import `{module}`"));
             }
         }
-        for (name, places) in FENCES {
+        for (name, places) in CRATE_USERS {
             if !places.iter().any(|place| path.starts_with(place)) && names_crate(&code, name) {
                 broken
                     .push(format!("{path} names the crate `{name}`, which belongs to {}", places.join(", ")));
@@ -152,15 +152,15 @@ fn every_module_imports_only_those_below_it() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// The module in the file at `path`, as the steps of its path in the crate.
+/// Returns the module path of the file at `path`.
 fn module(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs");
     let path = path.trim_end_matches("/mod");
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The paths that `code`, which is in `module`, names below `crate::` and `super::`; grouped imports are expanded. A
-/// module that uses its own children by their names is no import: it composes them.
+/// Returns the paths in `code`, a file of `module`, that begin with `crate::` or `super::`; grouped imports are expanded.
+/// A module that names its own children does not import them.
 fn named_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
     let path = regex::Regex::new(r"\b(crate|super)((?:::\w+)*)(?:::\{([^;{}]*)\})?").unwrap();
     let steps = |text: &str| -> Vec<String> {
@@ -179,12 +179,12 @@ fn named_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// The longest beginning of `path` that is one of `modules`.
+/// Returns the file of the longest prefix of `path` that is in `modules`.
 fn module_of<'a>(path: &[String], modules: &'a BTreeMap<Vec<String>, String>) -> Option<&'a str> {
     (1..=path.len()).rev().find_map(|length| modules.get(&path[..length])).map(String::as_str)
 }
 
-/// What each file imports, by their paths.
+/// Returns the files that each file imports.
 fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     sources(&root.join("src"), &mut files);
@@ -200,13 +200,13 @@ fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
     files.iter().map(imported).collect()
 }
 
-/// All that can be reached from `file` by imports.
+/// Returns all files that `file` imports directly or indirectly.
 fn reachable<'a>(file: &'a str, imports: &'a BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&'a str> {
-    let (mut found, mut left) = (BTreeSet::new(), vec![file]);
-    while let Some(next) = left.pop() {
+    let (mut found, mut pending) = (BTreeSet::new(), vec![file]);
+    while let Some(next) = pending.pop() {
         for other in &imports[next] {
             if found.insert(other.as_str()) {
-                left.push(other);
+                pending.push(other);
             }
         }
     }
@@ -214,17 +214,17 @@ fn reachable<'a>(file: &'a str, imports: &'a BTreeMap<String, BTreeSet<String>>)
 }
 
 #[test]
-fn files_of_different_folders_do_not_import_each_other_in_a_circle() {
+fn files_of_different_folders_have_no_import_cycles() {
     let imports = imports(Path::new(env!("CARGO_MANIFEST_DIR")));
     let edges: usize = imports.values().map(BTreeSet::len).sum();
-    assert!(edges > 1_000, "only {edges} imports were understood");
+    assert!(edges > 1_000, "only {edges} imports were found");
     let reached: BTreeMap<_, _> =
         imports.keys().map(|file| (file.as_str(), reachable(file, &imports))).collect();
     let folder = |file: &str| file.rsplit_once('/').unwrap().0.to_owned();
-    let circles = imports.iter().flat_map(|(file, others)| {
+    let cycles = imports.iter().flat_map(|(file, others)| {
         let back = others.iter().filter(|other| reached[other.as_str()].contains(file.as_str()));
         back.filter(|other| folder(other) != folder(file)).map(move |other| format!("{file} -> {other}"))
     });
-    let circles: Vec<_> = circles.collect();
-    assert!(circles.is_empty(), "these imports are part of a circle:\n{}", circles.join("\n"));
+    let cycles: Vec<_> = cycles.collect();
+    assert!(cycles.is_empty(), "these imports are part of a cycle:\n{}", cycles.join("\n"));
 }

@@ -1,17 +1,17 @@
-//! The integration tests: one binary, one module a concern.
+//! The integration tests: one binary, one module for each area.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod api; // the API over HTTP
 mod cli; // the command line as a process
-mod concurrency; // bounds of work that runs at a time
+mod concurrency; // the pool for long work, and permits by id
 mod config; // the settings of a server
-mod docs; // what the README and docs/ say
-mod domain; // the rules, through their public surface
-mod engine; // rows that survive
+mod docs; // the README and docs/
+mod domain; // the rules of forms and submissions
+mod engine; // the storage engine under faults
 mod golden; // generated files
 mod harness; // a server for tests
-mod layers; // who may import whom
-mod logic; // what is asked, and what is kept besides what was sent
-mod process; // the real executable, killed and stopped
-mod questions; // every kind of question: answers, settings, schema
-mod store; // what every store promises
+mod layers; // allowed imports
+mod logic; // conditions, pages, hidden questions
+mod process; // the executable, killed and stopped
+mod questions; // every question type: answers, settings, schema
+mod store; // the contract of the store

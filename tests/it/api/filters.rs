@@ -1,4 +1,4 @@
-//! Lists of submissions by what was answered, when, and in which order.
+//! Filters, search, time range and order of submission lists.
 
 use serde_json::{Value, json};
 
@@ -8,26 +8,26 @@ pub(super) fn path(form: &str) -> String {
     format!("/api/v1/forms/{form}/submissions")
 }
 
-/// `text` as a value in a query.
-fn escaped(text: &str) -> String {
+/// Percent-encodes `text` for a query.
+fn encode(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// `filter[score][gte]=4` from `score.gte=4`.
+/// Writes `score.gte=4` as the parameter `filter[score][gte]=4`.
 fn filter(text: &str) -> String {
     let (name, value) = text.split_once('=').unwrap();
     let name = name.replacen('.', "][", 1);
-    format!("{}={}", escaped(&format!("filter[{name}]")), escaped(value))
+    format!("{}={}", encode(&format!("filter[{name}]")), encode(value))
 }
 
-/// The `n` that the submissions of a list have in their answers, in the order of the list.
+/// The answers to `n` in a list of submissions.
 fn numbers(list: &Value) -> Vec<i64> {
     let submissions = list["submissions"].as_array().unwrap();
     submissions.iter().map(|submission| submission["answers"]["n"].as_i64().unwrap()).collect()
 }
 
-/// A form of every kind with a number `n` in it, and submissions with these answers, of which `n` counts from 0.
-async fn answered(server: &Server, answers: &[Value]) -> String {
+/// Creates a form with every question type and a number `n`, and submissions with these answers, numbered from 0.
+async fn create_answered_form(server: &Server, answers: &[Value]) -> String {
     let kinds = json!([
         {"id": "n", "type": "number", "title": "N"},
         {"id": "tale", "type": "long_text", "title": "T", "max_length": 1000},
@@ -46,7 +46,7 @@ async fn answered(server: &Server, answers: &[Value]) -> String {
         {"id": "from", "type": "hidden"},
         {"id": "note", "type": "statement", "title": "T"},
     ]);
-    let form = server.published(kinds).await;
+    let form = server.published_form(kinds).await;
     for (number, answers) in answers.iter().enumerate() {
         let mut answers = answers.clone();
         answers["n"] = json!(number);
@@ -56,9 +56,9 @@ async fn answered(server: &Server, answers: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn each_operator_takes_what_a_condition_would() {
+async fn each_operator_filters_like_a_condition() {
     let server = Server::start().await;
-    let form = answered(
+    let form = create_answered_form(
         &server,
         &[
             json!({}),
@@ -115,18 +115,18 @@ async fn each_operator_takes_what_a_condition_would() {
         let list = server.get(format!("{}?order=asc&{}", path(&form), filter(text))).send().await;
         assert_eq!(numbers(&list.expect(200)), expected, "{text}");
     }
-    // All that are asked must hold, also of one question.
+    // All filters must match, also several on one question.
     let both = format!("{}&{}", filter("score.gte=2"), filter("score.lt=5"));
     let list = server.get(format!("{}?{both}&{}", path(&form), filter("yes.answered=true"))).send().await;
     assert_eq!(numbers(&list.expect(200)), [2]);
 }
 
 #[tokio::test]
-async fn a_hidden_answer_is_found_by_what_it_is_written_as() {
+async fn a_hidden_answer_is_compared_as_number_boolean_or_text() {
     let server = Server::start().await;
     let hidden = [json!("web"), json!(2), json!("2"), json!(1.5), json!("1.50"), json!(true), json!("true")];
     let answers: Vec<_> = hidden.into_iter().map(|from| json!({"from": from})).collect();
-    let form = answered(&server, &answers).await;
+    let form = create_answered_form(&server, &answers).await;
     for (text, expected) in [
         ("from=2", &[1, 2][..]),
         ("from=2.0", &[1]),
@@ -145,13 +145,13 @@ async fn a_hidden_answer_is_found_by_what_it_is_written_as() {
 }
 
 #[tokio::test]
-async fn other_words_are_found_in_a_list() {
+async fn includes_matches_free_text_options_of_a_list() {
     let server = Server::start().await;
     let kinds = json!([
         {"id": "n", "type": "number", "title": "N"},
         {"id": "many", "type": "multiple_choice", "title": "T", "options": ["a", "b"], "allow_other": true, "min_selected": 2},
     ]);
-    let form = server.published(kinds).await;
+    let form = server.published_form(kinds).await;
     for (n, many) in [json!(["a", {"other": "blue"}]), json!(["a", "b"])].into_iter().enumerate() {
         server.submit(&form, json!({"n": n, "many": many})).await;
     }
@@ -164,10 +164,10 @@ async fn other_words_are_found_in_a_list() {
 }
 
 #[tokio::test]
-async fn what_can_never_be_is_refused_and_told() {
+async fn an_unsatisfiable_or_invalid_filter_is_refused_with_its_reason() {
     let server = Server::start().await;
-    let form = answered(&server, &[]).await;
-    for (query, told) in [
+    let form = create_answered_form(&server, &[]).await;
+    for (query, expected) in [
         (
             filter("nobody=4"),
             "`filter[nobody]`: `nobody` is not a question of this form that takes an answer",
@@ -225,17 +225,17 @@ async fn what_can_never_be_is_refused_and_told() {
         let refused = server.get(format!("{}?{query}", path(&form))).send().await;
         assert_eq!(refused.code(), "invalid_query", "{query}");
         let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
-        assert_eq!(detail.matches(told).count(), 1, "{query}: {detail}");
+        assert_eq!(detail.matches(expected).count(), 1, "{query}: {detail}");
     }
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_with_a_query_is_told() {
+async fn all_problems_of_a_query_are_reported_together() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let parameters = "since=2026&order=up&filter[q1]=a&filter[q1]=b&filter[]=x&limit=0&limit=1&nope=1&more=2";
     let filters = "filter[foo]=1&filter[bar]=1&filter[q3]=x&filter[q2][near]=1";
-    let told = [
+    let expected = [
         "`since`: expected",
         "`order`: expected",
         "`filter[q1][eq]`: given more than once",
@@ -243,17 +243,17 @@ async fn all_that_is_wrong_with_a_query_is_told() {
         "`limit`: given more than once",
         "`nope`: unknown parameter; `more`: unknown parameter",
     ];
-    let told_of_filters = [
+    let expected_of_filters = [
         "`filter[bar]`: `bar` is not a question of this form",
         "`filter[foo]`: `foo` is not a question of this form",
         "`filter[q3][eq]`: this can never be true",
         "`filter[q2][near]`: unknown operator",
     ];
     for (query, named) in [
-        (parameters.to_owned(), &told[..]),
-        // The questions are looked up for what can be read.
-        (format!("{parameters}&{filters}"), &told[..]),
-        (filters.to_owned(), &told_of_filters[..]),
+        (parameters.to_owned(), &expected[..]),
+        // Filters are checked against the form only if the query is well formed.
+        (format!("{parameters}&{filters}"), &expected[..]),
+        (filters.to_owned(), &expected_of_filters[..]),
         ("trashed=true&limit=x&q=1".to_owned(), &["`limit`: expected", "`q`: unknown parameter"]),
     ] {
         let refused = server.get(format!("{}?{query}", path(&form))).send().await;
@@ -263,11 +263,11 @@ async fn all_that_is_wrong_with_a_query_is_told() {
 }
 
 #[tokio::test]
-async fn a_filter_names_questions_of_the_present_version() {
+async fn a_filter_refers_to_questions_of_the_current_version() {
     let server = Server::start().await;
     let n = json!({"id": "n", "type": "number", "title": "N"});
-    let asking = |kind: &str, id: &str| json!([n, {"id": "a", "type": kind, "title": "A"}, {"id": id, "type": "rating", "title": "S"}]);
-    let form = server.published(asking("short_text", "score")).await;
+    let questions_with = |kind: &str, id: &str| json!([n, {"id": "a", "type": kind, "title": "A"}, {"id": id, "type": "rating", "title": "S"}]);
+    let form = server.published_form(questions_with("short_text", "score")).await;
     for (number, text) in ["5", "nine", "2027-01-01", "09:00"].into_iter().enumerate() {
         server.submit(&form, json!({"n": number, "a": text, "score": 5})).await;
     }
@@ -286,13 +286,13 @@ async fn a_filter_names_questions_of_the_present_version() {
             ],
         ),
     ] {
-        let change = json!({"questions": asking(kind, "stars")});
+        let change = json!({"questions": questions_with(kind, "stars")});
         server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
         for (text, expected) in tests {
             assert_eq!(numbers(&get(text).await.expect(200)), *expected, "{kind} {text}");
         }
     }
-    for (text, told) in [
+    for (text, expected) in [
         (
             "score=5",
             r#""message":"`score` is not a question of this form that takes an answer","allowed":["n","a","stars"]"#,
@@ -301,14 +301,14 @@ async fn a_filter_names_questions_of_the_present_version() {
     ] {
         let refused = get(text).await;
         assert_eq!(refused.code(), "invalid_query", "{text}");
-        assert!(refused.text().contains(told), "{}", refused.text());
+        assert!(refused.text().contains(expected), "{}", refused.text());
     }
 }
 
 #[tokio::test]
-async fn a_filter_has_ten_tests_and_a_hundred_values_at_most() {
+async fn a_filter_has_at_most_ten_tests_and_a_hundred_values() {
     let server = Server::start().await;
-    let form = answered(&server, &[json!({"score": 3})]).await;
+    let form = create_answered_form(&server, &[json!({"score": 3})]).await;
     let tests = |count: usize| {
         let operators = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "includes", "matches", "answered"];
         let tests = ["from", "tale"]
@@ -329,16 +329,16 @@ async fn a_filter_has_ten_tests_and_a_hundred_values_at_most() {
         let found = server.get(format!("{}?{query}", path(&form))).send().await;
         match refused {
             None => drop(found.expect(200)),
-            Some(told) => assert_eq!(found.expect(400)["detail"], format!("`filter`: {told}")),
+            Some(expected) => assert_eq!(found.expect(400)["detail"], format!("`filter`: {expected}")),
         }
     }
 }
 
 #[tokio::test]
-async fn patterns_of_a_filter_are_held_against_short_texts() {
+async fn a_filter_matches_a_pattern_only_against_short_texts() {
     let server = Server::start().await;
     let form = server
-        .published(json!([
+        .published_form(json!([
             {"id": "n", "type": "number", "title": "N"},
             {"id": "tale", "type": "long_text", "title": "T"},
             {"id": "page", "type": "url", "title": "T"},
@@ -350,21 +350,21 @@ async fn patterns_of_a_filter_are_held_against_short_texts() {
     }
     let list = server.get(format!("{}?{}", path(&form), filter("page.matches=x$"))).send().await;
     assert_eq!(numbers(&list.expect(200)), [1_000]);
-    for (text, told) in [
+    for (text, expected) in [
         ("tale.matches=x", "`filter[tale][matches]`: `matches` needs answers of at most 1000 characters"),
         (r"page.matches=\w{50}", "`filter[page][matches]`: `matches` compiles to more than 256 KiB"),
         (&format!("page.matches={}", "x".repeat(1_001)), "more than 1000 characters"),
     ] {
         let refused = server.get(format!("{}?{}", path(&form), filter(text))).send().await;
         let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
-        assert!(detail.contains(told), "{text}: {detail}");
+        assert!(detail.contains(expected), "{text}: {detail}");
     }
 }
 
 #[tokio::test]
-async fn a_text_is_looked_for_in_all_answers_in_capitals_or_not() {
+async fn a_search_covers_all_text_answers_and_ignores_case() {
     let server = Server::start().await;
-    let form = answered(
+    let form = create_answered_form(
         &server,
         &[
             json!({"tale": "The ÉCLAIR was fine"}),
@@ -382,25 +382,25 @@ async fn a_text_is_looked_for_in_all_answers_in_capitals_or_not() {
         ("e\nb", &[3]),
         ("\\ b", &[3]),
         (".", &[]),
-        // Neither names nor numbers are texts of an answer.
+        // Question ids and numbers are not searched.
         ("tale", &[]),
         ("5", &[]),
         ("", &[0, 1, 2, 3]),
     ] {
-        let list = server.get(format!("{}?order=asc&q={}", path(&form), escaped(text))).send().await;
+        let list = server.get(format!("{}?order=asc&q={}", path(&form), encode(text))).send().await;
         assert_eq!(numbers(&list.expect(200)), expected, "{text}");
     }
-    // As it was written, with escapes that need not be.
+    // Unnecessary escapes in the sent JSON do not matter.
     let body = r#"{"answers":{"n":4,"tale":"\u00e9cla\u0069r"}}"#;
     server.post(path(&form), json!({})).body(body).send().await.expect(201);
-    let list = server.get(format!("{}?q={}&status=completed", path(&form), escaped("Éclair"))).send().await;
+    let list = server.get(format!("{}?q={}&status=completed", path(&form), encode("Éclair"))).send().await;
     assert_eq!(numbers(&list.expect(200)), [4, 0]);
 }
 
 #[tokio::test]
-async fn a_list_lies_between_two_moments_in_either_order() {
+async fn a_list_can_be_limited_to_a_time_range_in_either_order() {
     let server = Server::start().await;
-    let form = answered(&server, &[]).await;
+    let form = create_answered_form(&server, &[]).await;
     for second in 0..6 {
         server.clock.set(&format!("2026-11-20T09:00:0{second}.500Z"));
         server.submit(&form, json!({"n": second})).await;
@@ -421,10 +421,10 @@ async fn a_list_lies_between_two_moments_in_either_order() {
 }
 
 #[tokio::test]
-async fn pages_of_a_filter_go_on_where_they_ended_while_others_write() {
+async fn pages_of_a_filtered_list_continue_correctly_during_writes() {
     let server = Server::start().await;
     let answers: Vec<_> = (0..40).map(|number| json!({"score": 1 + number % 4})).collect();
-    let form = answered(&server, &answers).await;
+    let form = create_answered_form(&server, &answers).await;
     for (order, expected) in [
         ("asc", vec![2, 6, 10, 14, 18, 22, 26, 30, 34, 38, 40]),
         ("desc", {
@@ -438,13 +438,13 @@ async fn pages_of_a_filter_go_on_where_they_ended_while_others_write() {
             server.submit(&form, json!({"n": 40, "score": 3})).await;
         }
         loop {
-            let answer = server.get(&next).send().await;
-            let page = answer.expect(200);
+            let response = server.get(&next).send().await;
+            let page = response.expect(200);
             seen.extend(numbers(&page));
-            // Counted once: the link leaves that out.
+            // Only the first page is counted: the link omits `count`.
             assert_eq!(page.get("total"), (seen.len() <= 3).then_some(&json!(11)));
             server.submit(&form, json!({"n": 41, "score": 4})).await;
-            let Some(link) = answer.header("link") else {
+            let Some(link) = response.header("link") else {
                 assert_eq!(page["next_cursor"], Value::Null);
                 break;
             };
@@ -455,36 +455,37 @@ async fn pages_of_a_filter_go_on_where_they_ended_while_others_write() {
 }
 
 #[tokio::test]
-async fn a_cursor_serves_the_query_it_was_given_for() {
+async fn a_cursor_is_valid_only_for_its_query() {
     let server = Server::start().await;
-    let form = answered(&server, &[json!({"score": 5}), json!({"score": 5}), json!({"score": 5})]).await;
+    let form =
+        create_answered_form(&server, &[json!({"score": 5}), json!({"score": 5}), json!({"score": 5})]).await;
     let get = |query: &str, cursor: &str| {
         let cursor = if cursor.is_empty() { String::new() } else { format!("&cursor={cursor}") };
         server.get(format!("{}?{query}{cursor}", path(&form))).send()
     };
-    let asked = format!("limit=1&{}", filter("score.gte=4"));
-    let cursor = get(&asked, "").await.expect(200)["next_cursor"].as_str().unwrap().to_owned();
-    for other in [asked.replace("limit=1", "limit=2"), format!("{asked}&count=true")] {
+    let query = format!("limit=1&{}", filter("score.gte=4"));
+    let cursor = get(&query, "").await.expect(200)["next_cursor"].as_str().unwrap().to_owned();
+    for other in [query.replace("limit=1", "limit=2"), format!("{query}&count=true")] {
         assert_eq!(numbers(&get(&other, &cursor).await.expect(200))[0], 1, "{other}");
     }
     for other in [
         "limit=1".to_owned(),
-        asked.replace("gte", "lte"),
-        asked.replace("=4", "=5"),
-        format!("{asked}&order=asc"),
-        format!("{asked}&q=x"),
-        format!("{asked}&since=2020-01-01T00:00:00Z"),
-        format!("{asked}&until=2030-01-01T00:00:00Z"),
-        format!("{asked}&{}", filter("count.answered=false")),
+        query.replace("gte", "lte"),
+        query.replace("=4", "=5"),
+        format!("{query}&order=asc"),
+        format!("{query}&q=x"),
+        format!("{query}&since=2020-01-01T00:00:00Z"),
+        format!("{query}&until=2030-01-01T00:00:00Z"),
+        format!("{query}&{}", filter("count.answered=false")),
     ] {
         assert_eq!(get(&other, &cursor).await.code(), "invalid_cursor", "{other}");
     }
 }
 
 #[tokio::test]
-async fn both_names_of_the_list_take_filters() {
+async fn both_paths_of_the_list_accept_filters() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     server.submit(&form, json!({"q1": "Ada", "q3": 5})).await;
     let found = format!("{}?{}", path(&form), filter("q1=Ada"));
     let list = server.get(&found).send().await;
@@ -497,11 +498,13 @@ async fn both_names_of_the_list_take_filters() {
 }
 
 #[tokio::test]
-async fn where_is_another_way_to_write_a_filter() {
+async fn where_is_an_alternative_syntax_for_filters() {
     let server = Server::start().await;
-    let form =
-        answered(&server, &[json!({"score": 1}), json!({"score": 4, "tale": "a=b.c"}), json!({"score": 5})])
-            .await;
+    let form = create_answered_form(
+        &server,
+        &[json!({"score": 1}), json!({"score": 4, "tale": "a=b.c"}), json!({"score": 5})],
+    )
+    .await;
     let list = |query: &str| server.get(format!("{}?{query}", path(&form))).send();
     for (query, expected) in [
         ("where=score.gte=4", vec![2, 1]),
@@ -514,7 +517,7 @@ async fn where_is_another_way_to_write_a_filter() {
     ] {
         assert_eq!(numbers(&list(query).await.expect(200)), expected, "{query}");
     }
-    // The link to the next page keeps each of them.
+    // The link to the next page keeps every filter.
     let first = list("where=score.gte=1&where=score.lt=5&limit=1").await;
     let next = first.header("link").unwrap().split(['<', '>']).nth(1).unwrap().to_owned();
     assert_eq!(numbers(&server.get(next).send().await.expect(200)), [0]);

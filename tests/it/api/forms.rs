@@ -1,4 +1,4 @@
-//! Forms over HTTP, beyond what the specification shows.
+//! Creating, changing and listing forms over HTTP, beyond the specification's examples.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -8,23 +8,23 @@ use crate::harness::{NOW, Server, questions};
 const FORMS: &str = "/api/v1/forms";
 
 #[tokio::test]
-async fn a_draft_is_read_whole_and_says_why_it_takes_no_answers() {
+async fn a_draft_is_returned_with_the_reason_why_it_does_not_accept_answers() {
     let server = Server::start().await;
-    let form = server.draft(json!([{"type": "rating", "title": "How?", "max": 3}])).await;
-    let answer = server.get(format!("{FORMS}/{form}")).send().await;
+    let form = server.draft_form(json!([{"type": "rating", "title": "How?", "max": 3}])).await;
+    let response = server.get(format!("{FORMS}/{form}")).send().await;
     let expected = json!({
         "id": form, "title": "Visit", "status": "draft", "version": 1,
         "accepting": false, "accepting_reason": "draft",
         "questions": [{"id": "q1", "type": "rating", "title": "How?", "required": false, "max": 3}],
         "settings": {}, "response_count": 0, "created_at": NOW, "updated_at": NOW,
     });
-    assert_eq!(answer.expect(200), expected);
+    assert_eq!(response.expect(200), expected);
 }
 
 #[tokio::test]
-async fn publishing_moves_status_and_time_and_again_moves_nothing() {
+async fn publishing_sets_status_and_time_and_repeating_it_changes_nothing() {
     let server = Server::start().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let path = format!("{FORMS}/{form}");
     server.clock.set("2026-11-20T10:00:00Z");
     let first = server.patch(&path, json!({"status": "published"})).send().await.expect(200);
@@ -38,9 +38,9 @@ async fn publishing_moves_status_and_time_and_again_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_merge_patch_is_taken_under_both_media_types() {
+async fn a_merge_patch_is_accepted_with_both_media_types() {
     let server = Server::start().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let path = format!("{FORMS}/{form}");
     for kind in ["application/merge-patch+json", "application/json; charset=utf-8", "Application/JSON"] {
         let change = json!({"description": kind});
@@ -50,16 +50,16 @@ async fn a_merge_patch_is_taken_under_both_media_types() {
     let removed = server.patch(&path, json!({"description": null})).send().await.expect(200);
     assert_eq!(removed.get("description"), None);
     let kind = "application/json-patch+json";
-    let answer = server.patch(&path, json!({})).header("content-type", kind).send().await;
-    assert_eq!(answer.code(), "unsupported_media_type");
+    let response = server.patch(&path, json!({})).header("content-type", kind).send().await;
+    assert_eq!(response.code(), "unsupported_media_type");
     let compressed = server.patch(&path, json!({})).header("content-encoding", "gzip").send().await;
     assert_eq!(compressed.code(), "unsupported_media_type");
 }
 
 #[tokio::test]
-async fn a_new_set_of_questions_is_the_next_version_and_keeps_ids() {
+async fn new_questions_create_the_next_version_and_ids_are_never_reused() {
     let server = Server::start().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let path = format!("{FORMS}/{form}");
     let change = json!({"questions": [
         {"id": "q3", "type": "rating", "title": "How was it?"},
@@ -74,24 +74,24 @@ async fn a_new_set_of_questions_is_the_next_version_and_keeps_ids() {
 }
 
 #[tokio::test]
-async fn a_dry_run_answers_the_form_with_an_id_of_zeros_and_makes_none() {
+async fn a_dry_run_of_a_creation_returns_an_id_of_zeros_and_stores_nothing() {
     let server = Server::start().await;
     let path = format!("{FORMS}?dry_run=true");
     let form = json!({"title": "Visit", "description": "Of today", "questions": questions()});
-    let answer = server.post(&path, form.clone()).header("idempotency-key", "unused").send().await;
-    let tried = answer.expect(200);
+    let response = server.post(&path, form.clone()).header("idempotency-key", "unused").send().await;
+    let tried = response.expect(200);
     assert_eq!((&tried["id"], &tried["questions"][2]["id"]), (&json!("frm_000000000000"), &json!("q3")));
     assert_eq!(server.post(&path, json!({"questions": 1})).send().await.code(), "validation_failed");
     assert_eq!(server.get(FORMS).send().await.expect(200), json!({"forms": []}));
     let made = server.post(FORMS, form).header("idempotency-key", "unused").send().await;
-    assert_eq!((made.status.as_u16(), made.fields()), (201, answer.fields()));
+    assert_eq!((made.status.as_u16(), made.fields()), (201, response.fields()));
 }
 
 #[tokio::test]
-async fn a_dry_run_of_a_change_answers_the_form_as_it_would_be_and_changes_nothing() {
+async fn a_dry_run_of_a_change_returns_the_changed_form_and_stores_nothing() {
     let server = Server::start().await;
     let (path, other) =
-        (format!("{FORMS}/{}", server.draft(questions()).await), server.draft(json!([])).await);
+        (format!("{FORMS}/{}", server.draft_form(questions()).await), server.draft_form(json!([])).await);
     server.patch(format!("{FORMS}/{other}"), json!({"slug": "taken"})).send().await.expect(200);
     let before = server.get(&path).send().await;
     let tag = before.header("etag").unwrap().to_owned();
@@ -114,12 +114,12 @@ async fn a_dry_run_of_a_change_answers_the_form_as_it_would_be_and_changes_nothi
     let after = server.get(&path).send().await;
     assert_eq!((after.header("etag"), after.expect(200)), (Some(&*tag), before.expect(200)));
     server.patch(&path, json!({"slug": "way"})).send().await.expect(200);
-    let taken = json!({"title": "Visit", "slug": "taken"});
-    assert_eq!(server.post(format!("{FORMS}?dry_run=true"), taken).send().await.code(), "slug_taken");
+    let duplicate = json!({"title": "Visit", "slug": "taken"});
+    assert_eq!(server.post(format!("{FORMS}?dry_run=true"), duplicate).send().await.code(), "slug_taken");
 }
 
 #[tokio::test]
-async fn a_repeated_creation_makes_one_form_and_says_so() {
+async fn a_repeated_creation_is_replayed() {
     let server = Server::start().await;
     let send = |title: &str| {
         let call = server.post(FORMS, json!({"title": title, "questions": []}));
@@ -130,14 +130,21 @@ async fn a_repeated_creation_makes_one_form_and_says_so() {
     let again = send("Visit").await;
     assert_eq!(again.expect(201), first.expect(201));
     assert_eq!(again.header("location"), first.header("location"));
-    assert_eq!([&first, &again].map(|answer| answer.header("idempotency-replayed")), [None, Some("true")]);
+    assert_eq!(
+        [&first, &again].map(|response| response.header("idempotency-replayed")),
+        [None, Some("true")]
+    );
     assert_eq!(send("Journey").await.code(), "idempotency_key_reused");
     server.clock.set("2026-11-21T09:00:00Z");
-    assert_ne!(send("Visit").await.expect(201)["id"], first.json()["id"], "24 hours are over");
+    assert_ne!(
+        send("Visit").await.expect(201)["id"],
+        first.json()["id"],
+        "the idempotency key did not expire after 24 hours"
+    );
 }
 
 #[tokio::test]
-async fn idempotency_keys_belong_to_their_api_key() {
+async fn idempotency_keys_are_separate_for_each_api_key() {
     let server = Server::start().await;
     let other = server.key_with(&[::forms::domain::workspace::Scope::Write]).await;
     let send = |key: &str| {
@@ -148,7 +155,7 @@ async fn idempotency_keys_belong_to_their_api_key() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_one_printable_text() {
+async fn an_idempotency_key_is_a_single_printable_text() {
     let server = Server::start().await;
     let form = || server.post(FORMS, json!({"title": "Visit", "questions": []}));
     let longest = "x".repeat(255);
@@ -161,20 +168,20 @@ async fn an_idempotency_key_is_one_printable_text() {
 }
 
 #[tokio::test]
-async fn the_list_is_paged_newest_first_by_links() {
+async fn the_list_is_paged_newest_first_with_links() {
     let server = Server::start().await;
     let mut made = Vec::new();
     for minute in 0..5 {
         server.clock.set(&format!("2026-11-20T09:0{minute}:00Z"));
-        made.push(server.draft(json!([])).await);
+        made.push(server.draft_form(json!([])).await);
     }
     let (mut path, mut seen) = (format!("{FORMS}?limit=2"), Vec::new());
     loop {
-        let answer = server.get(&path).send().await;
-        for form in answer.expect(200)["forms"].as_array().unwrap() {
+        let response = server.get(&path).send().await;
+        for form in response.expect(200)["forms"].as_array().unwrap() {
             seen.push(form["id"].as_str().unwrap().to_owned());
         }
-        let Some(link) = answer.header("link") else { break };
+        let Some(link) = response.header("link") else { break };
         let (next, relation) = link.split_once("; ").unwrap();
         assert_eq!(relation, "rel=\"next\"");
         path = next.trim_matches(['<', '>']).to_owned();
@@ -184,10 +191,10 @@ async fn the_list_is_paged_newest_first_by_links() {
 }
 
 #[tokio::test]
-async fn queries_are_taken_only_as_they_are_known() {
+async fn unknown_and_invalid_query_parameters_are_refused() {
     let server = Server::start().await;
     const KNOWN: &str = "`limit`, `cursor`, `status`, `accepting_reason`, `q`, `trashed`, `count`";
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let page = "`limit`: expected an integer from 1 to 1000, found";
     let unknown = |name: &str, known: &str| format!("`{name}`: unknown parameter; it takes {known}");
     let bad = [
@@ -239,16 +246,16 @@ async fn queries_are_taken_only_as_they_are_known() {
         (Method::GET, "/api/v1/limits?a=b".to_owned(), unknown("a", "none")),
     ];
     for (method, path, detail) in bad {
-        let answer = server.call(method, &path).json(json!({})).send().await;
-        assert_eq!(answer.code(), "invalid_query", "{path}");
-        let errors = answer.json()["errors"].as_array().unwrap().clone();
-        let taken = errors.iter().find(|error| error["code"] == "unknown_field").map(|error| {
+        let response = server.call(method, &path).json(json!({})).send().await;
+        assert_eq!(response.code(), "invalid_query", "{path}");
+        let errors = response.json()["errors"].as_array().unwrap().clone();
+        let allowed = errors.iter().find(|error| error["code"] == "unknown_field").map(|error| {
             let names = error["allowed"].as_array().cloned().unwrap_or_default();
             let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str().unwrap())).collect();
             format!("; it takes {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") })
         });
-        let told = answer.json()["detail"].as_str().unwrap().to_owned() + &taken.unwrap_or_default();
-        assert_eq!(told, detail, "{path}");
+        let message = response.json()["detail"].as_str().unwrap().to_owned() + &allowed.unwrap_or_default();
+        assert_eq!(message, detail, "{path}");
     }
     for fine in ["limit=1000", "q=%EF%BF%BD", "q=%zz+%C3%A9&&", ""] {
         server.get(format!("{FORMS}?{fine}")).send().await.expect(200);
@@ -256,29 +263,29 @@ async fn queries_are_taken_only_as_they_are_known() {
 }
 
 #[tokio::test]
-async fn a_cursor_serves_its_own_list_only() {
+async fn a_cursor_is_valid_only_for_its_list() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     for name in ["Ada", "Bob"] {
         server.submit(&form, json!({"q1": name})).await;
     }
     let page = server.get(format!("{FORMS}/{form}/submissions?limit=1")).send().await.expect(200);
     let cursor = page["next_cursor"].as_str().unwrap();
-    for path in [FORMS.to_owned(), format!("{FORMS}/{}/submissions", server.draft(json!([])).await)] {
-        let answer = server.get(format!("{path}?cursor={cursor}")).send().await;
-        assert_eq!(answer.code(), "invalid_cursor", "{path}");
+    for path in [FORMS.to_owned(), format!("{FORMS}/{}/submissions", server.draft_form(json!([])).await)] {
+        let response = server.get(format!("{path}?cursor={cursor}")).send().await;
+        assert_eq!(response.code(), "invalid_cursor", "{path}");
     }
     for bad in ["", "zz", "00", &cursor[1..], &cursor[2..], &format!("{cursor}00"), "%C3%A9"] {
-        let answer = server.get(format!("{FORMS}/{form}/submissions?cursor={bad}")).send().await;
-        assert_eq!(answer.code(), "invalid_cursor", "{bad}");
+        let response = server.get(format!("{FORMS}/{form}/submissions?cursor={bad}")).send().await;
+        assert_eq!(response.code(), "invalid_cursor", "{bad}");
     }
 }
 
 #[tokio::test]
-async fn a_purged_form_is_gone_and_so_is_one_from_the_trash() {
+async fn a_form_can_be_purged_inside_and_outside_the_trash() {
     let server = Server::start().await;
     for trashed in [false, true] {
-        let form = server.published(questions()).await;
+        let form = server.published_form(questions()).await;
         server.submit(&form, json!({"q1": "Ada"})).await;
         let path = format!("{FORMS}/{form}");
         if trashed {
@@ -292,7 +299,7 @@ async fn a_purged_form_is_gone_and_so_is_one_from_the_trash() {
 }
 
 #[tokio::test]
-async fn limits_are_told_under_the_names_of_their_flags() {
+async fn limits_have_the_names_of_their_flags() {
     let server = Server::start().await;
     let expected = json!({
         "max_body": 1_048_576, "max_definition": 2_097_152, "max_questions": 500, "max_options": 500, "max_title": 300,
@@ -305,7 +312,7 @@ async fn limits_are_told_under_the_names_of_their_flags() {
 }
 
 #[tokio::test]
-async fn a_definition_has_no_control_characters_but_those_of_lines() {
+async fn a_definition_has_no_control_characters_except_line_breaks_and_tabs() {
     let server = Server::start().await;
     let definition = |text: &str| {
         json!({
@@ -344,22 +351,22 @@ async fn a_definition_has_no_control_characters_but_those_of_lines() {
 }
 
 #[tokio::test]
-async fn a_definition_may_be_larger_than_answers() {
+async fn a_definition_can_be_larger_than_a_submission() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let filler = Value::from("x".repeat(1 << 20));
     let definition = json!({"title": "Visit", "questions": [], "filler": filler});
     assert_eq!(server.post(FORMS, definition).send().await.expect(422)["errors"][0]["code"], "unknown_field");
     let answers = json!({"answers": {"q1": filler}});
-    let answer = server.post(format!("{FORMS}/{form}/submissions"), answers).send().await;
-    assert_eq!(answer.code(), "body_too_large");
+    let response = server.post(format!("{FORMS}/{form}/submissions"), answers).send().await;
+    assert_eq!(response.code(), "body_too_large");
 }
 
 #[tokio::test]
-async fn edits_of_one_form_at_once_are_all_made() {
+async fn concurrent_edits_of_one_form_are_all_applied() {
     const CLIENTS: usize = 32;
     let server = std::sync::Arc::new(Server::start().await);
-    let path = format!("{FORMS}/{}", server.draft(questions()).await);
+    let path = format!("{FORMS}/{}", server.draft_form(questions()).await);
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..CLIENTS {
         let (server, path) = (server.clone(), path.clone());

@@ -1,35 +1,35 @@
-//! What every answer bears, whatever it answers.
+//! Headers of responses.
 
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Server, questions};
+use crate::harness::{Server, TestResponse, questions};
 
-/// The names of the headers of `answer`, sorted, and that those with a fixed value have it.
+/// Checks the headers with fixed values, and returns the sorted names of the others.
 #[track_caller]
-fn names(answer: &Answer) -> String {
+fn other_headers(response: &TestResponse) -> String {
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("cache-control", "no-store"),
         ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
         ("referrer-policy", "no-referrer"),
     ] {
-        assert_eq!(answer.header(name), Some(value), "{answer:?}");
+        assert_eq!(response.header(name), Some(value), "{response:?}");
     }
-    assert!(!answer.header("x-request-id").unwrap().is_empty());
+    assert!(!response.header("x-request-id").unwrap().is_empty());
     let own = |name: &&str| {
         let fixed = ["cache-control", "content-security-policy", "referrer-policy", "x-content-type-options"];
         !fixed.contains(name) && *name != "x-request-id"
     };
-    let mut names: Vec<_> = answer.headers.keys().map(|name| name.as_str()).filter(own).collect();
+    let mut names: Vec<_> = response.headers.keys().map(|name| name.as_str()).filter(own).collect();
     names.sort_unstable();
     names.join(" ")
 }
 
 #[tokio::test]
-async fn every_answer_has_its_headers_and_no_others() {
+async fn every_response_has_its_headers_and_no_others() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let submission = server.submit(&form, json!({"q1": "Ada"})).await;
     let forms = "/api/v1/forms";
     let one = &format!("{forms}/{form}");
@@ -52,11 +52,11 @@ async fn every_answer_has_its_headers_and_no_others() {
         (server.get("/api/v1/whoami"), plain),
         (server.get("/api/v1/limits"), plain),
         (server.get("/api/v1/openapi.json"), plain),
-        (server.open_call(Method::GET, "/problems/internal"), plain),
-        (server.open_call(Method::GET, "/healthz"), plain),
-        (server.open_call(Method::GET, "/readyz"), plain),
-        (server.open_call(Method::GET, forms), "content-length content-type www-authenticate"),
-        (server.open_call(Method::GET, "/"), plain),
+        (server.call_without_key(Method::GET, "/problems/internal"), plain),
+        (server.call_without_key(Method::GET, "/healthz"), plain),
+        (server.call_without_key(Method::GET, "/readyz"), plain),
+        (server.call_without_key(Method::GET, forms), "content-length content-type www-authenticate"),
+        (server.call_without_key(Method::GET, "/"), plain),
         (server.get("/api/v1/forms/"), plain),
         (server.call(Method::PUT, forms), "allow content-length content-type"),
         (server.call(Method::OPTIONS, one), "allow content-length"),
@@ -70,37 +70,37 @@ async fn every_answer_has_its_headers_and_no_others() {
         (server.post(forms, json!({})).body("x".repeat(3 << 20)), plain),
         (server.call(Method::DELETE, one), "content-length"),
     ];
-    // One submission more than the page of one above shows.
+    // A second submission, so that the page of one above has a next page.
     server.submit(&form, json!({"q1": "Bob"})).await;
     for (number, (call, expected)) in cases.into_iter().enumerate() {
-        let answer = call.send().await;
-        assert_eq!(names(&answer), expected, "case {number}: {answer:?}");
+        let response = call.send().await;
+        assert_eq!(other_headers(&response), expected, "case {number}: {response:?}");
     }
 }
 
 #[tokio::test]
-async fn a_plain_request_id_is_kept_and_any_other_replaced() {
+async fn a_valid_request_id_is_kept_and_any_other_is_replaced() {
     let server = Server::start().await;
     let longest = "x".repeat(64);
     for id in ["a", "Order_42-b", &longest] {
-        let answer = server.get("/api/v1/nothing").header("x-request-id", id).send().await;
-        assert_eq!((answer.header("x-request-id"), &answer.json()["request_id"]), (Some(id), &json!(id)));
+        let response = server.get("/api/v1/nothing").header("x-request-id", id).send().await;
+        assert_eq!((response.header("x-request-id"), &response.json()["request_id"]), (Some(id), &json!(id)));
     }
     let mut drawn = std::collections::BTreeSet::new();
     for id in ["", "a b", "a\"b", &"x".repeat(65), "é"] {
-        let answer = server.get("/api/v1/nothing").header("x-request-id", id).send().await;
-        let own = answer.header("x-request-id").unwrap().to_owned();
+        let response = server.get("/api/v1/nothing").header("x-request-id", id).send().await;
+        let own = response.header("x-request-id").unwrap().to_owned();
         assert_ne!(own, id);
-        assert_eq!(answer.json()["request_id"], own);
+        assert_eq!(response.json()["request_id"], own);
         drawn.insert(own);
     }
     assert_eq!(drawn.len(), 5);
 }
 
 #[tokio::test]
-async fn options_and_refused_methods_name_the_methods_there_are() {
+async fn options_and_refused_methods_list_the_allowed_methods() {
     let server = Server::start().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let cases = [
         ("/api/v1/forms".to_owned(), ["GET", "HEAD", "POST"].as_slice()),
         (format!("/api/v1/forms/{form}"), &["DELETE", "GET", "HEAD", "PATCH"]),
@@ -110,16 +110,16 @@ async fn options_and_refused_methods_name_the_methods_there_are() {
     ];
     for (path, methods) in cases {
         for (method, status) in [(Method::OPTIONS, 204), (Method::PUT, 405)] {
-            let answer = server.open_call(method, &path).send().await;
-            let mut allowed: Vec<_> = answer.header("allow").unwrap().split(',').collect();
+            let response = server.call_without_key(method, &path).send().await;
+            let mut allowed: Vec<_> = response.header("allow").unwrap().split(',').collect();
             allowed.sort_unstable();
-            assert_eq!((answer.status.as_u16(), allowed.as_slice()), (status, methods), "{path}");
+            assert_eq!((response.status.as_u16(), allowed.as_slice()), (status, methods), "{path}");
         }
     }
 }
 
 #[tokio::test]
-async fn head_answers_as_get_does_without_a_body() {
+async fn head_responds_like_get_without_a_body() {
     let server = Server::start().await;
     for path in ["/api/v1/forms", "/api/v1/forms/frm_000000000000", "/healthz"] {
         let (get, head) = (server.get(path).send().await, server.call(Method::HEAD, path).send().await);
@@ -129,15 +129,15 @@ async fn head_answers_as_get_does_without_a_body() {
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_for_those_who_ask() {
+async fn large_responses_are_compressed_if_the_client_accepts_it() {
     let server = Server::start().await;
     let path = "/api/v1/openapi.json";
     let plain = server.get(path).send().await;
     for encoding in ["gzip", "zstd"] {
-        let answer = server.get(path).header("accept-encoding", encoding).send().await;
-        assert_eq!(answer.header("content-encoding"), Some(encoding));
-        assert!(answer.body.len() < plain.body.len() / 4, "{} bytes", answer.body.len());
-        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let response = server.get(path).header("accept-encoding", encoding).send().await;
+        assert_eq!(response.header("content-encoding"), Some(encoding));
+        assert!(response.body.len() < plain.body.len() / 4, "{} bytes", response.body.len());
+        assert_eq!(response.header("content-type"), Some("application/json"));
     }
     assert_eq!(&server.get(path).header("accept-encoding", "gzip").send().await.body[..2], [0x1f, 0x8b]);
     assert_eq!(
@@ -145,8 +145,8 @@ async fn large_answers_are_compressed_for_those_who_ask() {
         [0x28, 0xb5, 0x2f, 0xfd]
     );
     for (path, encoding) in [("/healthz", "gzip, zstd"), (path, "br"), (path, "gzip;q=0")] {
-        let answer = server.get(path).header("accept-encoding", encoding).send().await;
-        assert_eq!(answer.header("content-encoding"), None, "{path} {encoding}");
+        let response = server.get(path).header("accept-encoding", encoding).send().await;
+        assert_eq!(response.header("content-encoding"), None, "{path} {encoding}");
     }
     for (accepted, encoding) in [
         ("X-GZIP;q=0.1", Some("gzip")),
@@ -158,7 +158,7 @@ async fn large_answers_are_compressed_for_those_who_ask() {
         ("gzip;q=high", None),
         ("*", None),
     ] {
-        let answer = server.get(path).header("accept-encoding", accepted).send().await;
-        assert_eq!(answer.header("content-encoding"), encoding, "{accepted}");
+        let response = server.get(path).header("accept-encoding", accepted).send().await;
+        assert_eq!(response.header("content-encoding"), encoding, "{accepted}");
     }
 }

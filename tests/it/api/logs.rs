@@ -1,4 +1,4 @@
-//! What the log tells of requests, and what it never does.
+//! The request log and the data it must not contain.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,14 +12,14 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::harness::{Server, questions};
 
-/// Everything this thread logs, as lines of JSON.
+/// Captures the log of this thread as JSON lines.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct LogCapture(Arc<Mutex<Vec<u8>>>);
 
-impl Lines {
-    fn capture() -> (Self, DefaultGuard) {
-        // While there is one subscriber only, `tracing` lets the thread that first passes an event decide for all
-        // whether it is wanted; and most tests' threads have none.
+impl LogCapture {
+    fn start() -> (Self, DefaultGuard) {
+        // With a single subscriber, `tracing` caches whether an event is enabled from the first thread that
+        // reaches it, and the threads of most tests have no subscriber.
         static SECOND: OnceLock<Dispatch> = OnceLock::new();
         SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let lines = Self::default();
@@ -32,15 +32,15 @@ impl Lines {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The lines about the request `id`.
-    fn about(&self, id: &str) -> Vec<Value> {
+    /// The lines of the request `id`.
+    fn of_request(&self, id: &str) -> Vec<Value> {
         let lines = self.text();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["request_id"] == id).collect()
     }
 }
 
-impl Write for Lines {
+impl Write for LogCapture {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -50,7 +50,7 @@ impl Write for Lines {
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
+impl<'a> MakeWriter<'a> for LogCapture {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -59,10 +59,10 @@ impl<'a> MakeWriter<'a> for Lines {
 }
 
 #[tokio::test]
-async fn a_request_is_one_line_with_its_path_and_without_its_content() {
+async fn a_request_is_logged_in_one_line_with_its_path_and_without_its_content() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
-    let (lines, _guard) = Lines::capture();
+    let form = server.published_form(questions()).await;
+    let (lines, _guard) = LogCapture::start();
     let path = format!("/api/v1/forms/{form}/submissions");
     let answers = json!({"answers": {"q1": "canary-answer"}});
     let call = server.post(&path, answers).header("idempotency-key", "canary-retry");
@@ -71,38 +71,38 @@ async fn a_request_is_one_line_with_its_path_and_without_its_content() {
     server.post(&path, refused).header("x-request-id", "two").send().await.expect(422);
     let guess = server.get("/api/v1/forms?cursor=canary-query").key("canary-key");
     guess.header("x-request-id", "three").send().await.expect(401);
-    let told = |id: &str| match lines.about(id).as_slice() {
+    let logged = |id: &str| match lines.of_request(id).as_slice() {
         [line] => [&line["level"], &line["method"], &line["path"], &line["status"]].map(Value::to_string),
         other => panic!("{other:?}"),
     };
     let submissions = json!(path).to_string();
-    assert_eq!(told("one"), ["\"DEBUG\"", "\"POST\"", &submissions, "201"]);
-    assert_eq!(told("two"), ["\"INFO\"", "\"POST\"", &submissions, "422"]);
-    assert_eq!(told("three"), ["\"INFO\"", "\"GET\"", "\"/api/v1/forms\"", "401"]);
+    assert_eq!(logged("one"), ["\"DEBUG\"", "\"POST\"", &submissions, "201"]);
+    assert_eq!(logged("two"), ["\"INFO\"", "\"POST\"", &submissions, "422"]);
+    assert_eq!(logged("three"), ["\"INFO\"", "\"GET\"", "\"/api/v1/forms\"", "401"]);
     for secret in ["canary", &server.key[11..]] {
         assert!(!lines.text().contains(secret), "{}", lines.text());
     }
 }
 
 #[tokio::test]
-async fn overload_does_not_fill_the_log() {
+async fn overload_is_logged_at_debug_level_only() {
     let limits = PoolLimits { jobs: 0, max_wait: Duration::ZERO, ..PoolLimits::default() };
     let server = Server::start().await.with_pool(limits).await;
-    let (lines, _guard) = Lines::capture();
+    let (lines, _guard) = LogCapture::start();
     let form = server.post("/api/v1/forms", json!({"title": "Visit"}));
     form.header("x-request-id", "four").send().await.expect(503);
-    let levels: Vec<_> = lines.about("four").into_iter().map(|line| line["level"].clone()).collect();
+    let levels: Vec<_> = lines.of_request("four").into_iter().map(|line| line["level"].clone()).collect();
     assert_eq!(levels, ["DEBUG"]);
 }
 
 #[tokio::test]
-async fn the_cause_of_a_failure_is_logged_once() {
+async fn the_cause_of_an_internal_error_is_logged_once() {
     let server = Server::start().await;
-    let (lines, _guard) = Lines::capture();
+    let (lines, _guard) = LogCapture::start();
     server.clock.set("1969-12-31T23:59:59Z");
     let form = json!({"title": "Visit", "questions": []});
     server.post("/api/v1/forms", form).header("x-request-id", "five").send().await.expect(500);
-    let lines = lines.about("five");
+    let lines = lines.of_request("five");
     let causes: Vec<_> = lines.iter().filter_map(|line| line["cause"].as_str()).collect();
     assert_eq!(causes, ["panicked: the clock is broken"]);
 }

@@ -1,4 +1,4 @@
-//! Maintenance distrusts a clock that has jumped: what it erases does not come back.
+//! Maintenance does not erase data right after the clock has jumped forwards.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::harness::{NOW, Server};
 
 const DAYS: u32 = 30;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server whose maintenance runs, with a form in the trash since [`NOW`].
+/// Starts a server whose maintenance has run, with a form in the trash since [`NOW`].
 async fn with_trash() -> Server {
     let server = Server::start().await;
     assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(0));
-    let form = server.draft(json!([])).await;
+    let form = server.draft_form(json!([])).await;
     server.call(axum::http::Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
     server
 }
 
-async fn trashed(server: &Server) -> usize {
+async fn count_trashed(server: &Server) -> usize {
     server.get("/api/v1/forms?trashed=true").send().await.expect(200)["forms"].as_array().unwrap().len()
 }
 
@@ -33,30 +33,30 @@ async fn a_clock_a_month_ahead_erases_nothing_before_a_day_of_uptime() {
         server.clock.set(&format!("2026-12-25T{hour:02}:00:00.000Z"));
         let maintained = server.app.maintain(DAYS).await.unwrap();
         assert_eq!(maintained, MaintenanceOutcome::Waiting { millis: (24 - hour) * 3_600_000 });
-        assert_eq!(trashed(&server).await, 1, "hour {hour}");
+        assert_eq!(count_trashed(&server).await, 1, "hour {hour}");
         if hour % 5 == 0 {
-            // Starts do not shorten it.
+            // Restarts do not shorten the wait.
             server = server.with_index(|_| ()).await;
             assert_eq!(server.app.maintain(DAYS).await.unwrap(), maintained);
         }
     }
     server.clock.set("2026-12-26T00:00:00.000Z");
     assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(1));
-    assert_eq!(trashed(&server).await, 0);
+    assert_eq!(count_trashed(&server).await, 0);
 }
 
 #[tokio::test]
-async fn a_clock_that_was_wrong_and_is_mended_costs_nothing() {
+async fn a_clock_that_was_wrong_and_is_corrected_erases_nothing() {
     let server = with_trash().await;
     server.clock.set("2036-01-01T00:00:00.000Z");
     assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
     server.clock.set("2026-11-20T10:00:00.000Z");
     assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
-    assert_eq!(trashed(&server).await, 1);
+    assert_eq!(count_trashed(&server).await, 1);
 }
 
 #[tokio::test]
-async fn a_server_that_runs_every_day_empties_its_trash_in_time() {
+async fn a_server_that_runs_every_day_empties_its_trash_on_time() {
     let server = with_trash().await;
     for day in 0..30 {
         let (month, day) = if day < 10 { (11, 21 + day) } else { (12, day - 9) };
@@ -68,7 +68,7 @@ async fn a_server_that_runs_every_day_empties_its_trash_in_time() {
 }
 
 #[tokio::test]
-async fn expired_idempotency_keys_are_erased_also_while_the_trash_waits() {
+async fn expired_idempotency_keys_are_erased_while_the_trash_waits() {
     let server = with_trash().await;
     let is_replayed = async || {
         let call = server.post("/api/v1/forms", json!({"title": "Once"})).header("idempotency-key", "1");
@@ -77,12 +77,12 @@ async fn expired_idempotency_keys_are_erased_also_while_the_trash_waits() {
     assert_eq!([is_replayed().await, is_replayed().await], [false, true]);
     server.clock.set("2026-12-25T00:00:00.000Z");
     assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
-    // Only of a key that is known would this be a replay.
+    // With the clock back, the request is replayed as long as its key is stored.
     server.clock.set(NOW);
     let erased = async {
         while is_replayed().await {
             yield_now().await;
         }
     };
-    timeout(PATIENCE, erased).await.expect("the key goes");
+    timeout(TIMEOUT, erased).await.expect("the key was not erased");
 }

@@ -1,12 +1,12 @@
-//! Requests that are no HTTP, or that two readers would read differently. Over sockets, in bytes.
+//! Requests that are not valid HTTP, or that two parsers could read differently. Over sockets.
 
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Server, Wire, answer, read_to_end};
+use crate::harness::{ListeningServer, Server, parse_response, read_to_end};
 
-/// The one answer to `request`, after which the server closes: its status and code.
-async fn refusal(wire: &Wire, request: &[u8]) -> (u16, String) {
-    let refused = answer(&wire.exchange(request).await);
+/// Returns status and code of the response to `request`, after which the server closes the connection.
+async fn refusal(wire: &ListeningServer, request: &[u8]) -> (u16, String) {
+    let refused = parse_response(&wire.exchange(request).await);
     assert_eq!(refused.header("content-type"), Some("application/problem+json"));
     assert_eq!(refused.header("connection"), Some("close"));
     assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
@@ -14,15 +14,15 @@ async fn refusal(wire: &Wire, request: &[u8]) -> (u16, String) {
     (refused.status.as_u16(), refused.code())
 }
 
-/// The status of hyper's own answer to `request`, which has no body; the server closes after it.
-async fn bare_status(wire: &Wire, request: &[u8]) -> u16 {
-    let refused = answer(&wire.exchange(request).await);
+/// Returns the status of hyper's own response to `request`, which has no body and closes the connection.
+async fn hyper_status(wire: &ListeningServer, request: &[u8]) -> u16 {
+    let refused = parse_response(&wire.exchange(request).await);
     assert_eq!((refused.header("connection"), refused.text()), (Some("close"), ""));
     refused.status.as_u16()
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_answered_with_a_status() {
+async fn malformed_http_gets_a_status() {
     let wire = Server::start().await.listen().await;
     let long_target = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(70_000));
     let large_head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(300_000));
@@ -39,7 +39,7 @@ async fn what_is_not_http_is_answered_with_a_status() {
         (b"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-        // The two largest lengths of 64 bits are more than hyper can count; what lies below is 413.
+        // hyper cannot represent the two largest 64-bit lengths; smaller ones get 413.
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551615\r\n\r\n", 431),
         (long_target.as_bytes(), 414),
         (large_head.as_bytes(), 431),
@@ -47,25 +47,25 @@ async fn what_is_not_http_is_answered_with_a_status() {
     ];
     for (request, status) in cases {
         let text = String::from_utf8_lossy(&request[..request.len().min(60)]);
-        assert_eq!(bare_status(&wire, request).await, status, "{text}");
+        assert_eq!(hyper_status(&wire, request).await, status, "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_http_behind_a_request_takes_nothing_from_its_answer() {
+async fn malformed_http_after_a_request_does_not_affect_its_response() {
     let wire = Server::start().await.listen().await;
     let text = wire.exchange(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nhello\r\n\r\n").await;
     let (first, second) = text.split_at(text.rfind("HTTP/1.1 ").unwrap());
-    assert_eq!(answer(first).status, 200);
-    assert_eq!((answer(second).status.as_u16(), answer(second).text()), (400, ""));
+    assert_eq!(parse_response(first).status, 200);
+    assert_eq!((parse_response(second).status.as_u16(), parse_response(second).text()), (400, ""));
 }
 
 #[tokio::test]
-async fn a_host_is_there_once_and_names_a_host() {
+async fn a_request_needs_exactly_one_valid_host_header() {
     let wire = Server::start().await.listen().await;
     let get = async |version, hosts: &str| {
         let text = format!("GET /healthz {version}\r\n{hosts}Connection: close\r\n\r\n");
-        answer(&wire.exchange(text.as_bytes()).await)
+        parse_response(&wire.exchange(text.as_bytes()).await)
     };
     for host in ["a", "localhost:8787", "forms.example.com", "127.0.0.1:80", "[::1]", "[::1]:8787", "a_b:"] {
         assert_eq!(get("HTTP/1.1", &format!("Host: {host}\r\n")).await.status, 200, "{host}");
@@ -79,12 +79,12 @@ async fn a_host_is_there_once_and_names_a_host() {
     for hosts in ["", "Host: a\r\nHost: a\r\n"] {
         assert_eq!(get("HTTP/1.1", hosts).await.code(), "invalid_header", "{hosts}");
     }
-    // Before HTTP/1.1 there was no such header, and simple probes still do without.
+    // HTTP/1.0 does not require the header, and simple probes omit it.
     assert_eq!(get("HTTP/1.0", "").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_header_that_can_count_once_is_sent_once() {
+async fn a_repeated_singleton_header_is_refused() {
     let server = Server::start().await;
     let wire = server.listen().await;
     let body = "{\"title\":\"Visit\"}";
@@ -94,7 +94,8 @@ async fn a_header_that_can_count_once_is_sent_once() {
         server.key,
         body.len()
     );
-    let post = async |more: &str| answer(&wire.exchange(format!("{head}{more}\r\n{body}").as_bytes()).await);
+    let post =
+        async |more: &str| parse_response(&wire.exchange(format!("{head}{more}\r\n{body}").as_bytes()).await);
     for (more, name) in [
         ("Authorization: Bearer fk_other\r\n", "authorization"),
         ("Content-Type: application/json\r\n", "content-type"),
@@ -111,7 +112,7 @@ async fn a_header_that_can_count_once_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_body_in_chunks_is_the_last_of_its_connection() {
+async fn a_chunked_request_is_the_last_on_its_connection() {
     let server = Server::start().await;
     let wire = server.listen().await;
     let lengths = ["", "Content-Length: 5\r\n"];
@@ -124,7 +125,7 @@ async fn a_body_in_chunks_is_the_last_of_its_connection() {
         );
         let next = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
         let text = wire.exchange(format!("{chunked}{next}").as_bytes()).await;
-        let made = answer(&text);
+        let made = parse_response(&text);
         made.expect(201);
         assert_eq!(made.header("connection"), Some("close"));
         assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
@@ -132,7 +133,7 @@ async fn a_body_in_chunks_is_the_last_of_its_connection() {
 }
 
 #[tokio::test]
-async fn transfer_codings_besides_chunked_are_refused() {
+async fn transfer_codings_other_than_chunked_are_refused() {
     let wire = Server::start().await.listen().await;
     let request = |version, codings| {
         format!("POST /api/v1/forms {version}\r\nHost: a\r\n{codings}\r\n0\r\n\r\n").into_bytes()
@@ -148,12 +149,12 @@ async fn transfer_codings_besides_chunked_are_refused() {
     for (version, codings) in
         [("HTTP/1.1", "Transfer-Encoding: xchunked\r\n"), ("HTTP/1.0", "Transfer-Encoding: chunked\r\n")]
     {
-        assert_eq!(bare_status(&wire, &request(version, codings)).await, 400, "{version} {codings}");
+        assert_eq!(hyper_status(&wire, &request(version, codings)).await, 400, "{version} {codings}");
     }
 }
 
 #[tokio::test]
-async fn a_chunk_that_is_none_breaks_the_body_off() {
+async fn an_invalid_chunk_aborts_the_body() {
     let server = Server::start().await;
     let wire = server.listen().await;
     for chunk in ["x\r\n", "5\r\n{\"titleXX", "fffffffffffffffff\r\n", "-1\r\n"] {
@@ -167,7 +168,7 @@ async fn a_chunk_that_is_none_breaks_the_body_off() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_in_the_middle_of_a_head_is_not_answered() {
+async fn a_client_that_disconnects_within_a_request_head_gets_no_response() {
     let wire = Server::start().await.listen().await;
     let mut stream = wire.connect().await;
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").await.unwrap();

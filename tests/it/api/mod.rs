@@ -1,28 +1,28 @@
-//! The API over HTTP: bodies, codes, scopes, headers, and the loop that serves it.
+//! The API over HTTP: bodies, codes, scopes, headers, connections.
 
-mod access; // who may do what, and what foreign ids look like
-mod advice; // what stands beside the messages of refusals
-mod apart; // long work, and those who do not wait for it
-mod codes; // every problem code is reached
-mod connections; // how many there may be, and which one gives way
-mod damage; // values that cannot be read
-mod document; // the OpenAPI document: its examples, its schemas of questions
-mod earlier; // stores of earlier versions
-mod filters; // lists of submissions by what was answered
-mod forms; // forms
-mod headers; // what every answer bears
-mod life; // revisions, versions, the trash, when a form takes answers
-mod logs; // what the log tells, and what it never does
-mod maintenance;
-mod malformed; // requests that are no HTTP, or that two readers read differently
-mod negotiation; // types, charsets, tags and defaults that clients send
-mod overload; // large bodies and answers share a bounded memory
-mod paging; // lists followed by their links while things change
-mod serving; // connections, times, shutdown
-mod specification; // the specification's bodies, over a socket
-mod starting; // the key file, the address, the end
-mod submission_life; // metadata, edits, history
+mod authorization; // keys, scopes, other workspaces
+mod background_work; // long work on the CPU pool
+mod connection_limits; // the number of connections, and which is closed for the next
+mod damage; // damaged rows of the index
+mod earlier_versions; // stores written by earlier versions
+mod error_details; // `allowed`, `help` and `related` of errors
+mod filters; // filters and order of submission lists
+mod form_lifecycle; // revisions, versions, the trash, settings, when a form accepts answers
+mod forms; // creating, changing and listing forms
+mod headers; // headers of every response
+mod logs; // the request log
+mod maintenance; // emptying the trash when the clock jumps
+mod malformed; // requests that are not valid HTTP, or ambiguous
+mod negotiation; // media types, charsets, encodings and entity tags
+mod openapi; // the OpenAPI document: its examples and schemas
+mod overload; // memory for large bodies and responses is bounded
+mod paging; // following the links of a list during writes
+mod problem_codes; // every problem code is reached
+mod specification; // the bodies in the specification, over a socket
+mod startup; // the key file, readiness, the address
+mod submission_edits; // metadata, edits, history
 mod submission_trash; // the trash of submissions
-mod submissions; // submissions
-mod unknown; // answers to what is no question of the form
-mod written; // the JSON of submissions, written by hand
+mod submissions; // creating and listing submissions
+mod timeouts; // timeouts of connections, heads and bodies; shutdown
+mod unknown_answers; // answers to unknown questions
+mod written; // JSON of submissions that is written without a serializer

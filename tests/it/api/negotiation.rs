@@ -1,4 +1,4 @@
-//! What a client says of representations: types it accepts, types and charsets it sends, tags it has seen, defaults.
+//! Content negotiation: accepted types and encodings, charsets of bodies, entity tags, documented defaults.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -7,26 +7,29 @@ use crate::harness::{Server, questions};
 
 const FORMS: &str = "/api/v1/forms";
 
-/// The status that `accept` gets from each of a GET, the schema and a DELETE.
+/// The statuses of a GET, a GET of the schema and a DELETE with this `Accept`.
 async fn statuses(server: &Server, accept: &str) -> [u16; 3] {
-    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let form = format!("{FORMS}/{}", server.draft_form(questions()).await);
     let calls = [
         server.get(&form),
         server.get(format!("{form}/schema")),
-        // Last: it ends the form.
+        // Last, because it deletes the form.
         server.call(Method::DELETE, &form),
     ];
     let mut statuses = [0; 3];
     for (call, status) in calls.into_iter().zip(&mut statuses) {
-        let answer = call.header("accept", accept).send().await;
-        assert!(answer.status.is_success() || answer.code() == "not_acceptable", "{accept}: {answer:?}");
-        *status = answer.status.as_u16();
+        let response = call.header("accept", accept).send().await;
+        assert!(
+            response.status.is_success() || response.code() == "not_acceptable",
+            "{accept}: {response:?}"
+        );
+        *status = response.status.as_u16();
     }
     statuses
 }
 
 #[tokio::test]
-async fn accept_is_compared_with_what_the_operation_sends() {
+async fn accept_is_compared_with_the_media_type_of_the_operation() {
     let server = Server::start().await;
     for (accept, expected) in [
         ("*/*", [200, 200, 204]),
@@ -51,23 +54,23 @@ async fn accept_is_compared_with_what_the_operation_sends() {
 }
 
 #[tokio::test]
-async fn the_schema_is_sent_as_plain_json_to_those_who_accept_only_that() {
+async fn the_schema_is_sent_as_plain_json_to_clients_that_accept_only_that() {
     let server = Server::start().await;
-    let path = format!("{FORMS}/{}/schema", server.draft(questions()).await);
+    let path = format!("{FORMS}/{}/schema", server.draft_form(questions()).await);
     for (accept, kind) in [
         ("*/*", "application/schema+json"),
         ("application/schema+json", "application/schema+json"),
         ("application/json", "application/json"),
         ("application/json, application/schema+json;q=0", "application/json"),
     ] {
-        let answer = server.get(&path).header("accept", accept).send().await;
-        assert_eq!(answer.header("content-type"), Some(kind), "{accept}");
-        assert_eq!(answer.json()["type"], "object");
+        let response = server.get(&path).header("accept", accept).send().await;
+        assert_eq!(response.header("content-type"), Some(kind), "{accept}");
+        assert_eq!(response.json()["type"], "object");
     }
 }
 
 #[tokio::test]
-async fn no_accept_encoding_refuses_what_was_done() {
+async fn accept_encoding_never_causes_a_refusal() {
     let server = Server::start().await;
     for encodings in
         ["identity;q=0", "*;q=0", "br, identity;q=0", "gzip;q=0, identity;q=0", "gzip, identity;q=0"]
@@ -104,20 +107,20 @@ async fn a_body_in_another_charset_is_an_unsupported_media_type() {
         "application/json; charset=utf-8; charset=utf-16",
         "application/json; charset=",
     ] {
-        let answer = send(bad).await;
+        let response = send(bad).await;
         assert_eq!(
-            (answer.status.as_u16(), answer.code().as_str()),
+            (response.status.as_u16(), response.code().as_str()),
             (415, "unsupported_media_type"),
             "{bad}"
         );
-        assert!(answer.text().contains("UTF-8"), "{}", answer.text());
+        assert!(response.text().contains("UTF-8"), "{}", response.text());
     }
 }
 
 #[tokio::test]
-async fn a_documented_default_may_be_sent() {
+async fn the_documented_defaults_of_parameters_can_be_sent() {
     let server = Server::start().await;
-    let form = format!("{FORMS}/{}", server.published(questions()).await);
+    let form = format!("{FORMS}/{}", server.published_form(questions()).await);
     let document = server.get("/api/v1/openapi.json").send().await.expect(200);
     for (path, at) in [
         ("/api/v1/forms", FORMS.to_owned()),
@@ -146,9 +149,9 @@ async fn a_documented_default_may_be_sent() {
 }
 
 #[tokio::test]
-async fn what_is_created_has_the_tag_that_changing_it_expects() {
+async fn the_etag_of_a_creation_can_be_used_for_a_change() {
     let server = Server::start().await;
-    let twice = async |path: &str, body: &Value| {
+    let create_twice = async |path: &str, body: &Value| {
         let mut tags = Vec::new();
         for replayed in [None, Some("true")] {
             let call = server.post(path, body.clone()).header("idempotency-key", "once");
@@ -160,19 +163,19 @@ async fn what_is_created_has_the_tag_that_changing_it_expects() {
         let created = server.post(path, body.clone()).send().await;
         (created.header("location").unwrap().to_owned(), created.header("etag").unwrap().to_owned())
     };
-    let (form, tag) = twice(FORMS, &json!({"title": "Visit", "questions": questions()})).await;
+    let (form, tag) = create_twice(FORMS, &json!({"title": "Visit", "questions": questions()})).await;
     assert_eq!(server.get(&form).send().await.header("etag"), Some(tag.as_str()));
     let publish = server.patch(&form, json!({"status": "published"})).header("if-match", &tag);
     publish.send().await.expect(200);
     let answers = json!({"answers": {"q1": "Ada"}});
-    let (submission, tag) = twice(&format!("{form}/submissions"), &answers).await;
+    let (submission, tag) = create_twice(&format!("{form}/submissions"), &answers).await;
     assert_eq!(server.get(&submission).send().await.header("etag"), Some(tag.as_str()));
 }
 
 #[tokio::test]
-async fn a_tag_that_a_proxy_weakened_is_still_ours() {
+async fn a_weak_etag_is_accepted() {
     let server = Server::start().await;
-    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let form = format!("{FORMS}/{}", server.draft_form(questions()).await);
     let tag = server.get(&form).send().await.header("etag").unwrap().to_owned();
     let change =
         |tag: &str, title: &str| server.patch(&form, json!({"title": title})).header("if-match", tag);
@@ -181,9 +184,9 @@ async fn a_tag_that_a_proxy_weakened_is_still_ours() {
 }
 
 #[tokio::test]
-async fn if_match_lists_the_revisions_at_which_to_change() {
+async fn if_match_accepts_a_list_of_revisions() {
     let server = Server::start().await;
-    let form = format!("{FORMS}/{}", server.draft(questions()).await);
+    let form = format!("{FORMS}/{}", server.draft_form(questions()).await);
     let tag = server.get(&form).send().await.header("etag").unwrap().to_owned();
     assert_eq!(tag, "\"r1\"");
     for (text, status) in [
@@ -202,7 +205,7 @@ async fn if_match_lists_the_revisions_at_which_to_change() {
         ("\"r1\" \"r2\"", 400),
         ("*, \"r1\"", 400),
     ] {
-        let answer = server.patch(&form, json!({})).header("if-match", text).send().await;
-        assert_eq!(answer.status.as_u16(), status, "{text}");
+        let response = server.patch(&form, json!({})).header("if-match", text).send().await;
+        assert_eq!(response.status.as_u16(), status, "{text}");
     }
 }

@@ -1,5 +1,4 @@
-//! Large bodies and large answers share a bounded part of the memory: what there is no room for is refused, quickly and
-//! before anything is done.
+//! Memory for large request bodies and responses is bounded; requests beyond it are refused before they take effect.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,15 +16,15 @@ use hyper::body::{Frame, SizeHint};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Answer, Call, Server, answer, read_to_end};
+use crate::harness::{Call, Server, TestResponse, parse_response, read_to_end};
 
 const FORMS: &str = "/api/v1/forms";
 const MIB: usize = 1 << 20;
 
-/// Bodies of one MiB that one key may have.
+/// Bodies of 1 MiB that one key may have in flight.
 const SHARE: usize = 16;
 
-/// A body of which `chunks` of 32 KiB come, and then nothing. Its length is announced if it has one.
+/// A body that yields `chunks` of 32 KiB and then stalls, with a `Content-Length` if it has one.
 struct Stalled {
     chunks: usize,
     length: Option<usize>,
@@ -51,63 +50,66 @@ impl hyper::body::Body for Stalled {
     }
 }
 
-/// A body of `length` bytes of which none comes.
-fn announced(length: usize) -> Body {
+/// A body with a `Content-Length` that never yields data.
+fn stalled_body(length: usize) -> Body {
     Body::new(Stalled { chunks: 0, length: Some(length) })
 }
 
-type Sending = Pin<Box<dyn Future<Output = Answer>>>;
+type PendingResponse = Pin<Box<dyn Future<Output = TestResponse>>>;
 
-/// `call` as far as it comes by itself; the answer, if it has come.
-fn begin(call: Call) -> Result<Sending, Box<Answer>> {
-    let mut sending: Sending = Box::pin(call.send());
-    match sending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// Polls `call` once; returns the response as an error if it is complete.
+fn begin(call: Call) -> Result<PendingResponse, Box<TestResponse>> {
+    let mut pending: PendingResponse = Box::pin(call.send());
+    match pending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Err(Box::new(answer)),
-        Poll::Pending => Ok(sending),
+        Poll::Pending => Ok(pending),
     }
 }
 
 #[track_caller]
-fn assert_overloaded(answer: &Answer) {
-    assert_eq!((answer.status.as_u16(), answer.code().as_str()), (503, "overloaded"));
-    assert!(answer.header("retry-after").unwrap().parse::<u32>().unwrap() > 0);
+fn assert_overloaded(response: &TestResponse) {
+    assert_eq!((response.status.as_u16(), response.code().as_str()), (503, "overloaded"));
+    assert!(response.header("retry-after").unwrap().parse::<u32>().unwrap() > 0);
 }
 
 #[tokio::test]
-async fn large_bodies_of_a_key_have_a_quarter_of_what_all_have() {
+async fn large_bodies_of_one_key_can_use_a_quarter_of_the_memory() {
     let server = Server::start().await;
     let call = |key: &str, body| server.post(FORMS, json!({})).key(key).body(body);
-    let mut under_way = Vec::new();
+    let mut in_flight = Vec::new();
     for _ in 0..4 {
         let key = server.key_with(&[Scope::Write]).await;
-        under_way.extend((0..SHARE).map(|_| begin(call(&key, announced(MIB))).unwrap()));
-        assert_overloaded(&begin(call(&key, announced(MIB))).err().unwrap());
-        // Small ones pass all the same.
+        in_flight.extend((0..SHARE).map(|_| begin(call(&key, stalled_body(MIB))).unwrap()));
+        assert_overloaded(&begin(call(&key, stalled_body(MIB))).err().unwrap());
+        // Small bodies are not limited.
         server.post(FORMS, json!({"title": "Visit"})).key(&key).send().await.expect(201);
-        assert!(begin(call(&key, announced(64 << 10))).is_ok());
+        assert!(begin(call(&key, stalled_body(64 << 10))).is_ok());
     }
     let other = server.key_with(&[Scope::Write]).await;
-    assert_overloaded(&begin(call(&other, announced(MIB))).err().unwrap());
-    under_way.pop();
+    assert_overloaded(&begin(call(&other, stalled_body(MIB))).err().unwrap());
+    in_flight.pop();
     let large = json!({"title": "Visit", "description": "x".repeat(MIB - 100)}).to_string();
     assert_eq!(call(&other, Body::from(large)).send().await.code(), "validation_failed");
-    assert!(begin(call(&other, announced(MIB))).is_ok(), "what was dealt with is given back");
+    assert!(
+        begin(call(&other, stalled_body(MIB))).is_ok(),
+        "the memory of processed bodies was not released"
+    );
 }
 
 #[tokio::test]
-async fn a_body_of_unknown_length_is_counted_as_it_grows() {
+async fn a_body_of_unknown_length_is_counted_as_it_arrives() {
     let server = Server::start().await;
     let call = |chunks| server.post(FORMS, json!({})).body(Body::new(Stalled { chunks, length: None }));
-    let _under_way: Vec<_> = (0..SHARE).map(|_| begin(call(MIB / (32 << 10))).unwrap()).collect();
+    let _in_flight: Vec<_> = (0..SHARE).map(|_| begin(call(MIB / (32 << 10))).unwrap()).collect();
     assert!(begin(call(2)).is_ok());
     assert_overloaded(&begin(call(3)).err().unwrap());
 }
 
 #[tokio::test]
-async fn one_body_within_its_limit_is_taken_even_if_larger_than_a_share() {
+async fn one_body_within_its_limit_is_accepted_even_if_larger_than_the_share_of_a_key() {
     let limits = HttpLimits { max_definition: 100 * MIB, ..HttpLimits::default() };
-    let server = Server::with(limits).await;
-    let call = |length| server.post(FORMS, json!({})).body(announced(length));
+    let server = Server::with_limits(limits).await;
+    let call = |length| server.post(FORMS, json!({})).body(stalled_body(length));
     let alone = begin(call(80 * MIB)).unwrap();
     assert_overloaded(&begin(call(MIB)).err().unwrap());
     drop(alone);
@@ -120,17 +122,17 @@ fn large_form() -> Value {
 }
 
 #[tokio::test]
-async fn no_more_than_four_large_bodies_are_processed_at_once_and_one_of_each_key() {
+async fn at_most_four_large_bodies_are_processed_at_once_and_one_per_key() {
     let server = Server::start().await;
-    let form = server.published(json!([{"type": "long_text", "title": "Tale"}])).await;
+    let form = server.published_form(json!([{"type": "long_text", "title": "Tale"}])).await;
     let path = format!("{FORMS}/{form}/submissions/{}", server.submit(&form, json!({"q1": "short"})).await);
-    // Edits of one submission wait for each other, and nobody asks the first how far it is. On a busy machine, one may be
-    // over before it is asked once.
+    // Edits of one submission wait for each other, and the first is not polled again. On a busy machine an edit may be
+    // complete after its first poll, hence the retries.
     let edit = |text: &str| server.patch(&path, json!({"answers": {"q1": text}}));
     let first = (0..).find_map(|number| begin(edit(&format!("other {number}"))).ok()).unwrap();
     let mut processed = Vec::new();
     for _ in 0..4 {
-        // Another key has a permit all the same, although this one would take all of them.
+        // Another key still gets a permit, although this key would use all of them.
         server
             .post(FORMS, large_form())
             .key(&server.key_with(&[Scope::Write]).await)
@@ -150,7 +152,7 @@ async fn no_more_than_four_large_bodies_are_processed_at_once_and_one_of_each_ke
 }
 
 #[tokio::test]
-async fn a_body_is_not_received_before_its_key_is_proved() {
+async fn a_body_is_not_received_before_the_key_is_verified() {
     let server = Server::start().await;
     let wire = server.listen().await;
     for expect in ["", "Expect: 100-continue\r\n"] {
@@ -160,23 +162,23 @@ async fn a_body_is_not_received_before_its_key_is_proved() {
              Content-Type: application/json\r\nContent-Length: {MIB}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        assert_eq!(answer(&read_to_end(&mut stream).await).code(), "unauthorized");
+        assert_eq!(parse_response(&read_to_end(&mut stream).await).code(), "unauthorized");
     }
 }
 
-/// A form with one submission of a MiB, nearly.
+/// Creates a form with one submission of nearly 1 MiB.
 async fn with_large_submission(server: &Server) -> (String, String) {
     let texts = (0..20).map(|number| {
         json!({"id": format!("t{number}"), "type": "long_text", "title": "Tale", "max_length": 52_000})
     });
-    let form = server.published(texts.collect()).await;
+    let form = server.published_form(texts.collect()).await;
     let answers: Value = (0..20).map(|number| (format!("t{number}"), json!("x".repeat(52_000)))).collect();
     let id = server.submit(&form, answers).await;
     (format!("{FORMS}/{form}"), format!("{FORMS}/{form}/submissions/{id}"))
 }
 
-/// As many answers to `path` as one key may have unread.
-async fn unread(server: &Server, path: &str, key: &str) -> Vec<Response> {
+/// Requests `path` as often as one key may have unread responses.
+async fn unread_responses(server: &Server, path: &str, key: &str) -> Vec<Response> {
     let mut held = Vec::new();
     for _ in 0..SHARE {
         let response = server.get(path).key(key).response().await;
@@ -187,23 +189,23 @@ async fn unread(server: &Server, path: &str, key: &str) -> Vec<Response> {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_reads_are_bounded_for_each_key_and_for_all() {
+async fn unread_responses_are_bounded_per_key_and_in_total() {
     let server = Server::start().await;
     let (form, path) = with_large_submission(&server).await;
     let list = format!("{form}/submissions?limit=1000");
     let mut held = Vec::new();
     for _ in 0..4 {
         let key = server.key_with(&[Scope::Read]).await;
-        held.extend(unread(&server, &path, &key).await);
+        held.extend(unread_responses(&server, &path, &key).await);
         for path in [&path, &list] {
             let refused = server.get(path).key(&key).send().await;
             assert_overloaded(&refused);
         }
-        assert_eq!(server.get(&form).key(&key).send().await.status, 200, "small answers pass");
+        assert_eq!(server.get(&form).key(&key).send().await.status, 200, "a small response was refused");
         assert_eq!(server.call(Method::HEAD, &path).key(&key).send().await.status, 200);
     }
     assert_overloaded(&server.get(&path).send().await);
-    // What is read to its end, or given up, makes room.
+    // A response that is read completely or dropped releases its memory.
     let read = held.pop().unwrap().into_body().collect().await.unwrap().to_bytes();
     assert_overloaded(&server.get(&path).send().await);
     drop(read);
@@ -211,10 +213,10 @@ async fn answers_that_nobody_reads_are_bounded_for_each_key_and_for_all() {
 }
 
 #[tokio::test]
-async fn bytes_count_for_as_long_as_the_connection_holds_them() {
+async fn response_memory_is_counted_until_the_connection_releases_it() {
     let server = Server::start().await;
     let (_, path) = with_large_submission(&server).await;
-    let mut held = unread(&server, &path, &server.key).await;
+    let mut held = unread_responses(&server, &path, &server.key).await;
     let mut body = held.pop().unwrap().into_body();
     let piece = body.frame().await.unwrap().unwrap().into_data().unwrap().slice(..10);
     drop(body);
@@ -224,52 +226,52 @@ async fn bytes_count_for_as_long_as_the_connection_holds_them() {
 }
 
 #[tokio::test]
-async fn what_was_done_is_told_and_what_could_not_be_told_is_not_done() {
+async fn a_change_is_applied_only_if_its_response_can_be_sent() {
     let server = Server::start().await;
     let (form, path) = with_large_submission(&server).await;
-    let _held = unread(&server, &path, &server.key).await;
+    let _held = unread_responses(&server, &path, &server.key).await;
     let edit = |note: &str| server.patch(&path, json!({"metadata": {"note": note}}));
     assert_overloaded(&server.get(&path).send().await);
-    // There is some room, if not enough: it is done, and so it is told.
+    // Some memory is left, although not enough: the edit is applied, and its response is sent.
     let edited = edit("first").response().await;
     assert_eq!(edited.status(), 200);
-    // Now there is none.
+    // Now none is left.
     assert_overloaded(&edit("second").send().await);
     let title = || server.patch(&form, json!({"title": "Other"})).send();
     assert_overloaded(&title().await);
     let small = server.post(format!("{form}/submissions"), json!({"answers": {"t0": "short"}}));
     small.send().await.expect(201);
-    let told = edited.into_body().collect().await.unwrap().to_bytes();
-    assert_eq!(serde_json::from_slice::<Value>(&told).unwrap()["metadata"]["note"], "first");
-    drop(told);
+    let body = edited.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(serde_json::from_slice::<Value>(&body).unwrap()["metadata"]["note"], "first");
+    drop(body);
     assert_eq!(title().await.expect(200)["title"], "Other");
     let read = server.get(&path).key(&server.key_with(&[Scope::Read]).await).send().await;
     assert_eq!(read.expect(200)["metadata"]["note"], "first");
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_on_the_pool_or_not_at_all() {
+async fn large_responses_are_compressed_on_the_pool_or_not_at_all() {
     let server = Server::start().await;
     let (_, path) = with_large_submission(&server).await;
     let get = |server: &Server, encoding| server.get(&path).header("accept-encoding", encoding).send();
     for encoding in ["gzip", "zstd"] {
-        let answer = get(&server, encoding).await;
-        assert_eq!(answer.header("content-encoding"), Some(encoding));
-        assert!(answer.body.len() < MIB / 10);
+        let response = get(&server, encoding).await;
+        assert_eq!(response.header("content-encoding"), Some(encoding));
+        assert!(response.body.len() < MIB / 10);
     }
     let server = server.with_pool(PoolLimits { jobs: 0, ..PoolLimits::default() }).await;
     for encoding in ["gzip", "zstd"] {
-        let answer = get(&server, encoding).await;
-        assert_eq!((answer.status.as_u16(), answer.header("content-encoding")), (200, None));
-        assert!(answer.body.len() > MIB / 2);
+        let response = get(&server, encoding).await;
+        assert_eq!((response.status.as_u16(), response.header("content-encoding")), (200, None));
+        assert!(response.body.len() > MIB / 2);
     }
 }
 
 #[tokio::test]
-async fn a_page_ends_at_a_mebibyte_with_a_cursor() {
+async fn a_page_of_submissions_ends_at_1_mib_with_a_cursor() {
     let server = Server::start().await;
-    let form =
-        server.published(json!([{"id": "t", "type": "long_text", "title": "Tale", "max_length": 60_000}]));
+    let form = server
+        .published_form(json!([{"id": "t", "type": "long_text", "title": "Tale", "max_length": 60_000}]));
     let form = form.await;
     let mut made = Vec::new();
     for _ in 0..40 {
@@ -289,7 +291,7 @@ async fn a_page_ends_at_a_mebibyte_with_a_cursor() {
 }
 
 #[tokio::test]
-async fn a_page_of_forms_ends_at_a_mebibyte_with_a_link() {
+async fn a_page_of_forms_ends_at_1_mib_with_a_link() {
     let server = Server::start().await;
     let title = "\u{1f600}".repeat(300);
     for _ in 0..800 {

@@ -1,10 +1,10 @@
-//! The bodies that the specification shows, to the field, over a socket.
+//! The bodies in the specification, field by field, over a socket.
 
 use serde_json::{Value, json};
 
-use crate::harness::{NOW, Server, Wire, fields, questions};
+use crate::harness::{ListeningServer, NOW, Server, fields, questions};
 
-async fn server() -> (Server, Wire) {
+async fn server() -> (Server, ListeningServer) {
     let server = Server::start().await;
     let wire = server.listen().await;
     (server, wire)
@@ -13,26 +13,26 @@ async fn server() -> (Server, Wire) {
 #[tokio::test]
 async fn section_4_1_lists_forms_with_six_fields_each() {
     let (server, wire) = server().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     server.submit(&form, json!({"q1": "Ada"})).await;
-    let answer = wire.call("GET", "/api/v1/forms", &server.key, None).await;
-    assert_eq!(answer.fields(), ["forms"]);
+    let response = wire.call("GET", "/api/v1/forms", &server.key, None).await;
+    assert_eq!(response.fields(), ["forms"]);
     let entry = json!({
         "id": form, "title": "Visit", "status": "published", "response_count": 1,
         "created_at": NOW, "updated_at": NOW,
     });
-    assert_eq!(answer.expect(200), json!({"forms": [entry]}));
-    let list = &answer.text()["{\"forms\":[".len()..answer.body.len() - 2];
+    assert_eq!(response.expect(200), json!({"forms": [entry]}));
+    let list = &response.text()["{\"forms\":[".len()..response.body.len() - 2];
     assert_eq!(fields(list), ["id", "title", "status", "response_count", "created_at", "updated_at"]);
 }
 
 #[tokio::test]
-async fn section_4_2_creates_a_draft_and_answers_five_fields() {
+async fn section_4_2_creates_a_draft_and_returns_five_fields() {
     let (server, wire) = server().await;
     let sent = json!({"title": "Visit", "questions": questions()});
-    let answer = wire.call("POST", "/api/v1/forms", &server.key, Some(sent)).await;
-    let body = answer.expect(201);
-    assert_eq!(answer.fields(), ["id", "title", "status", "questions", "created_at"]);
+    let response = wire.call("POST", "/api/v1/forms", &server.key, Some(sent)).await;
+    let body = response.expect(201);
+    assert_eq!(response.fields(), ["id", "title", "status", "questions", "created_at"]);
     assert_eq!(
         body,
         json!({
@@ -46,22 +46,22 @@ async fn section_4_2_creates_a_draft_and_answers_five_fields() {
         })
     );
     let id = body["id"].as_str().unwrap();
-    assert_eq!(answer.header("location").unwrap(), format!("/api/v1/forms/{id}"));
+    assert_eq!(response.header("location").unwrap(), format!("/api/v1/forms/{id}"));
 }
 
 #[tokio::test]
 async fn section_4_3_gets_a_form() {
     let (server, wire) = server().await;
-    let form = server.draft(questions()).await;
-    let answer = wire.call("GET", &format!("/api/v1/forms/{form}"), &server.key, None).await;
-    assert_eq!(answer.expect(200)["id"], form);
-    assert_eq!(answer.json()["status"], "draft");
+    let form = server.draft_form(questions()).await;
+    let response = wire.call("GET", &format!("/api/v1/forms/{form}"), &server.key, None).await;
+    assert_eq!(response.expect(200)["id"], form);
+    assert_eq!(response.json()["status"], "draft");
 }
 
 #[tokio::test]
 async fn section_4_4_publishes_by_patch() {
     let (server, wire) = server().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let path = format!("/api/v1/forms/{form}");
     let change = json!({"title": "Your visit", "status": "published"});
     let body = wire.call("PATCH", &path, &server.key, Some(change)).await.expect(200);
@@ -71,11 +71,11 @@ async fn section_4_4_publishes_by_patch() {
 #[tokio::test]
 async fn section_4_5_deletes_a_form() {
     let (server, wire) = server().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let path = format!("/api/v1/forms/{form}");
-    let answer = wire.call("DELETE", &path, &server.key, None).await;
-    assert_eq!((answer.status.as_u16(), answer.text()), (204, ""));
-    assert_eq!(answer.header("content-length"), None, "RFC 9110 §8.6");
+    let response = wire.call("DELETE", &path, &server.key, None).await;
+    assert_eq!((response.status.as_u16(), response.text()), (204, ""));
+    assert_eq!(response.header("content-length"), None, "RFC 9110 §8.6");
     assert_eq!(wire.call("GET", &path, &server.key, None).await.code(), "form_not_found");
     assert_eq!(wire.call("DELETE", &path, &server.key, None).await.code(), "form_not_found");
 }
@@ -83,24 +83,24 @@ async fn section_4_5_deletes_a_form() {
 #[tokio::test]
 async fn section_4_6_creates_a_submission_and_echoes_the_answers() {
     let (server, wire) = server().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let path = format!("/api/v1/forms/{form}/submissions");
     let answers = json!({"q1": "Ada", "q2": "ada@example.com", "q3": 5});
-    let answer = wire.call("POST", &path, &server.key, Some(json!({"answers": answers}))).await;
-    let body = answer.expect(201);
-    assert_eq!(answer.fields(), ["id", "form_id", "status", "answers", "submitted_at"]);
+    let response = wire.call("POST", &path, &server.key, Some(json!({"answers": answers}))).await;
+    let body = response.expect(201);
+    assert_eq!(response.fields(), ["id", "form_id", "status", "answers", "submitted_at"]);
     let expected = json!({
         "id": body["id"], "form_id": form, "status": "completed", "answers": answers, "submitted_at": NOW,
     });
     assert_eq!(body, expected);
-    assert_eq!(answer.header("location").unwrap(), format!("{path}/{}", body["id"].as_str().unwrap()));
+    assert_eq!(response.header("location").unwrap(), format!("{path}/{}", body["id"].as_str().unwrap()));
 }
 
 #[tokio::test]
 async fn section_4_6_rules_1_and_2_refuse_drafts_and_missing_answers() {
     let (server, wire) = server().await;
-    let draft = server.draft(questions()).await;
-    let published = server.published(questions()).await;
+    let draft = server.draft_form(questions()).await;
+    let published = server.published_form(questions()).await;
     let send = async |form: &str, answers: Value| {
         let path = format!("/api/v1/forms/{form}/submissions");
         wire.call("POST", &path, &server.key, Some(json!({"answers": answers}))).await
@@ -121,22 +121,22 @@ async fn section_4_6_rules_1_and_2_refuse_drafts_and_missing_answers() {
 #[tokio::test]
 async fn section_4_7_lists_submissions_under_both_names() {
     let (server, wire) = server().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let id = server.submit(&form, json!({"q1": "Ada", "q3": 4})).await;
     let submission = json!({
         "id": id, "form_id": form, "status": "completed", "answers": {"q1": "Ada", "q3": 4},
         "submitted_at": NOW, "form_version": 1,
     });
     for name in ["submissions", "responses"] {
-        let answer = wire.call("GET", &format!("/api/v1/forms/{form}/{name}"), &server.key, None).await;
-        assert_eq!(answer.expect(200), json!({"submissions": [submission], "next_cursor": null}));
+        let response = wire.call("GET", &format!("/api/v1/forms/{form}/{name}"), &server.key, None).await;
+        assert_eq!(response.expect(200), json!({"submissions": [submission], "next_cursor": null}));
     }
 }
 
 #[tokio::test]
-async fn section_5_asks_every_request_for_a_key() {
+async fn section_5_requires_a_key_for_every_request() {
     let (_server, wire) = server().await;
-    let answer = wire.call("GET", "/api/v1/forms", "fk_wrong", None).await;
-    assert_eq!((answer.status.as_u16(), answer.code().as_str()), (401, "unauthorized"));
-    assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    let response = wire.call("GET", "/api/v1/forms", "fk_wrong", None).await;
+    assert_eq!((response.status.as_u16(), response.code().as_str()), (401, "unauthorized"));
+    assert_eq!(response.header("www-authenticate"), Some("Bearer"));
 }

@@ -1,4 +1,4 @@
-//! Submissions on their way into the trash, out of it, and for good out of sight, over HTTP.
+//! Deleting, restoring, listing and purging of submissions over HTTP.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -7,9 +7,9 @@ use super::filters::path;
 use crate::harness::{Server, questions};
 
 #[tokio::test]
-async fn a_deleted_submission_is_listed_in_the_trash_and_restored_whole() {
+async fn a_deleted_submission_is_listed_in_the_trash_and_can_be_restored() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let body = json!({"answers": {"q1": "Ada"}, "metadata": {"a": "b"}});
     let made = server.post(path(&form), body).send().await.expect(201);
     let one = format!("{}/{}", path(&form), made["id"].as_str().unwrap());
@@ -46,7 +46,7 @@ async fn a_deleted_submission_is_listed_in_the_trash_and_restored_whole() {
     let refused = restore("2").await;
     assert_eq!((refused.status.as_u16(), refused.code().as_str()), (409, "not_in_trash"));
     assert_eq!((count().await, server.get(&one).send().await.expect(200)), (json!(1), before));
-    // What the first one did, though it is in the trash again; but not what is erased.
+    // The first restore is replayed although the submission is in the trash again, but not after a purge.
     server.call(Method::DELETE, &one).send().await;
     let again = restore("1").await;
     assert_eq!((again.text(), again.header("idempotency-replayed")), (restored.text(), Some("true")));
@@ -59,9 +59,9 @@ async fn a_deleted_submission_is_listed_in_the_trash_and_restored_whole() {
 }
 
 #[tokio::test]
-async fn the_trash_is_paged_by_cursors_of_its_own() {
+async fn the_trash_has_its_own_cursors() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
         let id = server.submit(&form, json!({"q1": "Ada"})).await;
@@ -72,27 +72,27 @@ async fn the_trash_is_paged_by_cursors_of_its_own() {
     let (mut next, mut seen) = (format!("{}?trashed=true&limit=2", path(&form)), Vec::new());
     let mut cursors = Vec::new();
     loop {
-        let answer = server.get(&next).send().await;
-        let body = answer.expect(200);
+        let response = server.get(&next).send().await;
+        let body = response.expect(200);
         let rows = body["submissions"].as_array().unwrap().iter();
         seen.extend(rows.map(|row| row["id"].as_str().unwrap().to_owned()));
         let Some(cursor) = body["next_cursor"].as_str() else { break };
         next = format!("{}?trashed=true&limit=2&cursor={cursor}", path(&form));
-        assert_eq!(answer.header("link").unwrap(), format!("<{next}>; rel=\"next\""));
+        assert_eq!(response.header("link").unwrap(), format!("<{next}>; rel=\"next\""));
         cursors.push(cursor.to_owned());
     }
     assert_eq!((seen, cursors.len()), (ids, 1));
     let live = format!("{}?cursor={}", path(&form), cursors[0]);
     assert_eq!(server.get(live).send().await.code(), "invalid_cursor");
-    let other = server.published(questions()).await;
+    let other = server.published_form(questions()).await;
     let others = format!("{}?trashed=true&cursor={}", path(&other), cursors[0]);
     assert_eq!(server.get(others).send().await.code(), "invalid_cursor");
 }
 
 #[tokio::test]
-async fn a_deleted_submission_frees_its_seat_and_needs_one_to_come_back() {
+async fn a_deleted_submission_does_not_count_towards_the_response_limit() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let settings =
         |settings: Value| server.patch(format!("/api/v1/forms/{form}"), json!({"settings": settings})).send();
     settings(json!({"max_responses": 1})).await.expect(200);
@@ -106,16 +106,16 @@ async fn a_deleted_submission_frees_its_seat_and_needs_one_to_come_back() {
     assert_eq!(restore().await.code(), "form_full");
     let other = format!("{}/{}?purge=true", path(&form), second["id"].as_str().unwrap());
     assert_eq!(server.call(Method::DELETE, other).send().await.status, 204);
-    // That the form takes no new answers does not stand against old ones.
+    // A closed form still allows the restore.
     settings(json!({"closed": true})).await.expect(200);
     restore().await.expect(200);
     assert_eq!(server.get(format!("/api/v1/forms/{form}")).send().await.json()["response_count"], 1);
 }
 
 #[tokio::test]
-async fn trashed_submissions_are_erased_after_the_days_of_the_trash() {
+async fn trashed_submissions_are_erased_after_the_configured_days() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
     server.patch(&one, json!({"answers": {"q1": "Eve"}})).send().await.expect(200);
     server.call(Method::DELETE, &one).send().await;
@@ -123,14 +123,14 @@ async fn trashed_submissions_are_erased_after_the_days_of_the_trash() {
     assert_eq!(server.app.empty_trash(30).await.unwrap(), 0);
     server.clock.set("2026-12-20T09:00:00.001Z");
     assert_eq!(server.app.empty_trash(30).await.unwrap(), 1);
-    let answer = server.call(Method::POST, format!("{one}/restore")).send().await;
-    assert_eq!(answer.code(), "submission_not_found");
+    let response = server.call(Method::POST, format!("{one}/restore")).send().await;
+    assert_eq!(response.code(), "submission_not_found");
 }
 
 #[tokio::test]
-async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_submission() {
+async fn a_replayed_restore_returns_its_first_response_after_later_edits() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada"})).await);
     let edit = async |server: &Server, name: &str| {
         server.patch(&one, json!({"answers": {"q1": name}})).send().await.expect(200);
@@ -139,20 +139,23 @@ async fn a_restore_that_is_replayed_answers_what_it_did_whatever_became_of_the_s
         server.call(Method::POST, format!("{one}/restore")).header("idempotency-key", key).send().await
     };
     let delete = async |server: &Server| server.call(Method::DELETE, &one).send().await;
-    let mut given = Vec::new();
+    let mut first_responses = Vec::new();
     for (key, name) in [("1", "Eve"), ("2", "Bob")] {
         delete(&server).await;
-        given.push((key, restore(&server, key).await));
+        first_responses.push((key, restore(&server, key).await));
         edit(&server, name).await;
         edit(&server, "Zoe").await;
     }
     let same = async |server: &Server| {
-        for (key, given) in &given {
+        for (key, first_responses) in &first_responses {
             let again = restore(server, key).await;
-            assert_eq!((again.text(), again.header("etag")), (given.text(), given.header("etag")));
+            assert_eq!(
+                (again.text(), again.header("etag")),
+                (first_responses.text(), first_responses.header("etag"))
+            );
             assert_eq!(
                 (again.expect(200), again.header("idempotency-replayed")),
-                (given.expect(200), Some("true"))
+                (first_responses.expect(200), Some("true"))
             );
         }
     };

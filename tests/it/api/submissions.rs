@@ -1,15 +1,15 @@
-//! Submissions over HTTP, beyond what the specification shows.
+//! Creating and listing submissions over HTTP, beyond the specification's examples.
 
 use axum::http::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, NOW, Server, fields, questions};
+use crate::harness::{NOW, Server, TestResponse, fields, questions};
 
 fn path(form: &str) -> String {
     format!("/api/v1/forms/{form}/submissions")
 }
 
-/// The text of the member `answers` of the object `text`, as it is written.
+/// The raw JSON of the field `answers` in `text`.
 fn answers_text(text: &str) -> &str {
     let members = forms::domain::json::parse_object(text).unwrap();
     let (.., range) = members.into_iter().find(|(name, ..)| name == "answers").unwrap();
@@ -17,9 +17,9 @@ fn answers_text(text: &str) -> &str {
 }
 
 #[tokio::test]
-async fn answers_are_echoed_and_read_to_the_letter() {
+async fn answers_are_echoed_and_returned_byte_for_byte() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let sent = "{ \"q3\" : 5.0e0,\"q1\":\"Ad\\u0061 \\uD83D\\uDE00\", \"q2\":\"\" }";
     let call = server.post(path(&form), json!({})).body(format!("{{\"answers\":{sent}}}"));
     let made = call.send().await;
@@ -33,7 +33,7 @@ async fn answers_are_echoed_and_read_to_the_letter() {
 #[tokio::test]
 async fn a_dry_run_checks_everything_and_stores_nothing() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let try_out = |answers| server.post(format!("{}?dry_run=true", path(&form)), json!({"answers": answers}));
     let fine = try_out(json!({"q1": "Ada"})).send().await;
     let would_be = json!({
@@ -52,9 +52,9 @@ async fn a_dry_run_checks_everything_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_answers_is_told_all_at_once() {
+async fn all_problems_of_a_submission_are_reported_together() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let answers = json!({"q2": "nobody", "q3": 9, "q4": "?"});
     let body = server.post(path(&form), json!({"answers": answers})).send().await.expect(422);
     let found: Vec<_> = body["errors"]
@@ -73,7 +73,7 @@ async fn what_is_wrong_with_answers_is_told_all_at_once() {
         ]
     );
     assert_eq!(body["detail"], "4 answers need attention");
-    // What stands around the answers does not hide what is wrong with them.
+    // Problems outside the answers do not hide problems of the answers.
     let around = json!({"answers": {"q1": 5}, "metadata": {"a": 1}, "x": 1});
     let body = server.post(path(&form), around).send().await.expect(422);
     let pointers = body["errors"].as_array().unwrap().iter().map(|error| error["pointer"].as_str().unwrap());
@@ -86,9 +86,9 @@ async fn what_is_wrong_with_answers_is_told_all_at_once() {
 }
 
 #[tokio::test]
-async fn the_list_is_paged_newest_first_while_others_write() {
+async fn the_list_is_paged_newest_first_during_writes() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let mut made = Vec::new();
     for second in 0..5 {
         server.clock.set(&format!("2026-11-20T09:00:0{second}Z"));
@@ -96,24 +96,24 @@ async fn the_list_is_paged_newest_first_while_others_write() {
     }
     let (mut next, mut seen) = (format!("{}?limit=2", path(&form)), Vec::new());
     loop {
-        let answer = server.get(&next).send().await;
-        let body = answer.expect(200);
+        let response = server.get(&next).send().await;
+        let body = response.expect(200);
         for submission in body["submissions"].as_array().unwrap() {
             seen.push(submission["id"].as_str().unwrap().to_owned());
         }
         server.submit(&form, json!({"q1": "Late"})).await;
         let Some(cursor) = body["next_cursor"].as_str() else { break };
         next = format!("{}?limit=2&cursor={cursor}", path(&form));
-        assert_eq!(answer.header("link").unwrap(), format!("<{next}>; rel=\"next\""));
+        assert_eq!(response.header("link").unwrap(), format!("<{next}>; rel=\"next\""));
     }
     made.reverse();
     assert_eq!(seen, made);
 }
 
 #[tokio::test]
-async fn fifty_are_listed_where_no_limit_is_given() {
+async fn a_page_has_fifty_submissions_by_default() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     for _ in 0..51 {
         server.submit(&form, json!({"q1": "Ada"})).await;
     }
@@ -123,28 +123,33 @@ async fn fifty_are_listed_where_no_limit_is_given() {
 }
 
 #[tokio::test]
-async fn a_repeated_submission_is_stored_once_under_either_name() {
+async fn a_repeated_submission_is_stored_once_under_both_paths() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let send = |name: &str, answers| {
         let call = server.post(format!("/api/v1/forms/{form}/{name}"), json!({"answers": answers}));
         call.header("idempotency-key", "order-42").send()
     };
     let first = send("submissions", json!({"q1": "Ada"})).await;
-    // What was stored once is answered again, whatever the form has become since.
+    // A replay works even if the form no longer accepts answers.
     server.patch(format!("/api/v1/forms/{form}"), json!({"status": "draft"})).send().await.expect(200);
     let again = send("responses", json!({"q1": "Ada"})).await;
-    let seen = |answer: &Answer| (answer.text().to_owned(), answer.header("location").unwrap().to_owned());
+    let seen = |response: &TestResponse| {
+        (response.text().to_owned(), response.header("location").unwrap().to_owned())
+    };
     assert_eq!((first.status.as_u16(), seen(&first)), (201, seen(&again)));
-    assert_eq!([&first, &again].map(|answer| answer.header("idempotency-replayed")), [None, Some("true")]);
+    assert_eq!(
+        [&first, &again].map(|response| response.header("idempotency-replayed")),
+        [None, Some("true")]
+    );
     assert_eq!(send("responses", json!({"q1": "Bob"})).await.code(), "idempotency_key_reused");
     assert_eq!(server.get(path(&form)).send().await.json()["submissions"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_refused_submission_is_not_remembered() {
+async fn a_refused_submission_does_not_use_its_idempotency_key() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let send = |answers| {
         let call = server.post(path(&form), json!({"answers": answers}));
         call.header("idempotency-key", "1").send()
@@ -155,9 +160,9 @@ async fn a_refused_submission_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn both_names_are_one_operation() {
+async fn both_paths_are_the_same_operation() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let other = path(&form).replace("submissions", "responses");
     let made = server.post(&other, json!({"answers": {"q1": "Ada"}})).send().await;
     assert_eq!(fields(made.text()), ["id", "form_id", "status", "answers", "submitted_at"]);
@@ -170,9 +175,9 @@ async fn both_names_are_one_operation() {
 }
 
 #[tokio::test]
-async fn a_submission_takes_no_other_members() {
+async fn a_submission_with_unknown_fields_is_refused() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     for (body, code, pointer) in [
         (json!([]), "type_mismatch", ""),
         (json!({}), "missing_field", "/answers"),
@@ -185,9 +190,9 @@ async fn a_submission_takes_no_other_members() {
 }
 
 #[tokio::test]
-async fn the_version_a_submission_was_checked_against_stays_with_it() {
+async fn a_submission_keeps_the_version_it_was_checked_against() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let old = server.submit(&form, json!({"q1": "Ada"})).await;
     let change = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name?"}]});
     server.patch(format!("/api/v1/forms/{form}"), change).send().await.expect(200);
@@ -201,9 +206,9 @@ async fn the_version_a_submission_was_checked_against_stays_with_it() {
 }
 
 #[tokio::test]
-async fn cursors_end_when_the_clock_is_set_back_and_submissions_follow_it() {
+async fn cursors_become_invalid_when_submissions_follow_a_clock_that_was_set_back() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     server.clock.set("2026-11-20T09:00:00.000Z");
     for _ in 0..3 {
         server.submit(&form, json!({"q1": "Ada"})).await;
@@ -218,9 +223,9 @@ async fn cursors_end_when_the_clock_is_set_back_and_submissions_follow_it() {
 }
 
 #[tokio::test]
-async fn headers_that_have_no_effect_here_are_refused() {
+async fn headers_without_effect_on_a_request_are_refused() {
     let server = Server::start().await;
-    let form = server.published(questions()).await;
+    let form = server.published_form(questions()).await;
     let rename = server.patch(format!("/api/v1/forms/{form}"), json!({"title": "Other"}));
     let refused = rename.header("transfer-encoding", "gzip, chunked").send().await;
     assert_eq!(refused.code(), "invalid_header");

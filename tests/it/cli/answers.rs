@@ -1,4 +1,4 @@
-//! Answers on the command line: text that the type of its question turns into more.
+//! Answers as arguments of `forms submit`, converted by question type, and answers in files.
 
 use super::Home;
 
@@ -30,15 +30,15 @@ fn home() -> (Home, String) {
     (home, id)
 }
 
-/// What the server is sent for `arguments`.
-fn sent(home: &Home, id: &str, arguments: &[&str]) -> String {
+/// Returns the answers that are sent for `arguments`.
+fn sent_answers(home: &Home, id: &str, arguments: &[&str]) -> String {
     let command = [&["--data", "store", "submit", id, "--dry-run", "-o", "json"], arguments].concat();
     let tried: serde_json::Value = serde_json::from_str(&home.ok(&command)).unwrap();
     tried["answers"].to_string()
 }
 
 #[test]
-fn text_becomes_what_its_question_asks_for() {
+fn answers_are_converted_to_the_type_of_their_question() {
     let (home, id) = home();
     home.write("story.txt", "One day\nit rained.\n");
     for (arguments, answers) in [
@@ -59,18 +59,18 @@ fn text_becomes_what_its_question_asks_for() {
             r#"{"day":"2027-03-13","name":"@ann","story":"One day\nit rained."}"#,
         ),
     ] {
-        assert_eq!(sent(&home, &id, arguments), answers, "{arguments:?}");
+        assert_eq!(sent_answers(&home, &id, arguments), answers, "{arguments:?}");
     }
 }
 
 #[test]
-fn text_that_cannot_be_turned_is_told_with_what_is_asked_for() {
+fn an_answer_that_cannot_be_converted_is_reported_with_the_expected_type() {
     let (home, id) = home();
     let submit = |arguments: &[&str]| {
         let command = [&["--data", "store", "submit", &id], arguments].concat();
         home.run(&command).expect(6).stderr
     };
-    let said =
+    let message =
         submit(&["guests=many", "coming=perhaps", "colours=red", "colours=pink", r#"grid={"taste":"fair"}"#]);
     for line in [
         "error[type_mismatch]: \"Guests\": Enter a number, not text",
@@ -79,12 +79,12 @@ fn text_that_cannot_be_turned_is_told_with_what_is_asked_for() {
         "error[not_an_option]: \"Grid\" at taste: Choose one of good, bad",
         "guests=… expects a number",
     ] {
-        assert!(said.contains(line), "{said}");
+        assert!(message.contains(line), "{message}");
     }
 }
 
 #[test]
-fn the_help_is_a_line_to_paste() {
+fn the_help_of_a_refused_answer_is_a_command_line_argument() {
     let (home, id) = home();
     for (argument, help) in [
         ("colours=red,blue", "give it once for each: colours=red colours=blue"),
@@ -106,28 +106,28 @@ fn the_help_is_a_line_to_paste() {
         ("colour=BLUE", "a similar option exists: colour=blue"),
         ("day=soon", "day=… expects a date"),
     ] {
-        let said = home.run(&["--data", "store", "submit", &id, argument]).expect(6).stderr;
-        assert!(said.contains(&format!("= help: {help}")), "{argument}: {said}");
+        let message = home.run(&["--data", "store", "submit", &id, argument]).expect(6).stderr;
+        assert!(message.contains(&format!("= help: {help}")), "{argument}: {message}");
     }
 }
 
 #[test]
-fn arguments_that_are_no_answers_are_all_told() {
+fn all_invalid_arguments_are_reported_together() {
     let (home, id) = home();
-    let told = |arguments: &[&str]| {
+    let result = |arguments: &[&str]| {
         home.run(&[&["--data", "store", "submit", &id], arguments].concat()).expect(2).stderr
     };
-    let both = told(&["colour:=red", "tick"]);
-    for said in [
+    let both = result(&["colour:=red", "tick"]);
+    for message in [
         "invalid JSON after `:=` in `colour:=red`",
         "; `tick` has no `=`",
         "= help: as text: colour=red; answers are",
     ] {
-        assert!(both.contains(said), "{both}");
+        assert!(both.contains(message), "{both}");
     }
-    let twice = told(&["name=A", "name=B", "story=C", "story=D"]);
+    let twice = result(&["name=A", "name=B", "story=C", "story=D"]);
     assert!(twice.contains("`name` given more than once; `story` given more than once"), "{twice}");
-    let missing = told(&["name=@no file"]);
+    let missing = result(&["name=@no file"]);
     assert!(missing.contains("cannot read no file: there is no such file\n"), "{missing}");
     assert!(
         missing.contains("= help: to send a text that begins with @: name=\"\\\\@no file\"\n"),
@@ -136,35 +136,35 @@ fn arguments_that_are_no_answers_are_all_told() {
 }
 
 #[test]
-fn an_option_with_a_comma_is_one_of_several() {
+fn an_option_with_a_comma_is_quoted_in_the_list_of_options() {
     let home = Home::new();
     home.write(
         "commas.yaml",
         "title: T\nquestions: [{type: single_choice, title: Q, options: [x, 'y, z']}]\n",
     );
-    let told = home.run(&["validate", "commas.yaml", "q1=nothing"]).expect(6).stdout;
-    assert!(told.contains("Choose one of x, \"y, z\""), "{told}");
+    let result = home.run(&["validate", "commas.yaml", "q1=nothing"]).expect(6).stdout;
+    assert!(result.contains("Choose one of x, \"y, z\""), "{result}");
 }
 
 #[test]
-fn an_option_is_known_by_its_label_too() {
+fn the_label_of_an_option_leads_to_a_hint_with_its_value() {
     let home = Home::new();
     let options = "[{value: s1, label: Soup of the day}, {value: s2, label: 'Bread, cheese'}]";
     let text = format!("title: T\nquestions:\n  - {{type: multiple_choice, title: Q, options: {options}}}\n");
     home.write("labels.yaml", &text);
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "labels.yaml"]);
-    let said = home.run(&["--data", "store", "submit", id.trim(), "q1=soup of the day"]).expect(6).stderr;
-    assert!(said.contains("= help: a similar option exists: q1=s1"), "{said}");
+    let message = home.run(&["--data", "store", "submit", id.trim(), "q1=soup of the day"]).expect(6).stderr;
+    assert!(message.contains("= help: a similar option exists: q1=s1"), "{message}");
 }
 
 #[test]
-fn a_list_without_items_is_no_answer() {
+fn an_empty_argument_for_a_list_sends_an_empty_list() {
     let (home, id) = home();
-    assert_eq!(sent(&home, &id, &["colours=", "order="]), r#"{"colours":[],"order":[]}"#);
+    assert_eq!(sent_answers(&home, &id, &["colours=", "order="]), r#"{"colours":[],"order":[]}"#);
 }
 
 #[test]
-fn what_is_given_twice_or_cannot_be_read_is_a_wrong_call() {
+fn duplicate_or_unreadable_answers_are_usage_errors() {
     let (home, id) = home();
     for arguments in [
         &["name=a", "name=b"][..],
@@ -179,13 +179,13 @@ fn what_is_given_twice_or_cannot_be_read_is_a_wrong_call() {
     }
 }
 
-/// Submits what is in the file `name` to the form, with more arguments.
+/// Submits the file `name` to the form, with more arguments.
 fn submit_file(home: &Home, id: &str, name: &str, more: &[&str]) -> super::Run {
     home.run(&[&["--data", "store", "submit", id, "--file", name], more].concat())
 }
 
 #[test]
-fn a_file_is_sent_as_it_is() {
+fn the_answers_of_a_file_are_sent_unchanged() {
     let (home, id) = home();
     home.write("bare.json", r#"{"guests": 1.50, "name": "Ann", "colours": ["red"]}"#);
     home.write("whole.json", r#"{"answers": {"guests": 1.50, "name": "Ann", "colours": ["red"]}}"#);
@@ -197,52 +197,55 @@ fn a_file_is_sent_as_it_is() {
     }
     let command =
         ["--data", "store", "submit", &id, "--file", "-", "--dry-run", "-o", "jsonl", "name=Bob", "score=3"];
-    let sent = home.run_on(expected, &command).expect(0).stdout;
+    let sent = home.run_with_input(expected, &command).expect(0).stdout;
     assert!(sent.contains(r#"{"guests":1.50,"name":"Bob","colours":["red"],"score":3}"#), "{sent}");
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_drawn_in_it() {
+fn problems_of_an_answer_file_are_shown_at_their_line() {
     let (home, id) = home();
     home.write("answers.yaml", "answers:\n  guests: many\n  nmae: Ann\n  coming: 5\n  day: soon\n");
-    let said = submit_file(&home, &id, "answers.yaml", &["day=later"]).expect(6).stderr;
+    let message = submit_file(&home, &id, "answers.yaml", &["day=later"]).expect(6).stderr;
     for line in [
         " --> answers.yaml:2:11\n",
         " --> answers.yaml:3:3\n",
         " --> answers.yaml:4:11\n",
         "4 problems, nothing was sent",
     ] {
-        assert!(said.contains(line), "{line}: {said}");
+        assert!(message.contains(line), "{line}: {message}");
     }
-    assert!(!said.contains("answers.yaml:5"), "what was given as an argument stands in no file: {said}");
-    // What the server alone refuses is drawn there too.
+    assert!(!message.contains("answers.yaml:5"), "an argument has no place in the file: {message}");
+    // Problems that only the server finds are shown in the file as well.
     home.write("more.json", "{\"answers\": {\"name\": \"Ann\"},\n \"metdata\": {}}\n");
-    let said = submit_file(&home, &id, "more.json", &[]).expect(6).stderr;
-    assert!(said.contains("error[unknown_field]") && said.contains(" --> more.json:2:2\n"), "{said}");
+    let message = submit_file(&home, &id, "more.json", &[]).expect(6).stderr;
+    assert!(
+        message.contains("error[unknown_field]") && message.contains(" --> more.json:2:2\n"),
+        "{message}"
+    );
 }
 
 #[test]
-fn many_rows_are_not_one_record() {
+fn a_file_with_several_records_is_refused() {
     let (home, id) = home();
     home.write("many.jsonl", "{\"name\": \"Ann\"}\n{\"name\": \"Bob\"}\n");
     home.write("many.yaml", "name: Ann\n---\nname: Bob\n");
     home.write("many.csv", "name\nAnn\n");
-    for (name, said) in [
+    for (name, message) in [
         ("many.jsonl", "expected one record, found 2 in many.jsonl"),
         ("many.yaml", "expected one record, found 2 in many.yaml"),
         ("many.csv", "many.csv is CSV"),
         ("missing.json", "there is no such file"),
     ] {
         let run = submit_file(&home, &id, name, &[]).expect(2);
-        assert!(run.stderr.contains(said), "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
     }
     let command = ["--data", "store", "submit", &id, "--file", "-", "story=@-"];
-    home.run_on("{}", &command).expect(2);
+    home.run_with_input("{}", &command).expect(2);
     assert_eq!(home.ok(&["--data", "store", "responses", &id]), "");
 }
 
 #[test]
-fn a_form_that_drops_takes_keys_it_does_not_know_with_a_warning() {
+fn a_form_that_drops_unknown_answers_accepts_them_with_a_warning() {
     let home = Home::new();
     let file =
         "title: Lunch\nsettings: {unknown_answers: drop}\nquestions:\n  - {type: short_text, title: Name}\n";

@@ -34,7 +34,7 @@ fn sizes_and_times_have_units() {
 }
 
 #[test]
-fn an_answer_is_what_follows_the_first_equals_sign() {
+fn the_value_of_an_answer_begins_after_the_first_equals_sign() {
     let parse_one = |argument: &str| {
         let read = |_: &str, path: &Path| Ok(format!("in {}", path.display()));
         parse(&[argument.to_owned()], &[], read).map(|mut args| args.remove(0))

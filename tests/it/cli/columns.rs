@@ -1,4 +1,4 @@
-//! `--columns`: any command that shows something shows what is asked for, in that order.
+//! `--columns` selects and orders the columns of every command with a result.
 
 use super::Home;
 use super::terminal::Session;
@@ -7,7 +7,7 @@ const DATA: [&str; 2] = ["--data", "store"];
 
 fn home() -> (Home, String) {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     home.ok(&[&DATA[..], &["submit", &id, "q1=soup", "q3=4"]].concat());
     (home, id)
 }
@@ -29,19 +29,22 @@ fn columns_are_chosen_and_ordered() {
 }
 
 #[test]
-fn a_column_that_there_is_not_is_told_before_anything_is_done() {
+fn an_unknown_column_is_refused_before_the_command_does_anything() {
     let (home, id) = home();
     let run = |arguments: &[&str]| home.run(&[&DATA[..], arguments].concat()).expect(2);
-    let said = run(&["list", "--columns", "id,titel"]).stderr;
-    assert!(said.starts_with("error: there is no column `titel`\n"), "{said}");
+    let message = run(&["list", "--columns", "id,titel"]).stderr;
+    assert!(message.starts_with("error: there is no column `titel`\n"), "{message}");
     for line in [
         "a column with a similar name exists: `title`",
         "columns are id, status, response_count, updated_at, title,",
     ] {
-        assert!(said.contains(line), "{said}");
+        assert!(message.contains(line), "{message}");
     }
-    let said = run(&["responses", &id, "--columns", "q4", "-o", "csv"]);
-    assert!(said.stdout.is_empty() && said.problem()["hint"].as_str().unwrap().contains("q3"), "{said:?}");
+    let message = run(&["responses", &id, "--columns", "q4", "-o", "csv"]);
+    assert!(
+        message.stdout.is_empty() && message.problem()["hint"].as_str().unwrap().contains("q3"),
+        "{message:?}"
+    );
     run(&["create", "-f", "survey.yaml", "--columns", "idd"]);
     run(&["delete", "--yes", &id, "--columns", "idd"]);
     run(&["completions", "bash", "--columns", "id"]);
@@ -49,7 +52,7 @@ fn a_column_that_there_is_not_is_told_before_anything_is_done() {
 }
 
 #[test]
-fn formats_that_have_no_columns_refuse_them() {
+fn formats_without_columns_refuse_the_flag() {
     let (home, _) = home();
     for format in ["json", "jsonl", "yaml"] {
         let run = home.run(&["--data", "store", "list", "--columns", "id", "-o", format]).expect(2);
@@ -58,7 +61,7 @@ fn formats_that_have_no_columns_refuse_them() {
 }
 
 #[test]
-fn a_terminal_shows_the_columns_there_is_room_for_and_says_how_many_it_does_not() {
+fn a_terminal_shows_the_columns_that_fit_and_the_number_of_the_others() {
     let home = Home::new();
     let ids: Vec<_> = (1..13).map(|number| format!("q{number}")).collect();
     let question = |id: &String| format!("  - {{id: {id}, type: short_text, title: A}}\n");
@@ -66,23 +69,23 @@ fn a_terminal_shows_the_columns_there_is_room_for_and_says_how_many_it_does_not(
     home.write("wide.yaml", &format!("title: Wide\nquestions:\n{questions}"));
     let id = home.ok(&[&DATA[..], &["create", "--publish", "-f", "wide.yaml"]].concat());
     let submit = |answers: &[&str]| home.ok(&[&DATA[..], &["submit", id.trim()], answers].concat());
-    let see = |arguments: &[&str]| {
+    let list = |arguments: &[&str]| {
         let command = [&DATA[..], &["responses", id.trim()], arguments].concat();
-        let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &command).end();
-        let headers = seen.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = seen.lines().find(|line| line.contains(" columns do not fit: ")).unwrap_or_default();
-        (headers, said.to_owned())
+        let (_, screen) = Session::start(&home, &[("NO_COLOR", "1")], &command).finish();
+        let headers = screen.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = screen.lines().find(|line| line.contains(" columns do not fit: ")).unwrap_or_default();
+        (headers, message.to_owned())
     };
-    let do_not_fit =
+    let omitted =
         |count: &str| format!("{count} columns do not fit: select some with --columns, or use -o csv");
     submit(&["q12=last"]);
-    assert_eq!(see(&[]), ("ID SUBMITTED Q12".to_owned(), do_not_fit("11 of 14")));
-    // What was chosen is not left out for being empty.
+    assert_eq!(list(&[]), ("ID SUBMITTED Q12".to_owned(), omitted("11 of 14")));
+    // Selected columns are shown even if they are empty.
     let chosen = format!("id,{}", ids.join(","));
     let headers = format!("ID {}", ids[..11].join(" ").to_uppercase());
-    assert_eq!(see(&["--columns", &chosen]), (headers, do_not_fit("1 of 13")));
+    assert_eq!(list(&["--columns", &chosen]), (headers, omitted("1 of 13")));
     let answers: Vec<_> = ids.iter().map(|id| format!("{id}=abcdefghijkl")).collect();
     submit(&answers.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(see(&[]), ("ID SUBMITTED Q1 Q2 Q3".to_owned(), do_not_fit("9 of 14")));
-    assert_eq!(see(&["--columns", "q12,q11"]), ("Q12 Q11".to_owned(), String::new()));
+    assert_eq!(list(&[]), ("ID SUBMITTED Q1 Q2 Q3".to_owned(), omitted("9 of 14")));
+    assert_eq!(list(&["--columns", "q12,q11"]), ("Q12 Q11".to_owned(), String::new()));
 }

@@ -1,10 +1,10 @@
-//! What people and scripts expect of any command line: streams, formats, colours, keys, sources.
+//! Conventions of command lines: streams, formats, colours, keys, precedence of settings.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::Home;
-use super::stand_in::{operator_key, send};
+use super::fake_server::{operator_key, send};
 
 #[test]
 fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
@@ -21,7 +21,7 @@ fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
 fn json_is_the_body_of_the_api() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let body = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &operator_key(&home), "");
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     let shown = home.run(&["show", &id, "-o", "json"]).expect(0).json();
@@ -31,7 +31,7 @@ fn json_is_the_body_of_the_api() {
 #[test]
 fn an_empty_list_is_a_document() {
     let home = Home::new();
-    home.empty_store();
+    home.create_empty_store();
     let list = |format| home.ok(&["--data", "store", "list", "-o", format]);
     assert_eq!(list("json"), "{\"forms\":[]}\n");
     assert_eq!(list("jsonl"), "");
@@ -43,14 +43,14 @@ fn an_empty_list_is_a_document() {
 #[test]
 fn a_pipe_gets_tabs_and_no_colour() {
     let home = Home::new();
-    home.published(&["--data", "store"]);
+    home.published_form(&["--data", "store"]);
     let list = home.ok(&["--data", "store", "list"]);
     assert!(list.lines().all(|line| line.split('\t').count() == 6) && list.lines().count() == 1, "{list:?}");
     assert!(!list.contains('\u{1b}'));
 }
 
 #[test]
-fn a_reader_that_goes_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let home = Home::new();
     let binary = env!("CARGO_BIN_EXE_forms");
     let script = format!("set -o pipefail; {binary} completions bash | head -1; echo ${{PIPESTATUS[*]}}");
@@ -60,23 +60,23 @@ fn a_reader_that_goes_is_no_error() {
 }
 
 #[test]
-fn standard_input_is_read_only_when_it_is_named() {
+fn standard_input_is_read_only_if_an_argument_names_it() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
-    // A pipe that never ends: whoever reads it hangs.
+    let id = home.published_form(&["--data", "store"]);
+    // A pipe that never ends: a command that reads it hangs.
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = home.command(&["--data", "store", "submit", &id, "q1=hi"]);
     let submitted = command.stdin(reader).output().unwrap();
     assert!(submitted.status.success(), "{submitted:?}");
     drop(writer);
-    let made = home.run_on(super::SURVEY, &["--data", "store", "create", "-f", "-"]).expect(0);
+    let made = home.run_with_input(super::SURVEY, &["--data", "store", "create", "-f", "-"]).expect(0);
     assert!(made.stdout.starts_with("frm_"));
-    let wrong = home.run_on("title: 1\nquestion: []\n", &["validate", "-"]).expect(6);
+    let wrong = home.run_with_input("title: 1\nquestion: []\n", &["validate", "-"]).expect(6);
     assert!(wrong.stderr.contains("--> <stdin>:2:1"), "{wrong:?}");
 }
 
 #[test]
-fn a_flag_wins_over_the_environment_and_both_over_the_default() {
+fn flags_override_the_environment_and_the_environment_overrides_defaults() {
     let home = Home::new();
     let server = home.serve();
     let key = operator_key(&home);
@@ -99,7 +99,7 @@ fn a_flag_wins_over_the_environment_and_both_over_the_default() {
 }
 
 #[test]
-fn whoami_shows_what_was_found_also_without_a_server() {
+fn whoami_shows_the_settings_found_even_without_a_server() {
     let home = Home::new();
     let key = ("FORMS_API_KEY", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
     let refused =
@@ -123,7 +123,7 @@ fn whoami_shows_what_was_found_also_without_a_server() {
 }
 
 #[test]
-fn the_key_in_the_environment_is_enough() {
+fn url_and_key_from_the_environment_are_sufficient() {
     let home = Home::new();
     let server = home.serve();
     let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
@@ -134,7 +134,7 @@ fn the_key_in_the_environment_is_enough() {
 }
 
 #[test]
-fn a_key_file_that_others_can_read_is_warned_of() {
+fn a_key_file_that_others_can_read_causes_a_warning() {
     let home = Home::new();
     let server = home.serve();
     let text = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
@@ -145,12 +145,12 @@ fn a_key_file_that_others_can_read_is_warned_of() {
     };
     assert!(list(0o644).contains("readable by others"));
     assert!(list(0o600).is_empty());
-    let piped = home.run_on(&text, &["--url", &server.url, "--key-file", "-", "list"]);
+    let piped = home.run_with_input(&text, &["--url", &server.url, "--key-file", "-", "list"]);
     piped.expect(0);
 }
 
 #[test]
-fn a_key_is_not_sent_in_the_clear_beyond_this_machine() {
+fn a_key_is_not_sent_over_plain_http_to_another_machine() {
     let home = Home::new();
     for url in ["http://example.com", "http://10.0.0.1:8787", "http://[2001:db8::1]"] {
         let run = home.run_with(&[("FORMS_URL", url)], &["list"]).expect(2);
@@ -162,22 +162,22 @@ fn a_key_is_not_sent_in_the_clear_beyond_this_machine() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn conflicting_settings_are_refused() {
     let home = Home::new();
     let both = ["--data", "store", "--url", "http://127.0.0.1:1", "list"];
     assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
     let both = ["serve", "--data", "store", "--listen", "0.0.0.0:0", "--url", "http://127.0.0.1:1"];
     assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
     home.run_with(&[("FORMS_DATA", "store"), ("FORMS_URL", "http://127.0.0.1:1")], &["list"]).expect(2);
-    home.empty_store();
+    home.create_empty_store();
     home.run_with(&[("FORMS_DATA", "store")], &["list"]).expect(0);
     home.run(&["serve"]).expect(2);
 }
 
 #[test]
-fn verbose_tells_requests_and_never_the_key() {
+fn verbose_logs_requests_without_the_key() {
     let home = Home::new();
-    home.published(&["--data", "store"]);
+    home.published_form(&["--data", "store"]);
     let quiet = home.run(&["--data", "store", "list"]).expect(0);
     assert!(quiet.stderr.is_empty());
     let lines = home.run(&["--data", "store", "-v", "list"]).expect(0).stderr;
@@ -199,7 +199,7 @@ fn verbose_tells_requests_and_never_the_key() {
 #[test]
 fn a_dry_run_stores_nothing() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let tried = home.ok(&["--data", "store", "submit", "--dry-run", &id, "q1=x"]);
     assert_eq!(tried, "(dry run)\n");
     assert_eq!(home.ok(&["--data", "store", "create", "--dry-run", "-f", "survey.yaml"]), "(dry run)\n");
@@ -211,9 +211,9 @@ fn a_dry_run_stores_nothing() {
 }
 
 #[test]
-fn what_is_done_already_is_done() {
+fn publishing_a_published_form_changes_nothing() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let updated =
         || home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json()["updated_at"].clone();
     let before = updated();
@@ -222,9 +222,9 @@ fn what_is_done_already_is_done() {
 }
 
 #[test]
-fn several_forms_are_handled_in_one_go() {
+fn a_command_accepts_several_forms() {
     let home = Home::new();
-    let (one, other) = (home.published(&["--data", "store"]), home.published(&["--data", "store"]));
+    let (one, other) = (home.published_form(&["--data", "store"]), home.published_form(&["--data", "store"]));
     let both = home.ok(&["--data", "store", "unpublish", &one, &other]);
     assert_eq!(both, format!("{one}\n{other}\n"));
     home.ok(&["--data", "store", "delete", "--yes", "--purge", &one, &other]);
@@ -232,7 +232,7 @@ fn several_forms_are_handled_in_one_go() {
 }
 
 #[test]
-fn nothing_is_sent_if_one_form_of_a_file_is_unfit() {
+fn nothing_is_sent_if_one_form_of_a_file_is_invalid() {
     let home = Home::new();
     home.write("two.yaml", "title: A\n---\ntitle: B\nquestion: []\n");
     let run = home.run(&["--data", "store", "create", "-f", "two.yaml"]).expect(6);

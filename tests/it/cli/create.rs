@@ -1,9 +1,9 @@
-//! `forms create` without a file: from flags in a script, and step by step at a terminal.
+//! `forms create` without a file: from flags, and with the wizard on a terminal.
 
 use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
-use super::terminal::{Session, has_cursor};
+use super::terminal::{Session, is_cursor_visible};
 use super::{Home, Run};
 
 fn create(home: &Home, arguments: &[&str]) -> Run {
@@ -15,7 +15,7 @@ fn form(home: &Home, id: &str) -> Value {
 }
 
 #[test]
-fn flags_make_a_form() {
+fn a_form_is_created_from_flags() {
     let home = Home::new();
     let flags = ["--title", "Lunch", "--slug", "lunch", "--publish", "-Q", "short_text:What: exactly?!"];
     let more = ["-Q", "page:Last", "--question", "single_choice:Colour!:red, green"];
@@ -37,9 +37,9 @@ fn flags_make_a_form() {
 }
 
 #[test]
-fn a_question_is_its_type_its_title_and_its_lists() {
+fn a_question_flag_consists_of_type_title_and_lists() {
     let home = Home::new();
-    home.empty_store();
+    home.create_empty_store();
     let arguments = ["--title", "T", "--dry-run", "-o", "json"];
     for (short, expected) in [
         ("email:Your email", json!({"type": "email", "title": "Your email", "required": false})),
@@ -75,7 +75,7 @@ fn a_question_is_its_type_its_title_and_its_lists() {
 }
 
 #[test]
-fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
+fn all_problems_of_flags_are_reported_and_nothing_is_stored() {
     let home = Home::new();
     create(&home, &["--title", "Lunch", "--slug", "taken"]).expect(0);
     home.write("empty.yaml", "title: Empty\nquestions: [{type: page, title: P}]\n");
@@ -123,9 +123,9 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
         (&["--slug", "lunch"], 2, "add -f FILE, or --title T with -Q TYPE:TITLE for each question"),
         (&[], 2, "add -f FILE, or --title T with -Q TYPE:TITLE for each question"),
     ];
-    for (arguments, code, said) in cases {
+    for (arguments, code, message) in cases {
         let run = create(&home, arguments).expect(*code);
-        assert!(run.stdout.is_empty() && run.stderr.contains(said), "{arguments:?} {run:?}");
+        assert!(run.stdout.is_empty() && run.stderr.contains(message), "{arguments:?} {run:?}");
         let problem = create(&home, &[arguments, &["-o", "json"][..]].concat()).problem();
         assert_eq!(problem["exit"], *code, "{arguments:?}");
     }
@@ -134,7 +134,7 @@ fn flags_that_make_no_form_are_all_told_and_nothing_is_stored() {
 }
 
 #[test]
-fn flags_take_the_place_of_what_the_file_says() {
+fn flags_override_the_fields_of_the_file() {
     let home = Home::new();
     home.write("named.yaml", "title: Named\nslug: named\n");
     let run = create(&home, &["-f", "survey.yaml", "--slug", "lunch"]).expect(0);
@@ -147,7 +147,7 @@ fn flags_take_the_place_of_what_the_file_says() {
 }
 
 #[test]
-fn what_comes_next_can_be_done() {
+fn the_suggested_next_step_is_possible() {
     let home = Home::new();
     for flags in [&["--title", "Empty"][..], &["--title", "Greets", "-Q", "statement:Hello"]] {
         let run = create(&home, flags).expect(0);
@@ -165,23 +165,23 @@ fn wizard(home: &Home, arguments: &[&str]) -> Session {
     Session::start(home, &[("NO_COLOR", "1")], &[&["--data", "store", "create"], arguments].concat())
 }
 
-/// Answers each question the wizard asks; what it asks comes first.
-fn answer(session: &mut Session, answers: &[(&str, &str)]) {
+/// Waits for each prompt of the wizard and types the keys.
+fn answer_prompts(session: &mut Session, answers: &[(&str, &str)]) {
     for (question, keys) in answers {
-        session.next(question);
-        session.press(keys);
+        session.wait_for_next(question);
+        session.type_keys(keys);
     }
 }
 
 const DOWN: &str = "\u{1b}[B";
 
 #[test]
-fn the_wizard_asks_for_a_form_and_makes_it() {
+fn the_wizard_creates_a_form() {
     let home = Home::new();
-    home.empty_store();
+    home.create_empty_store();
     let mut session = wizard(&home, &[]);
     let choice = format!("{}\r", DOWN.repeat(10));
-    answer(
+    answer_prompts(
         &mut session,
         &[
             ("Title", "Lunch: 1.10\r"),
@@ -190,7 +190,7 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
             ("Must it be answered? [y/N]", "y\r"),
             ("Question 2", "Colour\r"),
             ("> short_text", &choice),
-            // An option that is given twice: they alone are asked for again, and can be edited.
+            // A duplicate option: only this prompt is repeated, and its text can be edited.
             ("Options, with commas between", "red,red\r"),
             ("try again", ""),
             ("Options, with commas between", "\u{17}red, green\r"),
@@ -200,16 +200,19 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
             ("Publish it at once? [y/N]", "y\r"),
         ],
     );
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(0), "{seen}");
-    assert!(seen.contains("ranking") && !seen.contains("hidden"), "a type only for files: {seen}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(
+        screen.contains("ranking") && !screen.contains("hidden"),
+        "a hidden question is offered: {screen}"
+    );
     for line in [
         "title: 'Lunch: 1.10'",
         "- type: short_text",
         "created and published",
         "as a file: forms --data store show frm_",
     ] {
-        assert!(seen.contains(line), "{line}: {seen}");
+        assert!(screen.contains(line), "{line}: {screen}");
     }
     let list = home.ok(&["--data", "store", "list", "-o", "jsonl"]);
     let id: Value = serde_json::from_str(&list).unwrap();
@@ -222,19 +225,19 @@ fn the_wizard_asks_for_a_form_and_makes_it() {
     assert_eq!(form["questions"], expected);
 }
 
-/// The command that the terminal offers to continue with, and the file that it names.
+/// Returns the words of the offered command to continue with, and the content of the file that it names.
 #[track_caller]
-fn kept(seen: &str) -> (Vec<&str>, String) {
-    let (_, offered) = seen.split_once("to continue: ").expect(seen);
+fn saved_draft(screen: &str) -> (Vec<&str>, String) {
+    let (_, offered) = screen.split_once("to continue: ").expect(screen);
     let words: Vec<_> = offered.lines().next().unwrap().split(' ').collect();
-    let text = std::fs::read_to_string(words.last().unwrap()).expect(seen);
+    let text = std::fs::read_to_string(words.last().unwrap()).expect(screen);
     (words, text)
 }
 
 #[test]
-fn cancelling_the_wizard_ends_with_130_and_keeps_what_was_entered() {
+fn cancelling_the_wizard_exits_130_and_saves_the_input() {
     let home = Home::new();
-    home.empty_store();
+    home.create_empty_store();
     let answers = [
         ("Title", "Lunch\r"),
         ("Question 1", "Colour\r"),
@@ -249,20 +252,20 @@ fn cancelling_the_wizard_ends_with_130_and_keeps_what_was_entered() {
     for key in ["\u{3}", "\u{4}", "\u{1b}"] {
         for so_far in 0..=answers.len() {
             let mut session = wizard(&home, &[]);
-            answer(&mut session, &answers[..so_far]);
-            session.next(asked[so_far]);
-            session.press(key);
-            let (code, seen) = session.end();
-            assert_eq!(code, Some(130), "{seen}");
-            assert!(has_cursor(&seen), "{seen:?}");
-            let (before, after) = seen.split_once("cancelled, nothing was created\r\n").expect(&seen);
+            answer_prompts(&mut session, &answers[..so_far]);
+            session.wait_for_next(asked[so_far]);
+            session.type_keys(key);
+            let (code, screen) = session.finish();
+            assert_eq!(code, Some(130), "{screen}");
+            assert!(is_cursor_visible(&screen), "{screen:?}");
+            let (before, after) = screen.split_once("cancelled, nothing was created\r\n").expect(&screen);
             let drawn = before.trim_end_matches("\u{1b}[?25h");
-            // The line is ended; the list of types, with the line above it, is erased.
+            // The line of a prompt is ended; the list of types and the line above it are erased.
             let is_clean = if so_far == 2 { drawn.ends_with("\u{1b}[20A") } else { drawn.ends_with("\r\n") };
-            assert!(is_clean, "{seen:?}");
+            assert!(is_clean, "{screen:?}");
             match kept_texts.get(so_far).unwrap_or(kept_texts.last().unwrap()) {
-                Some(expected) => assert!(kept(after).1.contains(expected), "{seen}"),
-                None => assert!(after.is_empty(), "{seen}"),
+                Some(expected) => assert!(saved_draft(after).1.contains(expected), "{screen}"),
+                None => assert!(after.is_empty(), "{screen}"),
             }
         }
     }
@@ -270,19 +273,19 @@ fn cancelling_the_wizard_ends_with_130_and_keeps_what_was_entered() {
 }
 
 #[test]
-fn what_the_wizard_has_kept_is_what_create_continues_with() {
+fn create_continues_with_the_draft_that_the_wizard_saved() {
     let home = Home::new();
     let mut session = wizard(&home, &["--slug", "lunch", "--publish"]);
     let choice = format!("{}\r", DOWN.repeat(10));
-    answer(
+    answer_prompts(
         &mut session,
         &[("Title", "Lunch\r"), ("Question 1", "Colour\r"), ("> short_text", &choice), ("Options", "a,b\r")],
     );
-    session.next("answered?");
-    session.press("\u{3}");
-    let (_, seen) = session.end();
-    assert!(!home.path().join("store").exists(), "{seen}");
-    let (words, text) = kept(&seen);
+    session.wait_for_next("answered?");
+    session.type_keys("\u{3}");
+    let (_, screen) = session.finish();
+    assert!(!home.path().join("store").exists(), "{screen}");
+    let (words, text) = saved_draft(&screen);
     assert!(text.starts_with("title: Lunch\nslug: lunch\n"), "{text}");
     assert_eq!(words[..5], ["forms", "--data", "store", "create", "--publish"]);
     let id = home.ok(&words[1..]);
@@ -290,27 +293,30 @@ fn what_the_wizard_has_kept_is_what_create_continues_with() {
 }
 
 #[test]
-fn the_wizard_asks_nothing_where_no_server_answers() {
+fn the_wizard_does_not_start_without_a_server() {
     let home = Home::new();
     let variables = [("FORMS_URL", "http://127.0.0.1:1"), ("FORMS_API_KEY", "fk_none")];
-    let (code, seen) = Session::start(&home, &variables, &["create", "--retries", "0"]).end();
-    assert!(code == Some(7) && seen.contains("no server responds at http://127.0.0.1:1"), "{seen}");
-    assert!(!seen.contains("Title"), "{seen}");
-    let (code, seen) = wizard(&home, &["--slug", "Bad Slug"]).end();
-    assert!(code == Some(6) && seen.contains("error[invalid_slug]") && !seen.contains("Title"), "{seen}");
+    let (code, screen) = Session::start(&home, &variables, &["create", "--retries", "0"]).finish();
+    assert!(code == Some(7) && screen.contains("no server responds at http://127.0.0.1:1"), "{screen}");
+    assert!(!screen.contains("Title"), "{screen}");
+    let (code, screen) = wizard(&home, &["--slug", "Bad Slug"]).finish();
+    assert!(
+        code == Some(6) && screen.contains("error[invalid_slug]") && !screen.contains("Title"),
+        "{screen}"
+    );
 }
 
 #[test]
-fn a_server_that_goes_away_costs_no_answers() {
+fn the_wizard_saves_the_input_if_the_server_becomes_unavailable() {
     let home = Home::new();
     let mut server = home.serve();
     let mut session = Session::start(&home, &[("NO_COLOR", "1")], &["create", "--retries", "0"]);
-    answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
+    answer_prompts(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
     server.stop(rustix::process::Signal::TERM);
-    session.press("\r");
-    let (code, seen) = session.end();
-    assert!(code == Some(7) && seen.contains("error: no server responds at"), "{seen}");
-    let (words, text) = kept(&seen);
+    session.type_keys("\r");
+    let (code, screen) = session.finish();
+    assert!(code == Some(7) && screen.contains("error: no server responds at"), "{screen}");
+    let (words, text) = saved_draft(&screen);
     assert_eq!((&words[..2], &*text), (&["forms", "create"][..], "title: Lunch\nquestions: []\n"));
 }
 
@@ -318,7 +324,7 @@ fn a_server_that_goes_away_costs_no_answers() {
 fn an_empty_title_is_refused_and_ctrl_u_clears_the_line() {
     let home = Home::new();
     let mut session = wizard(&home, &[]);
-    answer(
+    answer_prompts(
         &mut session,
         &[
             ("Title", "\r"),
@@ -327,53 +333,53 @@ fn an_empty_title_is_refused_and_ctrl_u_clears_the_line() {
             ("Question 1", "\r"),
         ],
     );
-    let (code, seen) = session.end();
-    assert!(code == Some(0) && seen.contains("created \"Lunch\""), "{seen}");
+    let (code, screen) = session.finish();
+    assert!(code == Some(0) && screen.contains("created \"Lunch\""), "{screen}");
 }
 
 #[test]
-fn a_wizard_that_is_ended_from_outside_keeps_what_was_entered() {
+fn a_wizard_ended_by_a_signal_saves_the_input() {
     let home = Home::new();
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::HUP, rustix::process::Signal::INT]
     {
         let mut session = wizard(&home, &[]);
-        answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
+        answer_prompts(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
         session.signal(signal);
-        let (code, seen) = session.end();
-        assert_eq!(code, Some(130), "{seen}");
-        assert!(seen.contains("\r\n\u{1b}[?25hcancelled, nothing was created\r\n"), "{seen:?}");
-        assert!(has_cursor(&seen) && kept(&seen).1.starts_with("title: Lunch"), "{seen}");
+        let (code, screen) = session.finish();
+        assert_eq!(code, Some(130), "{screen}");
+        assert!(screen.contains("\r\n\u{1b}[?25hcancelled, nothing was created\r\n"), "{screen:?}");
+        assert!(is_cursor_visible(&screen) && saved_draft(&screen).1.starts_with("title: Lunch"), "{screen}");
     }
 }
 
 #[test]
-fn what_the_wizard_has_kept_is_tried_again_by_a_dry_run() {
+fn the_offered_command_of_a_dry_run_is_a_dry_run() {
     let home = Home::new();
     let mut session = wizard(&home, &["--dry-run"]);
-    answer(&mut session, &[("Title", "Lunch\r"), ("Question 1", "\u{3}")]);
-    let (_, seen) = session.end();
-    assert_eq!(kept(&seen).0[..5], ["forms", "--data", "store", "create", "--dry-run"]);
+    answer_prompts(&mut session, &[("Title", "Lunch\r"), ("Question 1", "\u{3}")]);
+    let (_, screen) = session.finish();
+    assert_eq!(saved_draft(&screen).0[..5], ["forms", "--data", "store", "create", "--dry-run"]);
 }
 
 #[test]
-fn the_server_judges_how_long_a_title_may_be() {
+fn the_maximum_title_length_is_checked_by_the_server() {
     let home = Home::new();
     let mut session = wizard(&home, &[]);
     let title = "long ".repeat(200);
-    answer(&mut session, &[("Title", &format!("{title}\r")), ("Question 1", "\r")]);
-    let (code, seen) = session.end();
-    assert!(code == Some(6) && !seen.contains("try again"), "{seen}");
-    assert!(kept(&seen).1.contains("long long"), "{seen}");
+    answer_prompts(&mut session, &[("Title", &format!("{title}\r")), ("Question 1", "\r")]);
+    let (code, screen) = session.finish();
+    assert!(code == Some(6) && !screen.contains("try again"), "{screen}");
+    assert!(saved_draft(&screen).1.contains("long long"), "{screen}");
 }
 
 #[test]
-fn the_wizard_asks_only_where_it_may() {
+fn the_wizard_does_not_prompt_with_no_input_or_for_fields_set_by_flags() {
     let home = Home::new();
-    let (code, seen) = wizard(&home, &["--no-input"]).end();
-    assert!(code == Some(2) && seen.contains("add -f FILE"), "{seen}");
+    let (code, screen) = wizard(&home, &["--no-input"]).finish();
+    assert!(code == Some(2) && screen.contains("add -f FILE"), "{screen}");
     let mut session = wizard(&home, &["--publish"]);
-    answer(&mut session, &[("Title", "Empty\r"), ("Question 1", "\r")]);
-    let (code, seen) = session.end();
-    assert!(code == Some(6) && seen.contains("form_has_no_questions"), "{seen}");
-    assert!(!seen.contains("Publish it"), "{seen}");
+    answer_prompts(&mut session, &[("Title", "Empty\r"), ("Question 1", "\r")]);
+    let (code, screen) = session.finish();
+    assert!(code == Some(6) && screen.contains("form_has_no_questions"), "{screen}");
+    assert!(!screen.contains("Publish it"), "{screen}");
 }

@@ -1,8 +1,8 @@
-//! `forms edit` by flags: what is named changes, what is not stays, and nobody's change is overwritten unseen.
+//! `forms edit` with flags or a file: only the named fields change, and concurrent changes are not overwritten.
 
 use serde_json::{Value, json};
 
-use super::stand_in::{Reply, StandIn, operator_key, send};
+use super::fake_server::{FakeServer, Reply, operator_key, send};
 use super::{Home, Run};
 
 const DATA: [&str; 2] = ["--data", "store"];
@@ -16,9 +16,9 @@ fn form(home: &Home, id: &str) -> Value {
 }
 
 #[test]
-fn flags_change_what_they_name_and_say_what_has_changed() {
+fn flags_change_the_fields_they_name_and_the_change_is_shown() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     let flags = ["--title", "Lunch: 1.10", "--description", "yes", "--slug", "lunch"];
     let run = edit(&home, &id, &flags).expect(0);
     assert_eq!(run.stdout, format!("{id}\n"));
@@ -46,8 +46,8 @@ fn flags_change_what_they_name_and_say_what_has_changed() {
         ("settings.max_responses=", "removed: settings.max_responses 100\n"),
         ("settings.max_responses=", "no change\n"),
     ];
-    for (set, said) in sets {
-        assert_eq!(edit(&home, "lunch", &["--set", set]).expect(0).stderr, said, "{set}");
+    for (set, message) in sets {
+        assert_eq!(edit(&home, "lunch", &["--set", set]).expect(0).stderr, message, "{set}");
     }
     let form = form(&home, &id);
     assert_eq!(form["title"], "Lunch: 1.10");
@@ -61,9 +61,9 @@ fn flags_change_what_they_name_and_say_what_has_changed() {
 }
 
 #[test]
-fn a_flag_takes_its_text_as_it_is() {
+fn the_value_of_a_flag_is_not_parsed_as_yaml() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     edit(&home, &id, &["--title", "null", "--slug", "null", "--description", "null"]).expect(0);
     let made = form(&home, &id);
     for name in ["title", "slug", "description"] {
@@ -75,26 +75,29 @@ fn a_flag_takes_its_text_as_it_is() {
 }
 
 #[test]
-fn everything_that_is_set_amiss_is_told_at_once() {
+fn all_problems_of_set_flags_are_reported_together() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     let sets = ["settngs.closed=true", "questions.clour.title=Y", "settings.max_responses=abc"];
     let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    let told = edit(&home, &id, &flags).expect(6).stderr;
-    for said in
+    let result = edit(&home, &id, &flags).expect(6).stderr;
+    for message in
         ["`settngs`", "`clour` is not a question", "`max_responses` must be", "3 problems, nothing was"]
     {
-        assert!(told.contains(said), "{said}: {told}");
+        assert!(result.contains(message), "{message}: {result}");
     }
-    let told =
+    let result =
         edit(&home, &id, &["--set", "questions.0.title=A", "--set", "questions.eins.title=B"]).expect(2);
-    assert!(told.stderr.contains("`0` is not a question") && told.stderr.contains("`eins` is"), "{told:?}");
+    assert!(
+        result.stderr.contains("`0` is not a question") && result.stderr.contains("`eins` is"),
+        "{result:?}"
+    );
 }
 
 #[test]
-fn what_does_not_fit_is_told_and_changes_nothing() {
+fn an_invalid_edit_is_reported_and_changes_nothing() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     home.write("other.yaml", "title: Other\nslug: taken\n");
     home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
     let before = form(&home, &id);
@@ -130,9 +133,9 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
         (&["--set", "questions=[]"], 6, "form_has_no_questions"),
         (&[], 2, "say what to change: --title, --description, --slug or --set"),
     ];
-    for (arguments, code, said) in cases {
+    for (arguments, code, message) in cases {
         let run = edit(&home, &id, arguments).expect(*code);
-        assert!(run.stdout.is_empty() && run.stderr.contains(said), "{arguments:?} {run:?}");
+        assert!(run.stdout.is_empty() && run.stderr.contains(message), "{arguments:?} {run:?}");
         let problem = edit(&home, &id, &[arguments, &["-o", "json"][..]].concat()).problem();
         assert_eq!(problem["exit"], *code, "{arguments:?}");
     }
@@ -147,50 +150,53 @@ fn what_does_not_fit_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn a_change_by_others_meanwhile_is_not_overwritten() {
+fn a_concurrent_change_is_not_overwritten() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let key = operator_key(&home);
     let run_through = |title: &str, replies: Vec<Reply>| {
-        let stand_in = StandIn::answering(replies);
-        let variables = [("FORMS_API_KEY", &*key), ("FORMS_URL", &*stand_in.url)];
+        let fake_server = FakeServer::with_replies(replies);
+        let variables = [("FORMS_API_KEY", &*key), ("FORMS_URL", &*fake_server.url)];
         let run = home.run_with(&variables, &["edit", &id, "--title", title]);
-        (run, stand_in.finish())
+        (run, fake_server.into_requests())
     };
-    let pass = || Reply::Pass(server.url.clone());
+    let pass = || Reply::Forward(server.url.clone());
     let (run, requests) = run_through("One", vec![pass(), pass()]);
     run.expect(0);
     assert!(requests[1].contains("if-match: \"r2\""), "{}", requests[1]);
-    // What it gets to see is older than what is there.
-    let seen = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &key, "");
-    let stale = StandIn::status("200 OK", "etag: \"r1\"\r\n", &seen);
+    // The command reads an older revision than the current one.
+    let screen = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &key, "");
+    let stale = FakeServer::status("200 OK", "etag: \"r1\"\r\n", &screen);
     let (run, _) = run_through("Two", vec![stale, pass()]);
     let run = run.expect(5);
     assert!(run.stderr.contains("error[version_mismatch]"), "{run:?}");
     assert!(run.stderr.contains(&format!("forms show {id}")), "{run:?}");
-    // The answer to the first is lost: the second meets its own change, and cannot know.
-    let (run, _) = run_through("Three", vec![pass(), Reply::Swallow(server.url.clone()), pass()]);
-    assert!(run.expect(5).stderr.contains("the response was lost"), "a change may have been made");
+    // The first response is lost: the retry conflicts with its own change, which it cannot know.
+    let (run, _) = run_through("Three", vec![pass(), Reply::DropResponse(server.url.clone()), pass()]);
+    assert!(
+        run.expect(5).stderr.contains("the response was lost"),
+        "the error does not say that the change may have been made"
+    );
     assert!(home.ok(&["show", &id]).contains("Three"));
 }
 
 #[test]
-fn flags_that_touch_answers_warn_with_their_number() {
+fn a_change_that_affects_answers_warns_with_their_number() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     home.ok(&[&DATA[..], &["submit", &id, "q1=a"]].concat());
-    let told =
+    let result =
         edit(&home, &id, &["--set", "questions.q1.type=long_text", "--set", "questions.q2="]).expect(0);
     let expected = "warning: `q1` has 1 answer of the old type
 updated: questions.q1.type \"short_text\" → \"long_text\"
 removed: questions.q2 email \"Your email\"
 ";
-    assert_eq!(told.stderr, expected);
+    assert_eq!(result.stderr, expected);
 }
 
 #[test]
-fn what_takes_no_answer_is_removed_without_a_count() {
+fn a_question_without_answers_is_removed_without_a_warning() {
     let home = Home::new();
     home.write(
         "noted.yaml",
@@ -198,14 +204,14 @@ fn what_takes_no_answer_is_removed_without_a_count() {
     );
     let id = home.ok(&[&DATA[..], &["create", "--publish", "-f", "noted.yaml"]].concat());
     home.ok(&[&DATA[..], &["submit", id.trim(), "q=1"]].concat());
-    let told = edit(&home, id.trim(), &["--set", "questions.note="]).expect(0);
-    assert_eq!(told.stderr, "removed: questions.note statement \"Read this\"\n");
+    let result = edit(&home, id.trim(), &["--set", "questions.note="]).expect(0);
+    assert_eq!(result.stderr, "removed: questions.note statement \"Read this\"\n");
 }
 
 #[test]
-fn a_file_is_sent_without_a_terminal_only_with_yes() {
+fn without_a_terminal_an_edit_with_a_file_needs_yes() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     let file = || home.ok(&[&DATA[..], &["show", &id, "-o", "yaml"]].concat());
     let text = file().replace("Lunch", "Dinner");
     home.write("dinner.yaml", &text);
@@ -228,7 +234,7 @@ fn a_file_is_sent_without_a_terminal_only_with_yes() {
 }
 
 #[test]
-fn each_difference_is_shown_and_nothing_else_is_sent() {
+fn only_the_changed_fields_are_shown_and_sent() {
     const BEFORE: &str = r#"{"slug":"s","title":"T","questions":[{"id":"a","type":"rating","title":"A","max":5},
         {"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}],"settings":{"closed":true,
         "confirmation":{"message":"M"},"max_responses":7}}"#;
@@ -308,9 +314,9 @@ fn each_difference_is_shown_and_nothing_else_is_sent() {
 }
 
 #[test]
-fn numbers_differ_if_their_texts_do() {
+fn numbers_with_different_text_are_different() {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     for (min, shown) in [("1.10", "+ questions.n"), ("1.1", "1.10 → 1.1"), ("1.1", "no change")] {
         home.write(
             "min.yaml",

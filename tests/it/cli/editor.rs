@@ -1,43 +1,43 @@
-//! `forms edit` in an editor, which is a shell script here: `$1` is the file, `$2` what the editor did before.
+//! `forms edit` with an editor, which is a shell script here.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::terminal::{Session, has_cursor};
-use super::{Home, Served};
+use super::terminal::{Session, is_cursor_visible};
+use super::{Home, RunningServer};
 
 const DATA: [&str; 2] = ["--data", "store"];
 
-/// The folder for temporary files, whose name is two words to a shell.
+/// The folder for temporary files; its name needs quoting in a shell.
 const TMP: &str = "it's tmp";
 
-/// A home with a form, its id, and `script` as the editor.
+/// Creates a home with a form and `script` as the editor; returns the form's id.
 fn with_editor(script: &str) -> (Home, String) {
     let home = Home::new();
-    let id = home.published(&DATA);
+    let id = home.published_form(&DATA);
     install(&home, &id, script);
     (home, id)
 }
 
-/// The same with a server, so that others can work on the form meanwhile.
-fn with_others(script: &str) -> (Home, Served, String) {
+/// Like [`with_editor`], with a server, so that other clients can change the form while it is edited.
+fn with_server(script: &str) -> (Home, RunningServer, String) {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     install(&home, &id, script);
     (home, server, id)
 }
 
-/// Makes `script` the editor: it works on `$file`, in round `$round`, where somebody else can do something to `$form`
-/// by `others`. What it gets in each round is kept.
+/// Installs `script` as the editor. It edits `$file`; `$round` counts its runs, whose input is saved as
+/// `round$round.yaml`; `other_client` runs `forms` concurrently, for example on `$form`.
 fn install(home: &Home, id: &str, script: &str) {
     let binary = env!("CARGO_BIN_EXE_forms");
     let script = format!(
         "#!/bin/sh
          file=$2 form={id} IFS=
-         others() {{ {binary} \"$@\" > theirs 2>&1; }}
+         other_client() {{ {binary} \"$@\" > theirs 2>&1; }}
          echo >> rounds; round=$(grep -c '' rounds); cp $file round$round.yaml
          {script}\n"
     );
@@ -46,7 +46,7 @@ fn install(home: &Home, id: &str, script: &str) {
     fs::create_dir(home.path().join(TMP)).unwrap();
 }
 
-/// What the editor got in a round.
+/// The editor's input in a round.
 fn round(home: &Home, number: usize) -> String {
     fs::read_to_string(home.path().join(format!("round{number}.yaml"))).unwrap()
 }
@@ -62,51 +62,51 @@ fn start_with(home: &Home, editor: &str, arguments: &[&str]) -> Session {
     Session::start(home, &variables, arguments)
 }
 
-/// The arguments of the command that `seen` offers to continue with, which a shell takes apart.
+/// The arguments of the command that the output offers to continue with, split by a shell.
 #[track_caller]
-fn offered(seen: &str) -> Vec<String> {
-    let (_, offered) = seen.split_once("to continue: ").expect(seen);
+fn offered_arguments(screen: &str) -> Vec<String> {
+    let (_, offered) = screen.split_once("to continue: ").expect(screen);
     let offered = offered.lines().next().unwrap();
     let script = format!("forms() {{ printf '%s\\n' \"$@\"; }}; {offered}");
-    let told = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
-    String::from_utf8(told.stdout).unwrap().lines().map(str::to_owned).collect()
+    let output = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// Continues as `seen` offers, with `editor`, and answers the question with `key`.
+/// Runs the offered command with `editor`, and answers the prompt with `key`.
 #[track_caller]
-fn continue_with(home: &Home, seen: &str, editor: &str, key: &str) -> (Option<i32>, String) {
-    let arguments = offered(seen);
+fn continue_with(home: &Home, screen: &str, editor: &str, key: &str) -> (Option<i32>, String) {
+    let arguments = offered_arguments(screen);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let mut session = start_with(home, editor, &arguments);
-    session.until("[y/N]");
-    session.press(key);
-    session.end()
+    session.wait_for("[y/N]");
+    session.type_keys(key);
+    session.finish()
 }
 
-/// Edits the form, and gives exit code and what the terminal showed.
+/// Edits the form; returns exit code and output.
 fn edit(home: &Home, id: &str) -> (Option<i32>, String) {
-    start(home, &[&DATA[..], &["edit", id]].concat()).end()
+    start(home, &[&DATA[..], &["edit", id]].concat()).finish()
 }
 
-/// The texts that were kept.
-fn kept(home: &Home) -> Vec<PathBuf> {
+/// The saved texts.
+fn saved_files(home: &Home) -> Vec<PathBuf> {
     fs::read_dir(home.path().join(TMP)).unwrap().map(|file| file.unwrap().path()).collect()
 }
 
-fn file(home: &Home, id: &str) -> String {
+fn form_file(home: &Home, id: &str) -> String {
     home.ok(&[&DATA[..], &["show", id, "-o", "yaml"]].concat())
 }
 
 #[test]
-fn what_was_written_is_what_the_form_becomes() {
+fn the_edited_text_becomes_the_form() {
     let (home, id) = with_editor(
         "stat -c %a $file > mode
          sed -i -e 's/Lunch/Dinner/' -e '/id: q2/,/Your email/d' $file
          printf '%s\\n' '- {type: page, title: Last}' '- {type: url, title: Your page}' >> $file",
     );
-    let before = file(&home, &id);
-    let (code, seen) = edit(&home, &id);
-    assert_eq!(code, Some(0), "{seen}");
+    let before = form_file(&home, &id);
+    let (code, screen) = edit(&home, &id);
+    assert_eq!(code, Some(0), "{screen}");
     let shown = format!(
         "  ~ title            \"Lunch\" → \"Dinner\"\r
   + page \"Last\"      after q3\r
@@ -115,36 +115,36 @@ fn what_was_written_is_what_the_form_becomes() {
 {id}\r
 ✓ updated \"Dinner\"\r\n"
     );
-    assert!(seen.ends_with(&shown), "{seen}");
+    assert!(screen.ends_with(&shown), "{screen}");
     let expected = format!(
         "#> \"Lunch\" ({id}) on store\n\
          #> Change it, save, and close the editor. An empty file changes nothing.\n{before}"
     );
     assert_eq!(round(&home, 1), expected);
     assert_eq!(fs::read_to_string(home.path().join("mode")).unwrap(), "600\n");
-    let after = file(&home, &id);
+    let after = form_file(&home, &id);
     assert!(
         after.contains("title: Dinner\n") && after.contains("id: q4\n") && !after.contains("q2"),
         "{after}"
     );
-    assert!(kept(&home).is_empty());
+    assert!(saved_files(&home).is_empty());
 }
 
 #[test]
-fn a_file_that_is_left_as_it_is_or_emptied_changes_nothing() {
+fn an_unchanged_or_empty_file_changes_nothing() {
     for script in ["true", "echo '# nothing' > $file", ": > $file"] {
         let (home, id) = with_editor(script);
-        let before = file(&home, &id);
-        let (code, seen) = edit(&home, &id);
-        assert!(code == Some(0) && seen.contains("no change"), "{script}: {seen}");
-        assert_eq!(file(&home, &id), before);
-        assert!(kept(&home).is_empty());
+        let before = form_file(&home, &id);
+        let (code, screen) = edit(&home, &id);
+        assert!(code == Some(0) && screen.contains("no change"), "{script}: {screen}");
+        assert_eq!(form_file(&home, &id), before);
+        assert!(saved_files(&home).is_empty());
     }
 }
 
 #[test]
-fn problems_come_back_as_comments_until_they_are_mended() {
-    // The second problem is one that only the server knows.
+fn problems_are_written_as_comments_until_they_are_fixed() {
+    // Only the server can find the second problem.
     let (home, id) = with_editor(
         "case $round in
          1) sed -i -e 's/^title:/# mine\\ntitel:/' -e 's/type: rating/type: ratting/' $file;;
@@ -154,8 +154,8 @@ fn problems_come_back_as_comments_until_they_are_mended() {
     );
     home.write("other.yaml", "title: Other\nslug: taken\n");
     home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
-    let (code, seen) = edit(&home, &id);
-    assert!(code == Some(0) && seen.contains("+ slug  \"free\""), "{seen}");
+    let (code, screen) = edit(&home, &id);
+    assert!(code == Some(0) && screen.contains("+ slug  \"free\""), "{screen}");
     let second = round(&home, 2);
     let lines: Vec<_> = second.lines().collect();
     assert_eq!(lines[0], "#> Not saved yet, 2 problems. To give up, close the file as it is.");
@@ -169,99 +169,119 @@ fn problems_come_back_as_comments_until_they_are_mended() {
     );
     let third = round(&home, 3);
     let comments: Vec<_> = third.lines().filter(|line| line.starts_with("#>")).collect();
-    assert_eq!(comments.len(), 2, "comments do not pile up: {third}");
+    assert_eq!(comments.len(), 2, "the comments of the previous round were not removed: {third}");
     assert!(comments[1].starts_with("#> line 4: slug `taken` already belongs to"), "{third}");
     assert!(third.contains("# mine\n"), "{third}");
-    assert!(file(&home, &id).starts_with("slug: free\ntitle: Lunch\n"));
-    assert!(kept(&home).is_empty());
+    assert!(form_file(&home, &id).starts_with("slug: free\ntitle: Lunch\n"));
+    assert!(saved_files(&home).is_empty());
 }
 
 #[test]
-fn who_leaves_the_problems_gives_up_and_keeps_the_text() {
+fn lines_like_the_comments_of_forms_are_kept_below_the_top() {
+    let (home, id) = with_editor(
+        "case $round in
+         1) printf '%s\\n' '#> mine' 'description: |' '  #> one' '  two' 'titel: x' >> $file;;
+         2) sed -i /^titel/d $file;;
+         esac",
+    );
+    let (code, screen) = edit(&home, &id);
+    assert_eq!(code, Some(0), "{screen}");
+    let second = round(&home, 2);
+    assert!(second.contains("\n#> mine\ndescription: |\n  #> one\n  two\n"), "{second}");
+    let form = home.run(&[&DATA[..], &["show", &id, "-o", "json"]].concat()).json();
+    assert_eq!(form["description"], "#> one\ntwo\n");
+}
+
+#[test]
+fn closing_the_file_with_its_problems_gives_up_and_saves_the_text() {
     let (home, id) = with_editor("sed -i 's/^title:/titel:/' $file");
-    let before = file(&home, &id);
-    let (code, seen) = edit(&home, &id);
-    assert_eq!(code, Some(6), "{seen}");
-    let kept = kept(&home);
-    assert!(seen.contains(&format!("your text is kept in {}", kept[0].display())), "{seen}");
-    assert!(seen.contains(&format!("--> {}:3:1", kept[0].display())), "{seen}");
-    let text = fs::read_to_string(&kept[0]).unwrap();
+    let before = form_file(&home, &id);
+    let (code, screen) = edit(&home, &id);
+    assert_eq!(code, Some(6), "{screen}");
+    let saved = saved_files(&home);
+    assert!(screen.contains(&format!("your text is kept in {}", saved[0].display())), "{screen}");
+    assert!(screen.contains(&format!("--> {}:3:1", saved[0].display())), "{screen}");
+    let text = fs::read_to_string(&saved[0]).unwrap();
     assert_eq!(text.lines().nth(2), Some("titel: Lunch"), "{text}");
-    assert_eq!((kept.len(), file(&home, &id)), (1, before));
-    fs::write(&kept[0], text.replace("titel: Lunch", "title: Dinner")).unwrap();
-    let (code, seen) = continue_with(&home, &seen, "true", "y\r");
-    assert!(code == Some(0) && file(&home, &id).contains("title: Dinner"), "{seen}");
-    assert_eq!(fs::read_dir(home.path().join(TMP)).unwrap().count(), 1, "the person's file stays: {seen}");
+    assert_eq!((saved.len(), form_file(&home, &id)), (1, before));
+    fs::write(&saved[0], text.replace("titel: Lunch", "title: Dinner")).unwrap();
+    let (code, screen) = continue_with(&home, &screen, "true", "y\r");
+    assert!(code == Some(0) && form_file(&home, &id).contains("title: Dinner"), "{screen}");
+    assert_eq!(
+        fs::read_dir(home.path().join(TMP)).unwrap().count(),
+        1,
+        "the saved file was removed: {screen}"
+    );
 }
 
 #[test]
-fn an_editor_that_fails_or_is_killed_changes_nothing_and_loses_nothing() {
-    for (script, how, kept_texts) in [
+fn an_editor_that_fails_or_is_killed_changes_nothing_and_the_text_is_saved() {
+    for (script, how, saved_texts) in [
         ("exit 3", "with exit code 3", 0),
         ("sed -i s/Lunch/Dinner/ $file; exit 3", "with exit code 3", 1),
         ("sed -i s/Lunch/Dinner/ $file; kill -KILL $$", "by a signal", 1),
     ] {
         let (home, id) = with_editor(script);
-        let before = file(&home, &id);
-        let (code, seen) = edit(&home, &id);
-        assert_eq!(code, Some(70), "{seen}");
-        let said = seen.replace("\r\n", " ");
-        assert!(said.contains(&format!("ended {how}; nothing was changed")), "{seen}");
-        assert_eq!(kept(&home).len(), kept_texts, "{seen}");
-        assert_eq!(seen.contains("your text is kept in"), kept_texts == 1, "{seen}");
-        assert_eq!(file(&home, &id), before);
+        let before = form_file(&home, &id);
+        let (code, screen) = edit(&home, &id);
+        assert_eq!(code, Some(70), "{screen}");
+        let message = screen.replace("\r\n", " ");
+        assert!(message.contains(&format!("ended {how}; nothing was changed")), "{screen}");
+        assert_eq!(saved_files(&home).len(), saved_texts, "{screen}");
+        assert_eq!(screen.contains("your text is kept in"), saved_texts == 1, "{screen}");
+        assert_eq!(form_file(&home, &id), before);
     }
 }
 
 #[test]
-fn a_change_by_others_is_shown_and_never_overwritten_unseen() {
-    let (home, _server, id) = with_others(
+fn a_concurrent_change_is_shown_and_not_overwritten_without_confirmation() {
+    let (home, _server, id) = with_server(
         "sed -i s/Lunch/Mine/ $file
-         others edit $form --title Theirs --set settings.max_responses=9 --set questions.q3.required=true
-         others unpublish $form",
+         other_client edit $form --title Theirs --set settings.max_responses=9 --set questions.q3.required=true
+         other_client unpublish $form",
     );
-    let (code, seen) = start(&home, &["edit", &id]).end();
-    assert!(code == Some(5) && seen.contains("error[version_mismatch]"), "{seen}");
+    let (code, screen) = start(&home, &["edit", &id]).finish();
+    assert!(code == Some(5) && screen.contains("error[version_mismatch]"), "{screen}");
     let shown = "  ~ title  \"Lunch\" → \"Mine\"\r
 changed on the server after you read it:\r
   ~ status                  \"published\" → \"draft\"\r
   ~ title                   \"Lunch\" → \"Theirs\"\r
   + questions.q3.required   true\r
   + settings.max_responses  9\r\n";
-    assert!(seen.contains(shown), "{seen}");
-    let kept = kept(&home);
-    assert!(seen.contains(&format!("your text is kept in {}", kept[0].display())), "{seen}");
+    assert!(screen.contains(shown), "{screen}");
+    let saved = saved_files(&home);
+    assert!(screen.contains(&format!("your text is kept in {}", saved[0].display())), "{screen}");
     assert!(home.ok(&["show", &id]).contains("title:      Theirs"));
-    // What it offers compares the text with the form as it is now, and asks.
+    // The offered command compares the text with the current form and asks for confirmation.
     for (key, code, title) in [("n\r", 1, "Theirs"), ("\u{3}", 130, "Theirs"), ("y\r", 0, "Mine")] {
-        let (ended, seen) = continue_with(&home, &seen, "true", key);
-        assert_eq!(ended, Some(code), "{seen}");
-        assert!(seen.contains("  ~ title                   \"Theirs\" → \"Mine\"\r\n"), "{seen}");
-        assert!(seen.contains("  - settings.max_responses  9\r\n"), "{seen}");
+        let (ended, screen) = continue_with(&home, &screen, "true", key);
+        assert_eq!(ended, Some(code), "{screen}");
+        assert!(screen.contains("  ~ title                   \"Theirs\" → \"Mine\"\r\n"), "{screen}");
+        assert!(screen.contains("  - settings.max_responses  9\r\n"), "{screen}");
         assert_eq!(
-            seen.contains(&format!("your text is kept in {}", kept[0].display())),
+            screen.contains(&format!("your text is kept in {}", saved[0].display())),
             code != 0,
-            "{seen}"
+            "{screen}"
         );
-        assert!(home.ok(&["show", &id]).contains(&format!("title:      {title}")), "{seen}");
+        assert!(home.ok(&["show", &id]).contains(&format!("title:      {title}")), "{screen}");
     }
 }
 
 #[test]
-fn a_second_conflict_keeps_the_text_again() {
+fn a_second_conflict_saves_the_text_again() {
     let (home, _server, id) =
-        with_others("sed -i s/Lunch/Mine/ $file; others edit $form --title Round$round");
-    let (_, seen) = start(&home, &["edit", &id]).end();
+        with_server("sed -i s/Lunch/Mine/ $file; other_client edit $form --title Round$round");
+    let (_, screen) = start(&home, &["edit", &id]).finish();
     let editor = format!("{}/editor --wait", home.path().display());
-    let (code, again) = continue_with(&home, &seen, &editor, "y\r");
+    let (code, again) = continue_with(&home, &screen, &editor, "y\r");
     assert!(code == Some(5) && again.contains("\"Round1\" → \"Round2\""), "{again}");
-    let (code, seen) = continue_with(&home, &again, "true", "y\r");
-    assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{seen}");
+    let (code, screen) = continue_with(&home, &again, "true", "y\r");
+    assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{screen}");
 }
 
 #[test]
-fn a_text_is_kept_where_no_server_answers_any_more() {
-    let (home, server, id) = with_others(
+fn the_text_is_saved_if_the_server_is_gone() {
+    let (home, server, id) = with_server(
         "sed -i s/Lunch/Mine/ $file; kill $(cat server); while kill -0 $(cat server) 2> /dev/null; do :; done",
     );
     home.write("server", &server.child.id().to_string());
@@ -269,55 +289,55 @@ fn a_text_is_kept_where_no_server_answers_any_more() {
         let mut server = server;
         server.child.wait().unwrap()
     });
-    let (code, seen) = start(&home, &["edit", &id, "--retries", "0"]).end();
+    let (code, screen) = start(&home, &["edit", &id, "--retries", "0"]).finish();
     reap.join().unwrap();
-    assert!(code == Some(7) && seen.contains("error: no server responds at"), "{seen}");
-    assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Mine"));
+    assert!(code == Some(7) && screen.contains("error: no server responds at"), "{screen}");
+    assert!(fs::read_to_string(&saved_files(&home)[0]).unwrap().contains("title: Mine"));
     let _server = home.serve();
-    let (code, seen) = continue_with(&home, &seen, "true", "y\r");
-    assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{seen}");
+    let (code, screen) = continue_with(&home, &screen, "true", "y\r");
+    assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{screen}");
 }
 
 #[test]
-fn a_text_in_another_encoding_is_refused_and_kept() {
+fn a_text_that_is_not_utf_8_is_refused_and_saved() {
     let (home, id) = with_editor("printf 'title: D\\351jeuner\\n' > $file");
-    let (code, seen) = edit(&home, &id);
-    assert_eq!(code, Some(6), "{seen}");
+    let (code, screen) = edit(&home, &id);
+    assert_eq!(code, Some(6), "{screen}");
     assert!(
-        seen.contains("error[malformed_file]: ") && seen.contains(" is not valid UTF-8 after byte 8"),
-        "{seen}"
+        screen.contains("error[malformed_file]: ") && screen.contains(" is not valid UTF-8 after byte 8"),
+        "{screen}"
     );
-    assert_eq!(fs::read(&kept(&home)[0]).unwrap(), b"title: D\xe9jeuner\n");
+    assert_eq!(fs::read(&saved_files(&home)[0]).unwrap(), b"title: D\xe9jeuner\n");
 }
 
 #[test]
-fn who_is_ended_from_outside_keeps_the_text() {
+fn a_signal_saves_the_text() {
     for signal in ["HUP", "TERM"] {
-        // The editor stays until the command has ended: what has ended it is the signal.
-        let (home, _server, id) = with_others(&format!(
+        // The editor runs until the command has ended, so that only the signal can have ended it.
+        let (home, _server, id) = with_server(&format!(
             "sed -i s/Lunch/Mine/ $file; kill -{signal} $PPID; while kill -0 $PPID 2> /dev/null; do :; done"
         ));
-        let (code, seen) = start(&home, &["edit", &id]).end();
-        assert_eq!(code, Some(130), "{signal}: {seen}");
-        let (code, seen) = continue_with(&home, &seen, "true", "y\r");
-        assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{seen}");
+        let (code, screen) = start(&home, &["edit", &id]).finish();
+        assert_eq!(code, Some(130), "{signal}: {screen}");
+        let (code, screen) = continue_with(&home, &screen, "true", "y\r");
+        assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{screen}");
     }
 }
 
 #[test]
-fn the_store_is_free_while_the_editor_is_open() {
+fn the_store_is_not_locked_while_the_editor_is_open() {
     let (home, id) = with_editor(
         "sed -i s/Lunch/Mine/ $file
-         others --data store create --title Other -Q email:Yours; cat theirs; cp theirs free",
+         other_client --data store create --title Other -Q email:Yours; cat theirs; cp theirs free",
     );
-    let (code, seen) = edit(&home, &id);
-    assert!(code == Some(0) && seen.contains("updated \"Mine\""), "{seen}");
-    assert!(fs::read_to_string(home.path().join("free")).unwrap().starts_with("frm_"), "{seen}");
+    let (code, screen) = edit(&home, &id);
+    assert!(code == Some(0) && screen.contains("updated \"Mine\""), "{screen}");
+    assert!(fs::read_to_string(home.path().join("free")).unwrap().starts_with("frm_"), "{screen}");
     assert_eq!(home.ok(&[&DATA[..], &["list"]].concat()).lines().count(), 2);
 }
 
 #[test]
-fn a_store_that_somebody_holds_when_the_editor_ends_costs_no_text() {
+fn the_text_is_saved_if_the_store_is_locked_when_the_editor_ends() {
     let (home, id) = with_editor(
         "sed -i s/Lunch/Mine/ $file
          ready() { read url < address; }
@@ -328,16 +348,16 @@ fn a_store_that_somebody_holds_when_the_editor_ends_costs_no_text() {
     let tmp = home.path().join(TMP);
     let editor = format!("{}/editor --wait", home.path().display());
     let variables = [("VISUAL", &*editor), ("PATH", &*path), ("TMPDIR", tmp.to_str().unwrap())];
-    let (code, seen) = Session::start(&home, &variables, &[&DATA[..], &["edit", &id]].concat()).end();
+    let (code, screen) = Session::start(&home, &variables, &[&DATA[..], &["edit", &id]].concat()).finish();
     let server: i32 = fs::read_to_string(home.path().join("server")).unwrap().trim().parse().unwrap();
     let server = rustix::process::Pid::from_raw(server).unwrap();
     rustix::process::kill_process(server, rustix::process::Signal::TERM).unwrap();
-    assert!(code == Some(5) && seen.contains("is in use by a running server"), "{seen}");
-    assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Mine"), "{seen}");
+    assert!(code == Some(5) && screen.contains("is in use by a running server"), "{screen}");
+    assert!(fs::read_to_string(&saved_files(&home)[0]).unwrap().contains("title: Mine"), "{screen}");
 }
 
 #[test]
-fn a_question_with_answers_is_removed_or_retyped_only_after_a_warning() {
+fn removing_or_retyping_a_question_with_answers_needs_confirmation() {
     let script = "sed -i -e '/id: q2/,/Your email/d' -e 's/type: rating/type: number/' $file";
     for (key, code) in [("n\r", 1), ("y\r", 0)] {
         let (home, id) = with_editor(script);
@@ -345,60 +365,60 @@ fn a_question_with_answers_is_removed_or_retyped_only_after_a_warning() {
             home.ok(&[&DATA[..], &["submit", &id], answers].concat());
         }
         let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
-        session.until("  ~ questions.q3.type  \"rating\" → \"number\"\r\n");
+        session.wait_for("  ~ questions.q3.type  \"rating\" → \"number\"\r\n");
         session
-            .until("warning: `q2` has 1 answer; answers to a removed question are kept, and listed in -o csv and -o jsonl alone\r\n");
-        session.until("warning: `q3` has 2 answers of the old type\r\n");
-        session.until("Change \"Lunch\" on store? [y/N]");
-        session.press(key);
-        let (ended, seen) = session.end();
-        assert_eq!((ended, kept(&home).len()), (Some(code), usize::from(code != 0)), "{seen}");
-        assert_eq!(file(&home, &id).contains("type: number"), code == 0, "{seen}");
+            .wait_for("warning: `q2` has 1 answer; answers to a removed question are kept, and listed in -o csv and -o jsonl alone\r\n");
+        session.wait_for("warning: `q3` has 2 answers of the old type\r\n");
+        session.wait_for("Change \"Lunch\" on store? [y/N]");
+        session.type_keys(key);
+        let (ended, screen) = session.finish();
+        assert_eq!((ended, saved_files(&home).len()), (Some(code), usize::from(code != 0)), "{screen}");
+        assert_eq!(form_file(&home, &id).contains("type: number"), code == 0, "{screen}");
     }
 }
 
 #[test]
-fn a_text_that_was_typed_at_the_terminal_is_kept_like_one_of_the_editor() {
+fn a_text_typed_on_the_terminal_is_saved_like_that_of_an_editor() {
     let (home, id) = with_editor("true");
     let mut session = start(&home, &[&DATA[..], &["edit", &id, "-f", "-"]].concat());
-    session.until("end with Ctrl-D");
-    session.press("title: Typed\n\u{4}");
-    session.until("Change \"Lunch\" on store? [y/N]");
-    session.press("n\r");
-    let (code, seen) = session.end();
-    assert!(code == Some(1) && seen.contains("your text is kept in "), "{seen}");
-    assert!(fs::read_to_string(&kept(&home)[0]).unwrap().contains("title: Typed"), "{seen}");
+    session.wait_for("end with Ctrl-D");
+    session.type_keys("title: Typed\n\u{4}");
+    session.wait_for("Change \"Lunch\" on store? [y/N]");
+    session.type_keys("n\r");
+    let (code, screen) = session.finish();
+    assert!(code == Some(1) && screen.contains("your text is kept in "), "{screen}");
+    assert!(fs::read_to_string(&saved_files(&home)[0]).unwrap().contains("title: Typed"), "{screen}");
 }
 
 #[test]
-fn ctrl_c_in_the_editor_ends_with_130_and_keeps_the_text() {
-    for (script, kept_texts) in [("", 0), ("sed -i s/Lunch/Dinner/ $file;", 1)] {
+fn ctrl_c_in_the_editor_exits_130_and_saves_the_text() {
+    for (script, saved_texts) in [("", 0), ("sed -i s/Lunch/Dinner/ $file;", 1)] {
         let (home, id) = with_editor(&format!("{script} echo open; exec sleep 60"));
-        let before = file(&home, &id);
+        let before = form_file(&home, &id);
         let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
-        session.until("open");
-        session.press("\u{3}");
-        let (code, seen) = session.end();
-        assert_eq!(code, Some(130), "{seen}");
-        assert!(has_cursor(&seen), "{seen}");
-        assert_eq!((kept(&home).len(), file(&home, &id)), (kept_texts, before), "{seen}");
+        session.wait_for("open");
+        session.type_keys("\u{3}");
+        let (code, screen) = session.finish();
+        assert_eq!(code, Some(130), "{screen}");
+        assert!(is_cursor_visible(&screen), "{screen}");
+        assert_eq!((saved_files(&home).len(), form_file(&home, &id)), (saved_texts, before), "{screen}");
     }
 }
 
 #[test]
-fn ctrl_c_that_the_editor_takes_as_a_key_is_the_editors() {
+fn ctrl_c_that_the_editor_handles_does_not_end_the_command() {
     let (home, id) =
         with_editor("trap 'sed -i s/Lunch/Dinner/ $file; kill $!; exit 0' INT; sleep 60 & echo open; wait");
     let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
-    session.until("open");
-    session.press("\u{3}");
-    let (code, seen) = session.end();
-    assert!(code == Some(0) && seen.contains("~ title"), "{seen}");
-    assert!(file(&home, &id).contains("title: Dinner"));
+    session.wait_for("open");
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert!(code == Some(0) && screen.contains("~ title"), "{screen}");
+    assert!(form_file(&home, &id).contains("title: Dinner"));
 }
 
 #[test]
-fn where_nobody_can_be_asked_no_editor_opens() {
+fn the_editor_does_not_open_without_a_terminal_or_with_no_input() {
     let (home, id) = with_editor("echo opened");
     for arguments in [&["edit", &id][..], &["edit", &id, "--no-input"]] {
         let run = home.command(&[&DATA[..], arguments].concat()).env("VISUAL", "./editor").output().unwrap();
@@ -408,11 +428,11 @@ fn where_nobody_can_be_asked_no_editor_opens() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_change_and_keeps_the_text() {
+fn a_dry_run_shows_the_change_and_saves_the_text() {
     let (home, id) = with_editor("sed -i s/Lunch/Dinner/ $file");
-    let before = file(&home, &id);
-    let (code, seen) = start(&home, &[&DATA[..], &["edit", &id, "--dry-run"]].concat()).end();
-    assert!(code == Some(0) && seen.contains("(dry run)") && seen.contains("~ title"), "{seen}");
-    assert_eq!((kept(&home).len(), file(&home, &id)), (1, before), "{seen}");
-    assert!(offered(&seen).contains(&"--dry-run".to_owned()), "{seen}");
+    let before = form_file(&home, &id);
+    let (code, screen) = start(&home, &[&DATA[..], &["edit", &id, "--dry-run"]].concat()).finish();
+    assert!(code == Some(0) && screen.contains("(dry run)") && screen.contains("~ title"), "{screen}");
+    assert_eq!((saved_files(&home).len(), form_file(&home, &id)), (1, before), "{screen}");
+    assert!(offered_arguments(&screen).contains(&"--dry-run".to_owned()), "{screen}");
 }

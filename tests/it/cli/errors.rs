@@ -1,4 +1,4 @@
-//! Exit codes and failures as data: each code is reached, and `-o json` says the same to programs.
+//! Exit codes, error messages, and errors as JSON.
 
 use std::net::TcpListener;
 
@@ -10,7 +10,7 @@ use super::Home;
 fn each_exit_code_is_reached() {
     let home = Home::new();
     let data = ["--data", "store"];
-    let id = home.published(&data);
+    let id = home.published_form(&data);
     let draft = home.ok(&[&data[..], &["create", "-f", "survey.yaml"]].concat());
     let draft = draft.trim();
     home.write("bad.yaml", "title: A\nquestions: 5\n");
@@ -51,9 +51,9 @@ fn each_exit_code_is_reached() {
 }
 
 #[test]
-fn a_slug_that_was_misspelt_is_told_the_right_one() {
+fn a_misspelt_slug_leads_to_a_hint_with_a_similar_one() {
     let home = Home::new();
-    let asked = |global: &[&str], word: &str| {
+    let run_all = |global: &[&str], word: &str| {
         let commands: [&[&str]; 4] = [
             &["responses", word],
             &["show", word],
@@ -64,7 +64,7 @@ fn a_slug_that_was_misspelt_is_told_the_right_one() {
     };
     let check = |global: &[&str]| {
         home.run(&[global, &["create", "--title", "Barn", "--slug", "barn-workshop"]].concat()).expect(0);
-        for run in asked(global, "barn-worksho") {
+        for run in run_all(global, "barn-worksho") {
             assert!(
                 run.stderr.contains("= help: a form with a similar slug exists: barn-workshop"),
                 "{run:?}"
@@ -73,7 +73,7 @@ fn a_slug_that_was_misspelt_is_told_the_right_one() {
         let several = home.run(&[global, &["publish", "barn-worksho", "garden"]].concat()).expect(3);
         let help = "= help: a form with a similar slug exists: barn-workshop";
         assert_eq!(several.stderr.matches(help).count(), 1, "{several:?}");
-        for run in ["garden", "frm_000000000000"].into_iter().flat_map(|word| asked(global, word)) {
+        for run in ["garden", "frm_000000000000"].into_iter().flat_map(|word| run_all(global, word)) {
             assert!(run.stderr.contains("= help: forms ") && run.stderr.ends_with(" list\n"), "{run:?}");
         }
     };
@@ -83,7 +83,7 @@ fn a_slug_that_was_misspelt_is_told_the_right_one() {
 }
 
 #[test]
-fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
+fn a_failure_leaves_stdout_empty_and_writes_one_line_of_json() {
     let home = Home::new();
     home.write("bad.yaml", "title: A\nquestions:\n  - {type: ratting, title: T}\n  - {type: email}\n");
     for format in ["json", "jsonl", "csv", "yaml"] {
@@ -95,7 +95,7 @@ fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
         let error = &problem["errors"][0];
         assert_eq!((&error["line"], &error["column"]), (&json!(3), &json!(12)));
         assert_eq!((&error["pointer"], &error["file"]), (&json!("/questions/0/type"), &json!("bad.yaml")));
-        // It belongs where the question is, which has no such place of its own.
+        // A missing field has no place in the file; the error points to its question.
         let error = &problem["errors"][1];
         assert_eq!(
             (&error["code"], &error["pointer"]),
@@ -115,9 +115,9 @@ fn a_failure_leaves_standard_output_empty_and_says_one_line_of_json() {
 }
 
 #[test]
-fn the_servers_problem_is_handed_on_whole() {
+fn the_json_error_contains_the_problem_document_of_the_server() {
     let home = Home::new();
-    home.empty_store();
+    home.create_empty_store();
     let run = home.run(&["--data", "store", "-o", "json", "show", "frm_000000000000"]).expect(3);
     let problem = run.problem();
     assert_eq!(problem["type"], "/problems/form_not_found");
@@ -126,27 +126,27 @@ fn the_servers_problem_is_handed_on_whole() {
 }
 
 #[test]
-fn a_key_that_opens_nothing_is_told_with_its_source_and_without_its_value() {
+fn the_error_of_a_refused_key_names_its_source_but_not_its_value() {
     let home = Home::new();
     let server = home.serve();
     let key = "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234";
     let run = home.run_with(&[("FORMS_URL", &server.url), ("FORMS_API_KEY", key)], &["list"]).expect(4);
     assert!(run.stderr.contains("error[unauthorized]"), "{run:?}");
-    let told = format!("error[unauthorized]: {} refused the API key fk_…1234\n", server.url);
-    assert!(run.stderr.starts_with(&told) && !run.stderr.contains("ABCDEF"), "{run:?}");
+    let result = format!("error[unauthorized]: {} refused the API key fk_…1234\n", server.url);
+    assert!(run.stderr.starts_with(&result) && !run.stderr.contains("ABCDEF"), "{run:?}");
     assert!(run.stderr.contains("  = note: key from: FORMS_API_KEY\n"), "{run:?}");
 }
 
 #[test]
 fn no_server_and_no_key_is_an_unavailable_server() {
-    // A port that nobody listens at any more.
+    // A free port, at which no server listens.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     Home::new().run(&["--url", &url, "--retries", "0", "list"]).expect(7);
 }
 
 #[test]
-fn what_is_no_forms_server_is_said_to_be_none() {
+fn a_server_that_is_not_a_forms_server_is_reported_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let answer = std::thread::spawn(move || {
@@ -162,7 +162,7 @@ fn what_is_no_forms_server_is_said_to_be_none() {
 }
 
 #[test]
-fn a_full_device_is_a_failure_of_output() {
+fn a_failed_write_to_stdout_exits_70() {
     let home = Home::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = home.command(&["completions", "bash"]).stdout(full).output().unwrap();
@@ -187,7 +187,14 @@ fn codes_are_explained() {
 }
 
 #[test]
-fn a_draft_takes_no_answers_and_says_how_it_would() {
+fn an_unknown_code_without_a_similar_one_leads_to_the_list() {
+    let run = Home::new().run(&["explain", "nope"]).expect(2);
+    assert_eq!(run.stderr, "error: there is no code `nope`\n  = help: forms explain lists all codes\n");
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn the_error_of_a_submission_to_a_draft_shows_how_to_publish_it() {
     let home = Home::new();
     let id = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
     let id = id.trim();

@@ -1,11 +1,11 @@
-//! `responses --where`, `--since` and `--until`: the answers that are asked for, and filters that can find none.
+//! `responses --where`, `--since` and `--until`: matching answers, and filters that are refused.
 
 use super::Home;
 
 #[test]
-fn answers_are_listed_by_what_was_answered_and_when() {
+fn responses_are_filtered_by_answers_and_time() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     for (name, score) in [("Ada", 5), ("Bob", 4), ("Cem", 2)] {
         home.ok(&["--data", "store", "submit", &id, &format!("q1={name}"), &format!("q3={score}")]);
     }
@@ -30,9 +30,9 @@ fn answers_are_listed_by_what_was_answered_and_when() {
     ] {
         assert_eq!(names(arguments), expected, "{arguments:?}");
     }
-    let sent = list(&["--since", "2026-12-01", "-v"]).expect(0).stderr;
-    assert!(sent.contains("since=2026-12-01T00"), "{sent}");
-    for (test, exit, said) in [
+    let logged = list(&["--since", "2026-12-01", "-v"]).expect(0).stderr;
+    assert!(logged.contains("since=2026-12-01T00"), "{logged}");
+    for (test, exit, message) in [
         ("q3", 2, "expected QUESTION=VALUE"),
         ("q3>=4", 2, "write q3.gte=4"),
         ("q3!=4", 2, "write q3.ne=4"),
@@ -43,23 +43,36 @@ fn answers_are_listed_by_what_was_answered_and_when() {
         ("score=4", 2, "help: its questions are q1, q2, q3"),
     ] {
         let refused = list(&["--where", test]).expect(exit).stderr;
-        assert!(refused.contains(said), "{test}: {refused}");
+        assert!(refused.contains(message), "{test}: {refused}");
     }
     let refused =
         list(&["--since", "2026-02-01T00:00:00Z", "--until", "2026-01-01T00:00:00Z"]).expect(6).stderr;
-    let said = "`--since`: 2026-02-01T00:00:00.000Z is after 2026-01-01T00:00:00.000Z";
-    assert!(refused.contains(said), "{refused}");
+    let message = "`--since`: 2026-02-01T00:00:00.000Z is after 2026-01-01T00:00:00.000Z";
+    assert!(refused.contains(message), "{refused}");
     for time in ["2026-13-01", "in 1d", "1x"] {
         list(&["--since", time]).expect(2);
     }
     let refused = list(&["--since", "yesterday"]).expect(2).stderr;
-    let said =
+    let message =
         "expected a date, a time or a duration: 2026-11-20, 2026-11-20T09:00:00Z or 1d, found `yesterday`";
-    assert!(refused.contains(said), "{refused}");
+    assert!(refused.contains(message), "{refused}");
 }
 
 #[test]
-fn a_filter_that_asks_for_an_option_in_the_wrong_way_is_told_the_right_one() {
+fn a_filter_without_a_question_is_refused() {
+    let home = Home::new();
+    let id = home.published_form(&["--data", "store"]);
+    for filter in ["=", "=4"] {
+        let refused = home.run(&["--data", "store", "responses", &id, "--where", filter]).expect(2);
+        let message = format!(
+            "error: invalid value '{filter}' for '--where <QUESTION=VALUE>': expected QUESTION=VALUE or QUESTION.OPERATOR=VALUE\n"
+        );
+        assert!(refused.stderr.starts_with(&message), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_filter_with_the_wrong_operator_for_an_option_suggests_the_right_one() {
     let home = Home::new();
     let options = "options: [Risotto, 'b,c']";
     let question = |id: &str, kind: &str| format!("{{id: {id}, type: {kind}, title: {id}, {options}}}");
@@ -84,7 +97,7 @@ fn a_filter_that_asks_for_an_option_in_the_wrong_way_is_told_the_right_one() {
 }
 
 #[test]
-fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
+fn a_filter_with_an_unknown_option_suggests_a_similar_one() {
     let home = Home::new();
     let choice = "{type: single_choice, title: Colour, options: [red, blue]}";
     let questions = format!("[{choice}, {{type: number, title: Age}}]");
@@ -92,7 +105,7 @@ fn a_filter_by_an_option_that_there_is_not_names_one_that_is_near() {
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "colours.yaml"]);
     let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=rde"]).expect(6);
     assert!(refused.stderr.contains("= help: a similar option exists: --where q1=red"), "{refused:?}");
-    // A filter is held against the present questions, whatever is stored.
+    // A filter is checked against the current questions, not against stored answers.
     home.ok(&["--data", "store", "submit", id.trim(), "q1=red"]);
     for (change, exit) in [("questions.q1.options=[green, blue]", 6), ("questions.q1=", 2)] {
         home.ok(&["--data", "store", "edit", id.trim(), "--set", change]);

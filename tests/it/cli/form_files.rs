@@ -1,4 +1,4 @@
-//! Form files in YAML and JSON: which text becomes which definition, and where its problems are.
+//! Parsing of form files in YAML and JSON: definitions, positions, problems.
 
 use forms::cli::input::document::{Document, read_text};
 use forms::cli::output::diagnostics::{Diagnostic, Report};
@@ -36,12 +36,12 @@ fn values_are_converted_by_their_member() {
             "title: T\nquestions: [{type: rating, title: T, labels: {1: 2, 5: no}}]",
             r#"{"title":"T","questions":[{"type":"rating","title":"T","labels":{"1":"2","5":"no"}}]}"#,
         ),
-        // The members of a condition are question ids, whatever they are called.
+        // The members of a condition are question ids, even if they have the name of a field.
         (
             "title: T\nquestions: [{id: title, type: rating, title: 1}, {type: rating, title: 2, show_if: {title: [3, 4]}}]",
             r#"{"title":"T","questions":[{"id":"title","type":"rating","title":"1"},{"type":"rating","title":"2","show_if":{"title":[3,4]}}]}"#,
         ),
-        // Members that only files have are removed.
+        // Members that only files may have are removed.
         (
             "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email, title: E, x-note: a, tests: []}\nsettings: {closed: true, x-b: {c: 1}}\n",
             r#"{"title":"T","questions":[{"type":"email","title":"E"}],"settings":{"closed":true}}"#,
@@ -79,7 +79,7 @@ fn every_value_is_found_by_its_pointer() {
         ("/questions/1/type", "rating", "type"),
         ("/questions/1/max", "5", "max"),
         ("/questions/1/missing", "type: rating # why", "type: rating # why"),
-        // An alias is where it is written, and its members are where its anchor is.
+        // The position of an alias is its own, those of its members are at its anchor.
         ("/questions/2", "*a", "*a"),
         ("/questions/2/title", "C", "title"),
     ] {
@@ -110,7 +110,7 @@ fn a_file_that_is_not_a_form_is_refused() {
 }
 
 #[test]
-fn after_a_duplicate_key_the_rest_is_still_checked() {
+fn a_file_with_a_duplicate_key_is_checked_to_the_end() {
     let yaml = "titel: A\nquestions:\n  - {type: ratting, title: T, title: U}\n  - {type: email}\n";
     let json =
         r#"{"titel": "A", "questions": [{"type": "ratting", "title": "T", "title": 5}, {"type": "email"}]}"#;
@@ -136,7 +136,7 @@ fn deep_nesting_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn of_many_problems_the_first_are_shown() {
+fn only_the_first_of_many_problems_are_shown() {
     let keys: String = (0..20_000).map(|number| format!("k{number}: 1\n")).collect();
     let report = report("a.yaml", &keys);
     assert_eq!(report.diagnostics.len(), 100);

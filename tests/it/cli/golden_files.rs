@@ -1,4 +1,4 @@
-//! Files made from the definition of the command line: manual pages and completion scripts.
+//! Files generated from the definition of the command line: manual pages and completion scripts.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use forms::cli::commands::help::TOPICS;
 use super::Home;
 use crate::golden::assert_golden;
 
-/// Writes the page of `command` and of those below it. `clap_mangen` can do so itself, with a wrong program name in
-/// the header.
+/// Renders the pages of `command` and its subcommands. `clap_mangen` can do this itself, but writes a wrong program
+/// name in the header.
 fn pages(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>) {
     found.push(page(command.clone().bin_name(name.replace('-', " ")), name));
     for below in command.get_subcommands() {
@@ -21,7 +21,7 @@ fn pages(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>)
 
 fn page(command: clap::Command, name: &str) -> (String, String) {
     let mut page = Vec::new();
-    // clap_mangen leaves out the descriptions of those that the short help leaves out.
+    // clap_mangen omits the descriptions of arguments that the short help hides.
     let command = command.mut_args(|argument| argument.hide_short_help(false));
     let (titled, title) = (command.name(name.to_owned()), name.to_uppercase());
     Man::new(titled).title(title).source("forms").manual("Forms Manual").render(&mut page).unwrap();
@@ -29,7 +29,7 @@ fn page(command: clap::Command, name: &str) -> (String, String) {
 }
 
 #[test]
-fn manual_pages_are_those_of_the_commands() {
+fn manual_pages_match_the_commands() {
     let mut found = Vec::new();
     pages(&forms::cli::commands::help::hide_globals(forms::cli::command()), "forms", &mut found);
     for topic in TOPICS {
@@ -48,24 +48,24 @@ fn manual_pages_are_those_of_the_commands() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
     for kept in fs::read_dir(folder).unwrap() {
         let name = kept.unwrap().file_name().into_string().unwrap();
-        assert!(found.iter().any(|(file, _)| *file == name), "man/{name} belongs to no command");
+        assert!(found.iter().any(|(file, _)| *file == name), "man/{name} does not belong to a command");
     }
 }
 
 #[test]
-fn completion_scripts_know_every_command() {
+fn completion_scripts_contain_every_command() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = home.ok(&["completions", shell]);
         for command in forms::cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
         }
-        assert!(!script.contains("exit-codes"), "{shell}: a topic is no command");
+        assert!(!script.contains("exit-codes"), "{shell}: a help topic is offered as a command");
     }
 }
 
 #[test]
-fn completion_loaders_ask_the_program() {
+fn completion_loaders_run_the_program() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
     for (file, shell) in [
         ("forms.bash", "bash"),
@@ -79,7 +79,7 @@ fn completion_loaders_ask_the_program() {
     }
     let bash = folder.join("forms.bash");
     assert!(Command::new("bash").arg("-n").arg(&bash).status().unwrap().success());
-    // Where bash loads it, the program completes.
+    // bash can load it, and the completion is registered.
     let binary = Path::new(env!("CARGO_BIN_EXE_forms"));
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let script = format!("source {}; complete -p forms", bash.display());

@@ -1,33 +1,33 @@
-//! Help: every command has it, short enough to read and with an example to copy.
+//! Help texts: every command has one, with an example and a limited length.
 
 use clap::Command;
 
 use super::Home;
 
-/// The names of every command that has no commands below it, with the help it gives.
-pub(super) fn leaves(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
+/// Collects every command without subcommands, with its path.
+pub(super) fn leaf_commands(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
     let visible: Vec<_> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     if visible.is_empty() || command.get_name() == "responses" {
         found.push((path.to_vec(), command.clone()));
     }
     for below in visible.into_iter().filter(|below| below.get_name() != "help") {
-        leaves(below, &[path, &[below.get_name().to_owned()]].concat(), found);
+        leaf_commands(below, &[path, &[below.get_name().to_owned()]].concat(), found);
     }
 }
 
 fn all() -> Vec<(Vec<String>, Command)> {
     let mut found = Vec::new();
-    leaves(&forms::cli::command(), &[], &mut found);
+    leaf_commands(&forms::cli::command(), &[], &mut found);
     assert!(found.len() >= 14, "{}", found.len());
     found
 }
 
 #[test]
-fn short_help_fits_a_screen_and_long_help_has_an_example() {
+fn short_help_fits_on_a_screen_and_long_help_has_an_example() {
     let home = Home::new();
     for (path, command) in all() {
         let written = command.get_after_long_help().unwrap().to_string();
-        assert!(written.lines().all(|line| line.len() <= 80), "{path:?} is broken at 80 columns");
+        assert!(written.lines().all(|line| line.len() <= 80), "{path:?} has a line of more than 80 columns");
         let mut arguments: Vec<_> = path.iter().map(String::as_str).collect();
         arguments.push("-h");
         let short = home.run(&arguments).expect(0).stdout;
@@ -45,7 +45,7 @@ fn short_help_fits_a_screen_and_long_help_has_an_example() {
 }
 
 #[test]
-fn commands_show_their_own_options_and_the_root_those_of_all() {
+fn commands_show_their_own_options_and_the_root_shows_the_global_ones() {
     let home = Home::new();
     let command = forms::cli::command();
     let globals = command.get_arguments().filter(|argument| argument.is_global_set());
@@ -66,7 +66,7 @@ fn commands_show_their_own_options_and_the_root_those_of_all() {
             assert!(rest.contains("\nGlobal options (") && !shows(rest, "retries"), "{help}");
         }
     }
-    // Typed wrongly, or half, they are known all the same.
+    // Global options are still suggested for typos and completed.
     let run = home.run(&["list", "--outptu", "json"]).expect(2);
     assert!(run.stderr.contains("'--output'"), "{run:?}");
     let script = home.ok(&["completions", "bash"]);
@@ -75,7 +75,7 @@ fn commands_show_their_own_options_and_the_root_those_of_all() {
 }
 
 #[test]
-fn every_command_refuses_a_flag_it_does_not_know() {
+fn every_command_refuses_unknown_flags() {
     let home = Home::new();
     for (path, _) in all() {
         let mut arguments: Vec<_> = path.iter().map(String::as_str).collect();
@@ -86,7 +86,7 @@ fn every_command_refuses_a_flag_it_does_not_know() {
 }
 
 #[test]
-fn every_destructive_command_takes_yes() {
+fn every_destructive_command_accepts_yes() {
     let deletes: Vec<_> = all().into_iter().filter(|(path, _)| path.last().unwrap() == "delete").collect();
     assert!(deletes.len() >= 2);
     for (path, delete) in deletes {
@@ -95,7 +95,7 @@ fn every_destructive_command_takes_yes() {
 }
 
 #[test]
-fn forms_alone_shows_its_help_and_is_a_mistake() {
+fn forms_without_arguments_shows_help_and_exits_2() {
     let home = Home::new();
     let run = home.run(&[]).expect(2);
     assert!(run.stdout.is_empty() && run.stderr.contains("WRITE    create"), "{run:?}");
@@ -106,7 +106,7 @@ fn forms_alone_shows_its_help_and_is_a_mistake() {
 }
 
 #[test]
-fn topics_tell_of_the_environment_the_exit_codes_and_the_formats() {
+fn help_topics_cover_the_environment_exit_codes_and_formats() {
     let home = Home::new();
     let codes = home.ok(&["help", "exit-codes"]);
     for code in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "70", "130"] {
@@ -123,7 +123,7 @@ fn topics_tell_of_the_environment_the_exit_codes_and_the_formats() {
 }
 
 #[test]
-fn help_is_that_of_the_command() {
+fn help_with_a_command_equals_its_help_flag() {
     let home = Home::new();
     assert_eq!(home.ok(&["help", "responses", "list"]), home.ok(&["responses", "list", "--help"]));
     assert_eq!(home.ok(&["help"]), home.ok(&["--help"]));
@@ -132,22 +132,22 @@ fn help_is_that_of_the_command() {
 }
 
 #[test]
-fn a_misspelt_command_is_told_the_right_one() {
+fn a_misspelt_command_leads_to_a_suggestion() {
     let run = Home::new().run(&["publsh"]).expect(2);
     assert!(run.stderr.contains("'publish'"), "{run:?}");
-    assert_eq!(Home::new().run(&["publi"]).code, Some(2), "commands have no abbreviations");
+    assert_eq!(Home::new().run(&["publi"]).code, Some(2), "an abbreviated command was accepted");
 }
 
 #[test]
-fn a_key_cannot_be_given_where_other_users_see_it() {
+fn there_is_no_flag_for_the_key_because_other_users_could_see_it() {
     let help = Home::new().ok(&["--help"]);
     assert!(!help.contains("api-key "), "{help}");
 }
 
 #[test]
-fn help_on_answers_tells_what_the_command_takes() {
+fn the_help_of_responses_lists_columns_and_filters() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let help = home.ok(&["responses", "list", "--help"]);
     assert!(help.contains("Columns are id, submitted_at,"), "{help}");
     home.ok(&["--data", "store", "responses", &id, "--columns", "id,submitted_at,q1"]);

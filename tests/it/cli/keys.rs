@@ -1,9 +1,9 @@
-//! The keys of prompts: editing of a line, choosing from a list, and input that is ignored.
+//! Keys in prompts: editing a line, choosing from a list, ignored input.
 
 use super::Home;
 use super::terminal::Session;
 
-/// Asks for the answers to required questions of the type `kind`, one for each of `keys`, and returns the answers.
+/// Types each of `keys` at the prompt of a required question with the settings `kind`, and returns the answers.
 #[track_caller]
 fn answers(kind: &str, keys: &[&[u8]]) -> Vec<String> {
     let home = Home::new();
@@ -13,18 +13,18 @@ fn answers(kind: &str, keys: &[&[u8]]) -> Vec<String> {
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "keys.yaml"]);
     let mut session = Session::start(&home, &[("NO_COLOR", "1")], &["--data", "store", "submit", id.trim()]);
     for (index, keys) in keys.iter().enumerate() {
-        session.next(&format!("Part {}", index + 1));
-        session.press_bytes(&[keys, &b"\r"[..]].concat());
+        session.wait_for_next(&format!("Part {}", index + 1));
+        session.type_bytes(&[keys, &b"\r"[..]].concat());
     }
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(0), "{seen}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen}");
     let ids: Vec<_> = (1..=keys.len()).map(|index| format!("q{index}")).collect();
     let row = home.ok(&["--data", "store", "responses", id.trim(), "--columns", &ids.join(",")]);
     row.trim_end_matches('\n').split('\t').map(str::to_owned).collect()
 }
 
 #[test]
-fn the_usual_keys_edit_a_line() {
+fn common_keys_edit_a_line() {
     let rows: [(&[u8], &str); 27] = [
         ("aé日🎉".as_bytes(), "aé日🎉"),
         ("añb\u{7f}c".as_bytes(), "añc"),
@@ -62,7 +62,7 @@ fn the_usual_keys_edit_a_line() {
 }
 
 #[test]
-fn the_usual_keys_choose_from_a_list() {
+fn common_keys_choose_from_a_list() {
     let rows: [(&[u8], &str); 7] = [
         (b"", "a"),
         (b"\x1b[B", "b"),
@@ -79,11 +79,11 @@ fn the_usual_keys_choose_from_a_list() {
 #[test]
 fn escape_and_ctrl_c_cancel_a_line_that_is_not_empty() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     for keys in ["ab\u{1b}", "ab\u{3}", "\u{1b}\u{1b}"] {
         let mut session = Session::start(&home, &[], &["--data", "store", "submit", &id]);
-        session.next("What would you like?");
-        session.press(keys);
-        assert_eq!(session.end().0, Some(130), "{keys:?}");
+        session.wait_for_next("What would you like?");
+        session.type_keys(keys);
+        assert_eq!(session.finish().0, Some(130), "{keys:?}");
     }
 }

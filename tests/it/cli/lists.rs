@@ -1,9 +1,9 @@
-//! Lists: nothing is cut off in silence, and their columns can be chosen.
+//! Lists: truncation is always reported, and columns can be selected.
 
 use std::fmt::Write as _;
 
 use super::Home;
-use super::stand_in::{operator_key, send};
+use super::fake_server::{operator_key, send};
 use super::terminal::Session;
 
 /// A file of `count` forms.
@@ -16,9 +16,9 @@ fn many(count: usize) -> String {
 }
 
 #[test]
-fn a_list_of_none_is_refused_for_the_same_reasons() {
+fn a_list_with_limit_0_is_still_validated() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let list = |arguments: &[&str]| {
         home.run(&[&["--data", "store", "responses", &id, "--limit", "0"], arguments].concat())
     };
@@ -32,7 +32,7 @@ fn a_list_of_none_is_refused_for_the_same_reasons() {
 }
 
 #[test]
-fn a_table_shows_fifty_and_says_how_many_there_are() {
+fn a_table_shows_fifty_rows_and_the_total() {
     let home = Home::new();
     home.write("many.yaml", &many(60));
     let ids = home.ok(&["--data", "store", "create", "-f", "many.yaml"]);
@@ -54,28 +54,31 @@ fn a_table_shows_fifty_and_says_how_many_there_are() {
 }
 
 #[test]
-fn answers_are_paged_likewise() {
+fn a_table_of_responses_shows_fifty_rows_and_the_total() {
     let home = Home::new();
     let _server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     for number in 0..52 {
         home.ok(&["submit", &id, &format!("q1=number {number}")]);
     }
     let table = home.run(&["responses", &id]).expect(0);
     assert_eq!(table.stdout.lines().count(), 50);
     assert_eq!(table.stderr, "showing 50 of 52 — use --all or --limit N\n");
-    assert!(table.stdout.lines().next().unwrap().contains("\tnumber 51\t"), "newest first");
+    assert!(
+        table.stdout.lines().next().unwrap().contains("\tnumber 51\t"),
+        "the newest response is not first"
+    );
     assert_eq!(home.ok(&["responses", &id, "-o", "jsonl"]).lines().count(), 52);
     let body = home.run(&["responses", "list", &id, "-o", "json"]).expect(0).json();
     assert_eq!(body["submissions"].as_array().unwrap().len(), 52);
-    assert_eq!(body.as_object().unwrap().len(), 1, "a merged list has no cursor");
+    assert_eq!(body.as_object().unwrap().len(), 1, "the merged list has a cursor");
     assert_eq!(home.run(&["submissions", &id, "--limit", "3"]).expect(0).stdout.lines().count(), 3);
 }
 
 #[test]
-fn one_submission_has_the_columns_of_its_questions() {
+fn a_single_response_has_the_columns_of_its_questions() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let submission = home.ok(&["--data", "store", "submit", &id, "q1=Ada", "q3=5"]);
     let show = |arguments: &[&str]| {
         let command = ["--data", "store", "responses", "show", &id, submission.trim()];
@@ -99,27 +102,27 @@ fn forms_can_be_listed_with_their_slugs() {
 }
 
 #[test]
-fn a_list_tells_which_published_forms_take_no_answers() {
+fn a_list_shows_why_a_published_form_accepts_no_answers() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let command = ["--data", "store", "list"];
     let chosen = || home.ok(&[&command[..], &["--columns", "status,accepting_reason"]].concat());
-    let seen = || Session::start(&home, &[("NO_COLOR", "1")], &command).end().1;
+    let screen = || Session::start(&home, &[("NO_COLOR", "1")], &command).finish().1;
     assert_eq!(chosen(), "published\t\n");
-    assert!(seen().contains("  published  "));
+    assert!(screen().contains("  published  "));
     home.ok(&["--data", "store", "edit", &id, "--set", "settings.opens_at=9999-01-01T00:00:00Z"]);
     assert_eq!(chosen(), "published\tnot_open_yet\n");
-    let seen = seen();
-    assert!(seen.contains("  not open yet  ") && seen.contains("  RESPONSES  UPDATED  "), "{seen}");
+    let screen = screen();
+    assert!(screen.contains("  not open yet  ") && screen.contains("  RESPONSES  UPDATED  "), "{screen}");
     let listed = home.run(&[&command[..], &["-o", "json"]].concat()).expect(0).json();
     assert_eq!(listed["forms"][0]["accepting_reason"], "not_open_yet");
 }
 
 #[test]
-fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
+fn answers_to_removed_questions_are_listed_in_csv_and_mentioned_in_tables() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     home.ok(&["submit", &id, "q1=hello", "q3=2"]);
     let patch = "{\"questions\":[{\"id\":\"q1\",\"type\":\"short_text\",\"title\":\"Only this\"}]}";
     send(&server.url, "PATCH", &format!("/api/v1/forms/{id}"), &operator_key(&home), patch);
@@ -133,7 +136,7 @@ fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
     );
     assert_eq!(csv.stderr, "");
     assert_eq!(home.ok(&["responses", &id, "-o", "csv", "--columns", "Q3"]), "q3\n2\n");
-    // To know the columns takes no more requests than to show the rows.
+    // Determining the columns needs no requests beyond those for the rows.
     for _ in 0..3 {
         home.ok(&["submit", &id, "q1=hello"]);
     }
@@ -146,7 +149,7 @@ fn answers_to_questions_that_are_gone_are_not_left_out_in_silence() {
 }
 
 #[test]
-fn people_read_answers_without_the_marks_of_json() {
+fn tables_show_answers_without_json_syntax() {
     let home = Home::new();
     home.write(
         "survey.yaml",
@@ -163,8 +166,8 @@ questions:
         home.ok(&["--data", "store", "submit", id, "days=mon", "days=tue", "comment=Dear all,\nhello"]);
     let list = ["--data", "store", "responses", id, "--columns", "days"];
     assert_eq!(home.ok(&list), "[\"mon\",\"tue\"]\n");
-    let (_, seen) = Session::start(&home, &[("NO_COLOR", "1")], &list).end();
-    assert!(seen.starts_with("DAYS\r\nmon, tue\r\n"), "{seen:?}");
+    let (_, screen) = Session::start(&home, &[("NO_COLOR", "1")], &list).finish();
+    assert!(screen.starts_with("DAYS\r\nmon, tue\r\n"), "{screen:?}");
     let shown = home.ok(&["--data", "store", "responses", "show", id, made.trim()]);
     let expected = "answers:\n  Which days? (days): mon, tue\n  comment:\n      Dear all,\n      hello\n";
     assert!(shown.ends_with(expected), "{shown}");

@@ -1,41 +1,39 @@
-//! The command line as a process: the real binary in a home of its own.
-//!
-//! Each row of the conventions has its check; the tests name what a person or a script relies on.
+//! The command line as a process: the binary in a temporary home directory.
 
 mod answers;
 mod arguments;
+mod batch;
 mod client;
 mod columns;
 mod conventions;
 mod create;
-mod dialogues;
 mod edit;
 mod editor;
 mod errors;
+mod fake_server;
 mod filters;
 mod form_files;
+mod form_lifecycle;
 mod golden_files;
 mod golden_messages;
 mod help;
-mod imported;
+mod imported_forms;
 mod keys;
-mod leaves;
-mod life;
 mod lists;
-mod newer;
+mod newer_server;
+mod output_formats;
+mod prompt_sequences;
 mod prompts;
+mod quick_start;
 mod rendering;
 mod round_trip;
-mod scene;
-mod screens;
-mod serving;
-mod several;
-mod shown;
-mod stand_in;
-mod strangers;
+mod serve;
+mod show;
 mod targets;
 mod terminal;
-mod trials;
+mod terminal_output;
+mod untrusted_text;
+mod validate_answers;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -44,12 +42,12 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A folder that is home, working directory and runtime folder; nothing of the tester's own is seen.
+/// A temporary folder used as home and working directory, isolated from the environment of the test run.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
 }
 
-/// How a command ended.
+/// The exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -58,12 +56,12 @@ pub(crate) struct Run {
 }
 
 /// A running `forms serve`, killed when it is dropped.
-pub(crate) struct Served {
+pub(crate) struct RunningServer {
     pub(crate) child: Child,
     pub(crate) url: String,
 }
 
-/// A survey as small as they come: `q1` is text and required, `q2` an address, `q3` a rating.
+/// A small form: `q1` is a required text, `q2` an e-mail address, `q3` a rating.
 pub(crate) const SURVEY: &str = "\
 title: Lunch
 questions:
@@ -83,14 +81,14 @@ impl Home {
         self.folder.path()
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, text).unwrap();
         path
     }
 
-    /// The binary with these arguments, and an environment that has only `PATH` and `HOME`.
+    /// The binary with these arguments and an environment of only `PATH` and `HOME`.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
         command
@@ -107,13 +105,13 @@ impl Home {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// The same with environment variables.
+    /// Like [`run`](Self::run), with environment variables.
     pub(crate) fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
         self.command(arguments).envs(variables.iter().copied()).output().unwrap().into()
     }
 
-    /// The same with something on standard input.
-    pub(crate) fn run_on(&self, input: &str, arguments: &[&str]) -> Run {
+    /// Like [`run`](Self::run), with `input` on stdin.
+    pub(crate) fn run_with_input(&self, input: &str, arguments: &[&str]) -> Run {
         let mut command = self.command(arguments);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -121,7 +119,7 @@ impl Home {
         child.wait_with_output().unwrap().into()
     }
 
-    /// Runs a command that must succeed, and gives what it printed.
+    /// Runs a command that must succeed and returns its stdout.
     #[track_caller]
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let run = self.run(arguments);
@@ -131,36 +129,36 @@ impl Home {
 
     /// Creates and publishes [`SURVEY`] in the data directory `store` or on the running server.
     #[track_caller]
-    pub(crate) fn published(&self, global: &[&str]) -> String {
+    pub(crate) fn published_form(&self, global: &[&str]) -> String {
         let arguments = [global, &["create", "--publish", "-f", "survey.yaml"]].concat();
         self.ok(&arguments).trim().to_owned()
     }
 
-    /// Makes the data directory `store`, without a form in it.
+    /// Creates the data directory `store` without forms.
     #[track_caller]
-    pub(crate) fn empty_store(&self) {
-        let id = self.published(&["--data", "store"]);
+    pub(crate) fn create_empty_store(&self) {
+        let id = self.published_form(&["--data", "store"]);
         self.ok(&["--data", "store", "delete", "--yes", "--purge", &id]);
     }
 
-    /// Starts a server on `store`, at a port of the system's choice.
-    pub(crate) fn serve(&self) -> Served {
+    /// Starts a server on `store` at a free port.
+    pub(crate) fn serve(&self) -> RunningServer {
         self.serve_with(&["serve", "--data", "store", "--listen", "127.0.0.1:0"])
     }
 
-    pub(crate) fn serve_with(&self, arguments: &[&str]) -> Served {
+    pub(crate) fn serve_with(&self, arguments: &[&str]) -> RunningServer {
         let mut command = self.command(arguments);
         let log = fs::File::create(self.path().join("serve.log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         assert!(!url.is_empty(), "{}", fs::read_to_string(self.path().join("serve.log")).unwrap());
-        Served { child, url: url.trim().to_owned() }
+        RunningServer { child, url: url.trim().to_owned() }
     }
 }
 
-impl Served {
-    /// Sends the server a signal and waits for its end.
+impl RunningServer {
+    /// Sends the server a signal and waits until it exits.
     pub(crate) fn stop(&mut self, signal: rustix::process::Signal) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
@@ -168,9 +166,9 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for RunningServer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The server may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,15 +1,15 @@
-//! At a terminal: questions before danger, a cursor that comes back, colours where they are wanted.
+//! On a terminal: confirmations, prompts, the cursor, colours.
 
 use std::sync::mpsc::channel;
 
 use super::Home;
-use super::stand_in::{Reply, StandIn};
-use super::terminal::{Session, has_cursor};
+use super::fake_server::{FakeServer, Reply};
+use super::terminal::{Session, is_cursor_visible};
 
-/// A home with a published form, and the form's id.
+/// Creates a home with a published form and this number of responses; returns the form's id.
 fn with_form(answers: usize) -> (Home, String) {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     for _ in 0..answers {
         home.ok(&["--data", "store", "submit", &id, "q1=hello"]);
     }
@@ -18,68 +18,68 @@ fn with_form(answers: usize) -> (Home, String) {
 
 fn delete(home: &Home, id: &str) -> Session {
     let mut session = Session::start(home, &[], &["--data", "store", "delete", id]);
-    session.until("Lunch");
+    session.wait_for("Lunch");
     session
 }
 
 #[test]
-fn answers_are_deleted_at_a_y() {
+fn responses_are_deleted_after_a_y() {
     let (home, id) = with_form(2);
     let submissions = home.ok(&["--data", "store", "responses", &id, "--columns", "id"]);
     let submissions: Vec<_> = submissions.lines().collect();
     let command = [&["--data", "store", "responses", "delete", &id], &submissions[..]].concat();
     for (key, code, left) in [("n\r", 1, 2), ("y\r", 0, 0)] {
         let mut session = Session::start(&home, &[], &command);
-        session.until("Delete 2 responses to \"Lunch\" on store? [y/N]");
-        session.press(key);
-        let (ended, shown) = session.end();
+        session.wait_for("Delete 2 responses to \"Lunch\" on store? [y/N]");
+        session.type_keys(key);
+        let (ended, shown) = session.finish();
         assert_eq!(ended, Some(code), "{shown}");
         assert_eq!(home.ok(&["--data", "store", "responses", &id]).lines().count(), left);
     }
 }
 
 #[test]
-fn a_form_without_answers_is_deleted_at_a_y() {
+fn a_form_without_responses_is_deleted_after_a_y() {
     let (home, id) = with_form(0);
     let mut session = delete(&home, &id);
-    session.until("Delete \"Lunch\" (0 responses) on store? [y/N]");
-    session.press("y\r");
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(0), "{seen:?}");
+    session.wait_for("Delete \"Lunch\" (0 responses) on store? [y/N]");
+    session.type_keys("y\r");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen:?}");
     home.run(&["--data", "store", "show", &id]).expect(3);
 }
 
 #[test]
-fn a_no_does_nothing_and_says_so_by_its_code() {
+fn a_declined_confirmation_changes_nothing_and_exits_1() {
     let (home, id) = with_form(0);
     for key in ["n\r", "No\r", "\r"] {
         let mut session = delete(&home, &id);
-        session.until("[y/N]");
-        session.press(key);
-        let (code, seen) = session.end();
-        assert_eq!(code, Some(1), "{seen:?}");
+        session.wait_for("[y/N]");
+        session.type_keys(key);
+        let (code, screen) = session.finish();
+        assert_eq!(code, Some(1), "{screen:?}");
     }
     home.ok(&["--data", "store", "show", &id]);
 }
 
 #[test]
-fn a_form_with_answers_is_deleted_only_when_its_id_is_typed() {
+fn a_form_with_responses_is_deleted_only_after_its_id_is_typed() {
     let (home, id) = with_form(1);
     let mut session = delete(&home, &id);
-    session.until(&format!("(1 response) on store? Type {id} to confirm"));
-    session.press("yes\r");
-    assert_eq!(session.end().0, Some(1));
+    session.wait_for(&format!("(1 response) on store? Type {id} to confirm"));
+    session.type_keys("yes\r");
+    assert_eq!(session.finish().0, Some(1));
     home.ok(&["--data", "store", "show", &id]);
     let mut session = delete(&home, &id);
-    session.until("to confirm");
-    session.press(&format!("{id}\r"));
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(0), "{seen:?}");
+    session.wait_for("to confirm");
+    session.type_keys(&format!("{id}\r"));
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen:?}");
     home.run(&["--data", "store", "show", &id]).expect(3);
 }
 
 #[test]
-fn a_form_in_the_trash_is_erased_after_the_same_question() {
+fn purging_a_form_in_the_trash_needs_the_same_confirmation() {
     let (home, id) = with_form(1);
     let data = ["--data", "store"];
     home.ok(&[&data[..], &["edit", &id, "--slug", "lunch"]].concat());
@@ -87,70 +87,70 @@ fn a_form_in_the_trash_is_erased_after_the_same_question() {
     let purge = [&data[..], &["delete", "--purge", &id]].concat();
     let refused = home.run(&purge).expect(2);
     assert!(refused.stderr.contains("deleting \"Lunch\" (1 response) needs a confirmation"), "{refused:?}");
-    let said = home.run(&[&purge[..], &["--dry-run"]].concat()).expect(0);
-    assert_eq!(said.stderr, "would erase \"Lunch\" (1 response)\n");
+    let message = home.run(&[&purge[..], &["--dry-run"]].concat()).expect(0);
+    assert_eq!(message.stderr, "would erase \"Lunch\" (1 response)\n");
     for (typed, code) in [("Lunch\r", 1), ("\u{3}", 130), ("lunch\r", 0)] {
         let mut session = Session::start(&home, &[], &purge);
-        session.until("Erase \"Lunch\" (1 response) on store? Type lunch to confirm");
-        session.press(typed);
-        let (ended, seen) = session.end();
-        assert_eq!(ended, Some(code), "{seen}");
+        session.wait_for("Erase \"Lunch\" (1 response) on store? Type lunch to confirm");
+        session.type_keys(typed);
+        let (ended, screen) = session.finish();
+        assert_eq!(ended, Some(code), "{screen}");
         let trashed = home.ok(&[&data[..], &["list", "--trashed"]].concat());
-        assert_eq!(trashed.contains(&id), code != 0, "{seen}");
+        assert_eq!(trashed.contains(&id), code != 0, "{screen}");
     }
     home.run(&purge).expect(3);
 }
 
 #[test]
-fn the_question_names_the_server() {
+fn the_confirmation_names_the_server() {
     let home = Home::new();
     let server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     let mut session = Session::start(&home, &[], &["delete", &id]);
-    session.until(&format!("on {}? [y/N]", server.url));
-    session.press("n\r");
-    session.end();
+    session.wait_for(&format!("on {}? [y/N]", server.url));
+    session.type_keys("n\r");
+    session.finish();
 }
 
 #[test]
-fn a_question_that_is_cancelled_ends_its_line_and_the_command_with_130() {
+fn a_cancelled_prompt_ends_its_line_and_exits_130() {
     for answers in [0, 1] {
         let (home, id) = with_form(answers);
         // Ctrl-C, Ctrl-D, Esc.
         for key in ["\u{3}", "\u{4}", "\u{1b}"] {
             let mut session = delete(&home, &id);
-            session.until(if answers == 0 { "[y/N] " } else { "to confirm: " });
-            session.press(key);
-            let (code, seen) = session.end();
-            assert_eq!(code, Some(130), "{seen:?}");
-            assert!(seen.ends_with("\r\n\u{1b}[?25hcancelled, nothing was done\r\n"), "{seen:?}");
-            assert!(has_cursor(&seen), "{seen:?}");
+            session.wait_for(if answers == 0 { "[y/N] " } else { "to confirm: " });
+            session.type_keys(key);
+            let (code, screen) = session.finish();
+            assert_eq!(code, Some(130), "{screen:?}");
+            assert!(screen.ends_with("\r\n\u{1b}[?25hcancelled, nothing was done\r\n"), "{screen:?}");
+            assert!(is_cursor_visible(&screen), "{screen:?}");
             home.ok(&["--data", "store", "show", &id]);
         }
     }
 }
 
 #[test]
-fn ctrl_d_in_a_line_that_is_not_empty_is_no_end() {
+fn ctrl_d_in_a_line_that_is_not_empty_is_ignored() {
     let (home, id) = with_form(1);
     let mut session = delete(&home, &id);
-    session.until("to confirm: ");
-    session.press(&format!("{id}\u{4}\r"));
-    assert_eq!(session.end().0, Some(0));
+    session.wait_for("to confirm: ");
+    session.type_keys(&format!("{id}\u{4}\r"));
+    assert_eq!(session.finish().0, Some(0));
 }
 
 #[test]
 fn a_line_longer_than_the_terminal_can_be_edited() {
     let (home, id) = with_form(1);
     let mut session = delete(&home, &id);
-    session.until("to confirm: ");
+    session.wait_for("to confirm: ");
     let (wide, back) = ("é".repeat(200), "\u{7f}".repeat(200));
-    session.press(&format!("{wide}{back}{id}\r"));
-    assert_eq!(session.end().0, Some(0));
+    session.type_keys(&format!("{wide}{back}{id}\r"));
+    assert_eq!(session.finish().0, Some(0));
 }
 
 #[test]
-fn required_answers_that_are_missing_are_asked_for() {
+fn missing_required_answers_are_prompted_for() {
     let home = Home::new();
     home.write(
         "asks.yaml",
@@ -173,36 +173,36 @@ questions:
         ("Which days? (a list, each ", "Mon, Wed\r"),
         ("Your email (an email address): ", "example.com\r"),
         ("try again", ""),
-        // What was refused can be edited.
+        // A refused answer can be edited.
         ("Your email (an email address): ", "\u{1}ann@\r"),
     ] {
-        session.next(question);
-        session.press(keys);
+        session.wait_for_next(question);
+        session.type_keys(keys);
     }
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(0), "{seen}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen}");
     let stored = home.ok(&["--data", "store", "responses", id.trim(), "-o", "jsonl"]);
     let answers = "\"answers\":{\"note\":\"none\",\"name\":\"Ann\",\"size\":\"l\",\"days\":[\"Mon\",\"Wed\"],\"mail\":\"ann@example.com\"}";
     assert!(stored.contains(answers), "{stored}");
-    // What was answered before it was cancelled can be sent later.
+    // Answers typed before the cancellation can be sent later.
     let mut session = start(&[]);
-    session.next("Who are you?");
-    session.press("Ann Lee\r");
-    session.next("Large");
-    session.press("\u{1b}");
-    let (code, seen) = session.end();
-    assert!(code == Some(130) && seen.contains("cancelled, nothing was sent\r\n"), "{seen}");
+    session.wait_for_next("Who are you?");
+    session.type_keys("Ann Lee\r");
+    session.wait_for_next("Large");
+    session.type_keys("\u{1b}");
+    let (code, screen) = session.finish();
+    assert!(code == Some(130) && screen.contains("cancelled, nothing was sent\r\n"), "{screen}");
     let later = format!("to send your answers later: forms --data store submit {} name='Ann Lee'", id.trim());
-    assert!(seen.contains(&later), "{seen}");
-    // Nothing is asked where something else is wrong, or where nobody may be asked.
-    let (code, seen) = start(&["mail=nobody"]).end();
-    assert!(code == Some(6) && !seen.contains("(one line of text)"), "{seen}");
-    let (code, seen) = start(&["--no-input"]).end();
-    assert!(code == Some(6) && seen.contains("\"Who are you?\" needs an answer"), "{seen}");
+    assert!(screen.contains(&later), "{screen}");
+    // There is no prompt if another answer is invalid, or with --no-input.
+    let (code, screen) = start(&["mail=nobody"]).finish();
+    assert!(code == Some(6) && !screen.contains("(one line of text)"), "{screen}");
+    let (code, screen) = start(&["--no-input"]).finish();
+    assert!(code == Some(6) && screen.contains("\"Who are you?\" needs an answer"), "{screen}");
 }
 
 #[test]
-fn a_choice_takes_no_more_columns_than_the_terminal_has() {
+fn a_list_prompt_fits_the_width_of_the_terminal() {
     let home = Home::new();
     let wide = "wide ".repeat(30);
     let form = format!(
@@ -216,14 +216,14 @@ questions:
     let submit = ["--data", "store", "submit", id.trim()];
     let mut session = Session::start_at_width(40, &home, &[("NO_COLOR", "1")], &submit);
     for key in ["\u{1b}[B", "\u{1b}"] {
-        session.next("How");
-        session.next("Large");
-        session.press(key);
+        session.wait_for_next("How");
+        session.wait_for_next("Large");
+        session.type_keys(key);
     }
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(130), "{seen}");
-    // A row that wraps would be two for the command that clears the list.
-    assert!(seen.split(['\r', '\n']).all(|row| console::measure_text_width(row) < 40), "{seen}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(130), "{screen}");
+    // A wrapped row would break the clearing of the list, which counts rows.
+    assert!(screen.split(['\r', '\n']).all(|row| console::measure_text_width(row) < 40), "{screen}");
 }
 
 #[test]
@@ -234,18 +234,18 @@ fn a_message_is_wrapped_at_the_width_of_the_terminal() {
         (200, "error: --url `localhost:8787` is not a valid server address\r\n"),
     ] {
         let arguments = ["--url", "localhost:8787", "list"];
-        let (_, seen) = Session::start_at_width(columns, &home, &[("NO_COLOR", "1")], &arguments).end();
-        assert!(seen.starts_with(expected), "{seen:?}");
+        let (_, screen) = Session::start_at_width(columns, &home, &[("NO_COLOR", "1")], &arguments).finish();
+        assert!(screen.starts_with(expected), "{screen:?}");
     }
 }
 
 #[test]
-fn nothing_is_asked_where_it_was_forbidden() {
+fn no_input_ci_and_dumb_terminals_disable_prompts() {
     let (home, id) = with_form(0);
     let delete = ["--data", "store", "delete", &id];
     let refused = |variables: &[(&str, &str)], arguments: &[&str]| {
-        let (code, seen) = Session::start(&home, variables, arguments).end();
-        assert!(code == Some(2) && seen.contains("add --yes"), "{variables:?} {code:?} {seen:?}");
+        let (code, screen) = Session::start(&home, variables, arguments).finish();
+        assert!(code == Some(2) && screen.contains("add --yes"), "{variables:?} {code:?} {screen:?}");
     };
     refused(&[], &[&delete[..], &["--no-input"]].concat());
     for variable in [("FORMS_NO_INPUT", "1"), ("CI", "true"), ("TERM", "dumb")] {
@@ -254,19 +254,22 @@ fn nothing_is_asked_where_it_was_forbidden() {
 }
 
 #[test]
-fn yes_is_not_asked_again() {
+fn yes_skips_the_confirmation() {
     let (home, id) = with_form(1);
-    let (code, seen) = Session::start(&home, &[], &["--data", "store", "delete", "--yes", &id]).end();
-    assert!(code == Some(0) && !seen.contains('?'), "{seen:?}");
+    let (code, screen) = Session::start(&home, &[], &["--data", "store", "delete", "--yes", &id]).finish();
+    assert!(code == Some(0) && !screen.contains('?'), "{screen:?}");
 }
 
 #[test]
-fn people_get_columns_with_a_header_and_times_they_can_read() {
+fn a_terminal_shows_columns_with_a_header_and_relative_times() {
     let (home, id) = with_form(0);
-    let (code, seen) = Session::start(&home, &[], &["--data", "store", "list"]).end();
+    let (code, screen) = Session::start(&home, &[], &["--data", "store", "list"]).finish();
     assert_eq!(code, Some(0));
-    assert!(seen.contains("ID") && seen.contains("RESPONSES") && seen.contains("just now"), "{seen:?}");
-    assert!(seen.contains(&id) && !seen.contains('\t'), "{seen:?}");
+    assert!(
+        screen.contains("ID") && screen.contains("RESPONSES") && screen.contains("just now"),
+        "{screen:?}"
+    );
+    assert!(screen.contains(&id) && !screen.contains('\t'), "{screen:?}");
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn colours_follow_the_conventions() {
     let (home, _) = with_form(0);
     let colours = |variables: &[(&str, &str)], flags: &[&str]| {
         let arguments = [&["--data", "store"], flags, &["list"]].concat();
-        Session::start(&home, variables, &arguments).end().1.contains("\u{1b}[2m")
+        Session::start(&home, variables, &arguments).finish().1.contains("\u{1b}[2m")
     };
     assert!(colours(&[], &[]));
     assert!(!colours(&[("NO_COLOR", "1")], &[]));
@@ -285,28 +288,28 @@ fn colours_follow_the_conventions() {
 }
 
 #[test]
-fn a_dash_at_a_terminal_says_that_it_waits() {
+fn reading_stdin_from_a_terminal_shows_a_notice() {
     let home = Home::new();
     let mut session = Session::start(&home, &[], &["validate", "-"]);
-    session.until("reading from the terminal, end with Ctrl-D");
-    session.press("title: T\n\u{4}");
-    let (code, seen) = session.end();
-    assert!(code == Some(0) && seen.contains("-: ok"), "{seen:?}");
+    session.wait_for("reading from the terminal, end with Ctrl-D");
+    session.type_keys("title: T\n\u{4}");
+    let (code, screen) = session.finish();
+    assert!(code == Some(0) && screen.contains("-: ok"), "{screen:?}");
 }
 
 #[test]
-fn serve_tells_a_person_what_it_does() {
+fn serve_on_a_terminal_shows_the_address_and_how_to_stop() {
     let home = Home::new();
     let mut session = Session::start(&home, &[], &["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
-    session.until("serving store at http://127.0.0.1:");
-    session.until("Ctrl-C stops");
-    session.press("\u{3}");
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(0), "{seen:?}");
+    session.wait_for("serving store at http://127.0.0.1:");
+    session.wait_for("Ctrl-C stops");
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen:?}");
 }
 
 #[test]
-fn answers_that_were_asked_for_survive_ctrl_c_while_they_are_sent() {
+fn prompted_answers_are_shown_after_ctrl_c_during_the_request() {
     let home = Home::new();
     let server = home.serve();
     home.write(
@@ -314,26 +317,27 @@ fn answers_that_were_asked_for_survive_ctrl_c_while_they_are_sent() {
         "title: Lunch\nquestions:\n  - {id: name, type: short_text, title: Who are you?, required: true}\n",
     );
     let id = home.ok(&["create", "--publish", "-f", "asks.yaml"]);
-    let (sender, came) = channel();
-    let stand_in = StandIn::answering(vec![Reply::Pass(server.url.clone()), Reply::Silence(sender)]);
+    let (sender, received) = channel();
+    let fake_server =
+        FakeServer::with_replies(vec![Reply::Forward(server.url.clone()), Reply::NoResponse(sender)]);
     let key = home.path().join("store/operator-key");
-    let arguments = ["--url", &stand_in.url, "--key-file", key.to_str().unwrap(), "submit", id.trim()];
+    let arguments = ["--url", &fake_server.url, "--key-file", key.to_str().unwrap(), "submit", id.trim()];
     let mut session = Session::start(&home, &[], &arguments);
-    session.next("Who are you?");
-    session.press("Ann\r");
-    came.recv().unwrap();
-    session.press("\u{3}");
-    let (code, seen) = session.end();
-    assert_eq!(code, Some(130), "{seen}");
-    assert!(seen.contains("to send your answers later: ") && seen.contains(" name=Ann"), "{seen}");
+    session.wait_for_next("Who are you?");
+    session.type_keys("Ann\r");
+    received.recv().unwrap();
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(130), "{screen}");
+    assert!(screen.contains("to send your answers later: ") && screen.contains(" name=Ann"), "{screen}");
 }
 
 #[test]
-fn a_change_that_was_made_has_a_check_mark() {
+fn a_completed_change_is_shown_with_a_check_mark() {
     let (home, id) = with_form(0);
     let shown = |variables: &[(&str, &str)], arguments: &[&str]| {
         let arguments = [&["--data", "store"], arguments].concat();
-        Session::start(&home, variables, &arguments).end().1
+        Session::start(&home, variables, &arguments).finish().1
     };
     let closed = shown(&[], &["close", &id]);
     assert!(closed.contains("\u{1b}[32m✓\u{1b}[0m \""), "{closed:?}");

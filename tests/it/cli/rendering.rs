@@ -1,4 +1,4 @@
-//! How results and errors are written: tables, CSV, JSON, YAML, shell words, colours.
+//! Formatting of results and errors: tables, CSV, JSON, YAML, shell words, colours.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn formulas_and_control_characters_are_escaped() {
 }
 
 #[test]
-fn a_terminal_gets_columns_that_fit() {
+fn columns_fit_the_width_of_the_terminal() {
     let now = Timestamp::parse("2026-11-20T09:00:00.000Z").unwrap();
     let long = || Cell::text("word ".repeat(30));
     let row = vec![Cell::text("frm_7k2m9q4x1abz"), Cell::time(now, now), long(), long()];
@@ -64,7 +64,7 @@ fn a_terminal_gets_columns_that_fit() {
 }
 
 #[test]
-fn cells_are_cut_at_the_width_and_the_title_is_the_last_column_to_go() {
+fn long_cells_are_truncated_and_the_title_is_dropped_last() {
     let row = vec![
         Cell::text("frm_7k2m9q4x1abz"),
         Cell::text("published").with_colour(32),
@@ -95,7 +95,7 @@ fn empty_columns_are_dropped_first() {
 }
 
 #[test]
-fn a_time_is_shown_as_the_time_passed() {
+fn a_time_is_shown_as_elapsed_time() {
     let now = Timestamp::parse("2026-11-20T09:00:00.000Z").unwrap();
     for (time, expected) in [
         ("2026-11-20T08:59:30.000Z", "just now"),
@@ -115,7 +115,7 @@ fn a_time_is_shown_as_the_time_passed() {
 }
 
 #[test]
-fn values_are_written_for_people() {
+fn values_are_formatted_for_reading() {
     for (json, expected) in [
         ("1.10", "1.10"),
         ("true", "true"),

@@ -1,4 +1,4 @@
-//! The file that `show -o yaml` prints is the form: read again, every field is what it was, whatever was written in it.
+//! `show -o yaml` prints a file from which the same form can be created, for random forms and difficult texts.
 
 use forms::api::FormDetail;
 use forms::cli::input::document;
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::Home;
 use crate::engine::random::Random;
 use crate::logic::random::draw_questions;
-use crate::questions::least_settings;
+use crate::questions::required_settings;
 
-/// Texts that YAML has other plans with.
+/// Texts that YAML reads differently unless quoted.
 const TEXTS: &[&str] = &[
     "yes",
     "No",
@@ -94,7 +94,7 @@ const TEXTS: &[&str] = &[
     "a very long text that goes on and on: further than any line, with # and - and ' and \" in it, to where it is to be broken",
 ];
 
-/// Texts on one line without control characters, as the values of options must be.
+/// Whether `text` is valid as the value of an option: one line without control characters.
 fn is_plain(text: &str) -> bool {
     let breaks = ['\u{2028}', '\u{2029}'];
     !text.contains(|character: char| character.is_control() || breaks.contains(&character))
@@ -111,7 +111,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// What a question of each kind may be set to: `$` stands for a text.
+/// Settings of a question type; `$` is replaced by a text.
 fn settings(kind: &str) -> &'static [&'static str] {
     match kind {
         "short_text" | "long_text" => &[
@@ -139,11 +139,11 @@ fn settings(kind: &str) -> &'static [&'static str] {
         "datetime" => &[r#""min":"2024-01-01T00:00:00Z""#],
         "hidden" => &[r#""from_url":$"#, r#""default":1.10"#],
         "statement" | "page" => &[],
-        other => panic!("{other} has no settings here"),
+        other => panic!("no settings are known for `{other}`"),
     }
 }
 
-/// Options with values of their own, some with labels.
+/// Draws options with unique values, some with labels.
 fn draw_options(random: &mut Random) -> String {
     let plain: Vec<&str> =
         TEXTS.iter().copied().filter(|text| is_plain(text) && !text.trim().is_empty()).collect();
@@ -169,7 +169,7 @@ fn draw_question(random: &mut Random, number: usize, kind: &str) -> String {
             let (rows, columns) = (draw_options(random), draw_options(random));
             members.push(format!(r#""type":"matrix","rows":{rows},"columns":{columns}"#));
         }
-        _ => members.push(least_settings(kind)),
+        _ => members.push(required_settings(kind)),
     }
     if matches!(kind, "page" | "statement") && random.once_in(2) {
         members.remove(0);
@@ -208,7 +208,7 @@ fn draw_settings(random: &mut Random) -> String {
     format!("{{{}}}", some.join(","))
 }
 
-/// The form that `text` defines, as the API shows it.
+/// Creates the form of a definition, as the API returns it.
 fn form(definition: &json::Value) -> FormDetail {
     let definition = Definition::read(definition, &Limits::default())
         .unwrap_or_else(|violations| panic!("{violations:?}: {definition}"));
@@ -218,9 +218,9 @@ fn form(definition: &json::Value) -> FormDetail {
     FormDetail::new(&form, version.to_stored(), 0, now)
 }
 
-/// The form that `definition` makes is the one that its file makes, to the letter.
+/// Fails unless the form's file defines the same form.
 #[track_caller]
-fn comes_back(definition: &str) {
+fn assert_round_trip(definition: &str) {
     let form_of = |value: &json::Value| {
         let form = form(value);
         (serde_json::to_string(&form).unwrap(), form)
@@ -234,7 +234,7 @@ fn comes_back(definition: &str) {
 }
 
 #[test]
-fn a_form_of_any_kind_with_any_setting_comes_back() {
+fn random_forms_survive_the_round_trip() {
     let mut random = Random::new(41);
     for _ in 0..300 {
         let questions: Vec<_> = (0..8)
@@ -251,32 +251,32 @@ fn a_form_of_any_kind_with_any_setting_comes_back() {
         if random.once_in(2) {
             members.push(format!(r#""slug":"1-10","description":{}"#, quoted(&draw_text(&mut random))));
         }
-        comes_back(&format!("{{{}}}", members.join(",")));
+        assert_round_trip(&format!("{{{}}}", members.join(",")));
     }
 }
 
 #[test]
-fn every_text_comes_back_wherever_it_stands() {
+fn every_text_survives_the_round_trip_in_every_field() {
     for text in TEXTS {
         let text = quoted(text);
         let question = format!(r#"{{"type":"consent","title":{text},"description":{text},"text":{text}}}"#);
         let settings = format!(r#"{{"closed_message":{text},"confirmation":{{"message":{text}}}}}"#);
-        comes_back(&format!(
+        assert_round_trip(&format!(
             r#"{{"title":{text},"description":{text},"questions":[{question}],"settings":{settings}}}"#
         ));
     }
 }
 
 #[test]
-fn conditions_come_back() {
+fn conditions_survive_the_round_trip() {
     for seed in 0..200 {
         let questions = draw_questions(&mut Random::new(seed));
-        comes_back(&json!({"title": "T", "questions": questions}).to_string());
+        assert_round_trip(&json!({"title": "T", "questions": questions}).to_string());
     }
 }
 
 #[test]
-fn the_command_prints_a_file_that_makes_the_form_again() {
+fn the_command_prints_a_file_that_creates_the_same_form() {
     let home = Home::new();
     let data = ["--data", "store"];
     for (seed, kinds) in QuestionKind::NAMES.chunks(10).enumerate() {

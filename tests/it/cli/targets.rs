@@ -1,4 +1,4 @@
-//! Where a command works: addresses, keys, data directories, and servers that were started elsewhere.
+//! Targets of a command: server addresses, keys, data directories, running servers.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use forms::cli::connection::running_servers::folders;
 use forms::cli::environment::Environment;
 
-use super::stand_in::operator_key;
-use super::{Home, Run, Served};
+use super::fake_server::operator_key;
+use super::{Home, Run, RunningServer};
 
 #[test]
-fn the_address_of_a_server_is_read_as_its_help_shows() {
+fn the_example_in_the_help_of_serve_reads_the_address() {
     let home = Home::new();
     let help = home.ok(&["help", "serve"]);
     let example = help.lines().find(|line| line.contains("read -r url")).unwrap().trim();
@@ -24,15 +24,15 @@ fn the_address_of_a_server_is_read_as_its_help_shows() {
     bash.args(["20", "bash", "-c", &script]).current_dir(home.path()).env_clear().env("PATH", path);
     let shown: Run = bash.env("HOME", home.path()).stdin(Stdio::null()).output().unwrap().into();
     assert_eq!(shown.expect(0).json()["url"]["source"], "flag");
-    // A command substitution ends with the server, not with its first line.
+    // `$(forms serve | head -1)` would wait for the server to exit.
     assert!(!help.contains("| head"), "{help}");
 }
 
 #[test]
-fn a_variable_that_cannot_be_read_is_not_one_that_is_not_set() {
+fn a_variable_that_is_not_utf_8_is_an_error() {
     let home = Home::new();
     let _server = home.serve();
-    let id = home.published(&[]);
+    let id = home.published_form(&[]);
     for name in ["FORMS_DATA", "FORMS_URL", "FORMS_API_KEY", "FORMS_API_KEY_FILE"] {
         let mut delete = home.command(&["delete", "--yes", &id]);
         let run: Run = delete.env(name, OsStr::from_bytes(b"st\xff")).output().unwrap().into();
@@ -44,7 +44,19 @@ fn a_variable_that_cannot_be_read_is_not_one_that_is_not_set() {
 }
 
 #[test]
-fn a_server_that_was_started_without_a_runtime_folder_is_found_with_one() {
+fn a_folder_or_an_editor_that_is_not_utf_8_is_an_error() {
+    let home = Home::new();
+    let id = home.published_form(&["--data", "store"]);
+    for name in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "VISUAL", "EDITOR", "TMPDIR"] {
+        let mut edit = home.command(&["--data", "store", "edit", &id, "--title", "Dinner"]);
+        let run: Run = edit.env(name, OsStr::from_bytes(b"st\xff")).output().unwrap().into();
+        assert_eq!(run.expect(2).stderr, format!("error: {name} is not valid UTF-8\n"));
+    }
+    assert!(home.ok(&["--data", "store", "show", &id]).contains("title:      Lunch"));
+}
+
+#[test]
+fn a_server_started_without_xdg_runtime_dir_is_found_with_it() {
     let home = Home::new();
     let _server = home.serve();
     let runtime = home.path().join("runtime");
@@ -53,21 +65,21 @@ fn a_server_that_was_started_without_a_runtime_folder_is_found_with_one() {
 }
 
 #[test]
-fn a_server_writes_to_the_runtime_folder_and_commands_look_in_all() {
+fn commands_search_all_runtime_folders() {
     let user = rustix::process::getuid().as_raw();
-    let usual = std::path::PathBuf::from(format!("/run/user/{user}/forms"));
+    let default = std::path::PathBuf::from(format!("/run/user/{user}/forms"));
     let with = folders(&Environment::of(&[("XDG_RUNTIME_DIR", "/somewhere")]));
     assert_eq!(with.first().unwrap(), std::path::Path::new("/somewhere/forms"));
-    assert!(with.contains(&usual), "{with:?}");
+    assert!(with.contains(&default), "{with:?}");
     let without = folders(&Environment::default());
-    assert!(without.contains(&usual) && without.first() != Some(&usual), "{without:?}");
-    let usual_alone = format!("/run/user/{user}");
-    let same = folders(&Environment::of(&[("XDG_RUNTIME_DIR", &usual_alone)]));
-    assert_eq!(same.iter().filter(|folder| **folder == usual).count(), 1);
+    assert!(without.contains(&default) && without.first() != Some(&default), "{without:?}");
+    let default_runtime_dir = format!("/run/user/{user}");
+    let same = folders(&Environment::of(&[("XDG_RUNTIME_DIR", &default_runtime_dir)]));
+    assert_eq!(same.iter().filter(|folder| **folder == default).count(), 1);
 }
 
 #[test]
-fn an_address_that_is_none_is_told_the_right_one() {
+fn an_invalid_address_leads_to_a_suggestion() {
     let home = Home::new();
     for (url, help) in [
         ("localhost:8787", "did you mean http://localhost:8787?"),
@@ -86,7 +98,7 @@ fn an_address_that_is_none_is_told_the_right_one() {
 }
 
 #[test]
-fn a_key_may_end_in_a_line_break() {
+fn a_key_can_end_in_a_line_break() {
     let home = Home::new();
     let server = home.serve();
     let key = format!("{}\n", operator_key(&home));
@@ -97,20 +109,17 @@ fn a_key_may_end_in_a_line_break() {
 }
 
 #[test]
-fn what_cannot_be_reached_gets_advice_that_helps() {
+fn the_help_of_an_unreachable_server_depends_on_its_address() {
     let home = Home::new();
     let list = |url: &str| home.run(&["--url", url, "--retries", "0", "list"]).expect(7).stderr;
     assert!(list("http://127.0.0.1:1").contains("= help: start one: forms serve"));
-    let elsewhere = list("https://forms.invalid");
-    assert!(
-        elsewhere.contains("= help: check the address") && !elsewhere.contains("forms serve"),
-        "{elsewhere}"
-    );
-    assert!(!elsewhere.contains("os error"), "{elsewhere}");
+    let remote = list("https://forms.invalid");
+    assert!(remote.contains("= help: check the address") && !remote.contains("forms serve"), "{remote}");
+    assert!(!remote.contains("os error"), "{remote}");
 }
 
 #[test]
-fn a_server_without_tls_is_said_to_be_one() {
+fn a_server_without_tls_is_reported_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let answer = std::thread::spawn(move || {
@@ -126,10 +135,10 @@ fn a_server_without_tls_is_said_to_be_one() {
 }
 
 #[test]
-fn a_second_server_is_told_that_the_first_is_one() {
+fn the_error_of_a_used_address_says_whether_a_forms_server_has_it() {
     let home = Home::new();
     let server = home.serve();
-    let Served { child, url } = &server;
+    let RunningServer { child, url } = &server;
     let listen = url.trim_start_matches("http://");
     let run = home.run(&["serve", "--data", "other", "--listen", listen]).expect(5);
     let data = home.path().canonicalize().unwrap().join("store");
@@ -143,9 +152,9 @@ fn a_second_server_is_told_that_the_first_is_one() {
 }
 
 #[test]
-fn a_question_that_cannot_be_asked_says_why() {
+fn the_error_of_an_impossible_confirmation_names_the_reason() {
     let home = Home::new();
-    let id = home.published(&["--data", "store"]);
+    let id = home.published_form(&["--data", "store"]);
     let delete = ["--data", "store", "delete", &id];
     for (variable, why) in [
         (("CI", "1"), "CI is set"),
@@ -161,11 +170,11 @@ fn a_question_that_cannot_be_asked_says_why() {
 }
 
 #[test]
-fn no_text_of_a_library_is_shown() {
+fn errors_do_not_contain_texts_of_libraries() {
     let home = Home::new();
     std::fs::create_dir(home.path().join("folder")).unwrap();
     home.write("plain", "x");
-    home.published(&["--data", "store"]);
+    home.published_form(&["--data", "store"]);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(home.path().join("store"), mode).unwrap();
     let calls: [&[&str]; 6] = [
@@ -180,8 +189,8 @@ fn no_text_of_a_library_is_shown() {
         let run = home.run(call).expect(2);
         assert!(!run.stderr.contains("os error"), "{run:?}");
     }
-    let mended = home.run(&["--data", "store", "list"]);
-    assert_eq!((mended.code, mended.stderr.as_str()), (Some(0), ""));
+    let repaired = home.run(&["--data", "store", "list"]);
+    assert_eq!((repaired.code, repaired.stderr.as_str()), (Some(0), ""));
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(home.path().join("store"), mode).unwrap();
     drop(home.serve());

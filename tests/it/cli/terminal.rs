@@ -1,4 +1,4 @@
-//! A pseudo-terminal with a command at it, for the tests of what people are asked.
+//! A command on a pseudo-terminal, for tests of prompts.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -12,24 +12,24 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::Home;
 
-/// A command at a terminal of its own.
+/// A command running on a pseudo-terminal.
 pub(crate) struct Session {
     terminal: File,
-    /// What it shows, as it comes.
-    shown: Receiver<String>,
+    /// The output, in the pieces in which it is read.
+    output: Receiver<String>,
     child: Child,
-    seen: String,
-    /// How much of it [`Session::next`] has passed.
-    passed: usize,
-    /// How the terminal treats what is typed.
+    screen: String,
+    /// Bytes of the output that [`Session::wait_for_next`] has consumed.
+    consumed: usize,
+    /// The terminal modes at the start.
     modes: LocalModes,
 }
 
-/// A command that hangs must fail its test instead of stopping all of them.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time without output after which the command counts as hung.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Hands on what the terminal shows, until nobody holds it any more: Linux says so by an error.
-fn listen(mut terminal: File) -> Receiver<String> {
+/// Reads the terminal's output until it is closed, which Linux reports as an error.
+fn read_output(mut terminal: File) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = [0; 4096];
@@ -48,7 +48,7 @@ impl Session {
         Self::start_program(80, home, variables, &home.command(arguments))
     }
 
-    /// Starts the command at a terminal with this many columns.
+    /// Starts the command on a terminal with this many columns.
     pub(crate) fn start_at_width(
         columns: u16,
         home: &Home,
@@ -58,7 +58,7 @@ impl Session {
         Self::start_program(columns, home, variables, &home.command(arguments))
     }
 
-    /// Starts `command`, which may be another program, at the terminal.
+    /// Starts `command`, which can be another program, on the terminal.
     pub(crate) fn start_program(
         columns: u16,
         home: &Home,
@@ -71,7 +71,7 @@ impl Session {
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        // The terminal becomes the command's own, so that it gets the signals of its keys.
+        // The terminal becomes the controlling terminal of the command, so that Ctrl-C sends it a signal.
         let mut leader = Command::new("setsid");
         leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
         leader.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -79,46 +79,46 @@ impl Session {
         leader.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
         let terminal = File::from(master);
         let modes = tcgetattr(&terminal).unwrap().local_modes;
-        let shown = listen(terminal.try_clone().unwrap());
-        Self { terminal, shown, child: leader.spawn().unwrap(), seen: String::new(), passed: 0, modes }
+        let output = read_output(terminal.try_clone().unwrap());
+        Self { terminal, output, child: leader.spawn().unwrap(), screen: String::new(), consumed: 0, modes }
     }
 
-    /// Waits until the terminal shows `text`.
+    /// Waits until the output contains `text`.
     #[track_caller]
-    pub(crate) fn until(&mut self, text: &str) {
-        while !self.seen.contains(text) {
-            assert!(self.read(), "`{text}` did not come: {:?}", self.seen);
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        while !self.screen.contains(text) {
+            assert!(self.read(), "`{text}` was not shown: {:?}", self.screen);
         }
     }
 
-    /// The same behind what the last call has waited for.
+    /// Like [`wait_for`](Self::wait_for), after the match of the previous call.
     #[track_caller]
-    pub(crate) fn next(&mut self, text: &str) {
+    pub(crate) fn wait_for_next(&mut self, text: &str) {
         loop {
-            if let Some(place) = self.seen[self.passed..].find(text) {
-                self.passed += place + text.len();
+            if let Some(offset) = self.screen[self.consumed..].find(text) {
+                self.consumed += offset + text.len();
                 return;
             }
-            assert!(self.read(), "`{text}` did not come: {:?}", self.seen);
+            assert!(self.read(), "`{text}` was not shown: {:?}", self.screen);
         }
     }
 
-    /// Takes what the terminal shows next; false at the end.
+    /// Reads more output; returns false at its end.
     #[track_caller]
     fn read(&mut self) -> bool {
-        match self.shown.recv_timeout(PATIENCE) {
-            Ok(text) => self.seen.push_str(&text),
+        match self.output.recv_timeout(TIMEOUT) {
+            Ok(text) => self.screen.push_str(&text),
             Err(RecvTimeoutError::Disconnected) => return false,
-            Err(RecvTimeoutError::Timeout) => panic!("nothing more came: {:?}", self.seen),
+            Err(RecvTimeoutError::Timeout) => panic!("no more output: {:?}", self.screen),
         }
         true
     }
 
-    pub(crate) fn press(&mut self, keys: &str) {
-        self.press_bytes(keys.as_bytes());
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.type_bytes(keys.as_bytes());
     }
 
-    pub(crate) fn press_bytes(&mut self, keys: &[u8]) {
+    pub(crate) fn type_bytes(&mut self, keys: &[u8]) {
         self.terminal.write_all(keys).unwrap();
     }
 
@@ -127,18 +127,18 @@ impl Session {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// The exit code and all that was shown. The terminal treats what is typed as it did before.
+    /// Waits for the end and returns exit code and output. Fails if the terminal modes were not restored.
     #[track_caller]
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn finish(mut self) -> (Option<i32>, String) {
         while self.read() {}
         let code = self.child.wait().unwrap().code();
-        assert_eq!(tcgetattr(&self.terminal).unwrap().local_modes, self.modes, "{:?}", self.seen);
-        (code, self.seen)
+        assert_eq!(tcgetattr(&self.terminal).unwrap().local_modes, self.modes, "{:?}", self.screen);
+        (code, self.screen)
     }
 }
 
-/// Whether the cursor is there again, if it was hidden.
-pub(crate) fn has_cursor(seen: &str) -> bool {
-    let (hidden, shown) = (seen.rfind("\u{1b}[?25l"), seen.rfind("\u{1b}[?25h"));
+/// Whether the cursor is visible at the end.
+pub(crate) fn is_cursor_visible(screen: &str) -> bool {
+    let (hidden, shown) = (screen.rfind("\u{1b}[?25l"), screen.rfind("\u{1b}[?25h"));
     shown.is_some() && hidden <= shown
 }

@@ -1,4 +1,4 @@
-//! The rules: definitions, edits, answers. Tables of what is accepted and refused, with code and place.
+//! The rules of definitions, edits and answers: what is accepted, and the code and pointer of each violation.
 
 mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
 mod values; // ids, keys, times, slugs, similar names, descriptions
@@ -31,12 +31,12 @@ fn form(text: &str) -> (Form, Version) {
     Form::create(id, WorkspaceId::from_bytes(9u64.to_be_bytes()), read(text).unwrap(), at(1_000))
 }
 
-fn places(violations: &[Violation]) -> Vec<(&str, &str)> {
+fn pointers(violations: &[Violation]) -> Vec<(&str, &str)> {
     violations.iter().map(|found| (found.code.name(), found.pointer.as_str())).collect()
 }
 
 #[test]
-fn a_required_question_needs_an_answer_and_all_problems_are_told() {
+fn a_required_question_needs_an_answer_and_all_problems_are_reported() {
     let version = form(
         r#"{"title":"F","questions":[
             {"type":"email","title":"Mail","required":true},{"type":"rating","title":"Stars"},{"type":"short_text","title":"Name","required":true}]}"#,
@@ -47,7 +47,7 @@ fn a_required_question_needs_an_answer_and_all_problems_are_told() {
     };
     let violations = version.check(&answers, &Limits::default(), at(0)).unwrap_err();
     assert_eq!(
-        places(&violations),
+        pointers(&violations),
         [
             ("required", "/answers/q1"),
             ("out_of_range", "/answers/q2"),
@@ -59,20 +59,20 @@ fn a_required_question_needs_an_answer_and_all_problems_are_told() {
     assert_eq!(violations[0].message, "\"Mail\" needs an answer");
     let many = (0..1_001).map(|number| (format!("k{number}"), Value::Null)).collect::<Vec<_>>();
     assert_eq!(
-        places(&version.check(&many, &Limits::default(), at(0)).unwrap_err()),
+        pointers(&version.check(&many, &Limits::default(), at(0)).unwrap_err()),
         [("too_many", "/answers")]
     );
 }
 
 #[test]
-fn what_no_type_knows_is_misspelt_whatever_the_type_was_meant_to_be() {
+fn unknown_settings_are_reported_for_an_unknown_question_type_too() {
     let violations = read(
         r#"{"title":"F","questions":[{"typ":"text","titel":"T","options":["a"],"max_length":0},
             {"type":"txt","titel":"T","labels":1,"requird":true}]}"#,
     )
     .unwrap_err();
     assert_eq!(
-        places(&violations),
+        pointers(&violations),
         [
             ("missing_field", "/questions/0/type"),
             ("missing_field", "/questions/0/title"),
@@ -87,7 +87,7 @@ fn what_no_type_knows_is_misspelt_whatever_the_type_was_meant_to_be() {
 }
 
 #[test]
-fn a_definition_reports_every_problem_at_its_place() {
+fn a_definition_reports_every_problem_with_its_pointer() {
     let long = "x".repeat(301);
     let cases: &[(&str, &[(&str, &str)])] = &[
         ("[]", &[("type_mismatch", "")]),
@@ -157,18 +157,18 @@ fn a_definition_reports_every_problem_at_its_place() {
     ];
     for (text, expected) in cases {
         let violations = read(text).unwrap_err();
-        let mut found = places(&violations);
+        let mut found = pointers(&violations);
         let mut expected = expected.to_vec();
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected, "{text}");
     }
     let many = format!(r#"{{"title":"F","questions":[{}]}}"#, vec!["{}"; 501].join(","));
-    assert_eq!(places(&read(&many).unwrap_err()), [("too_many", "/questions")]);
+    assert_eq!(pointers(&read(&many).unwrap_err()), [("too_many", "/questions")]);
 }
 
 #[test]
-fn questions_are_kept_in_canonical_form() {
+fn questions_are_stored_in_canonical_form() {
     let (_, version) = form(
         r#"{"title":"F","questions":[
             {"placeholder":"p","max_length":5,"type":"short_text","required":true,"title":"T","min_length":1.0,"description":"d","pattern":"a+","pattern_message":"only a"},
@@ -202,14 +202,16 @@ fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
 }
 
 #[test]
-fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
+fn a_question_without_an_id_gets_the_next_free_one_and_ids_are_never_reused() {
     let (form, version) = form(
         r#"{"title":"F","questions":[{"type":"email","title":"a"},{"id":"q1","type":"email","title":"b"},
             {"type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#,
     );
     assert_eq!(ids(&version), ["q2", "q1", "q3", "mail"]);
     let removed = r#"{"questions":[{"id":"q1","type":"email","title":"b"},{"type":"rating","title":"new"}]}"#;
-    let Some(edited) = change(&form, &version, removed).unwrap() else { panic!("two questions have gone") };
+    let Some(edited) = change(&form, &version, removed).unwrap() else {
+        panic!("the removal of two questions changed nothing")
+    };
     let (form, version, retired) = (edited.form, edited.version.unwrap(), edited.retired.unwrap());
     assert_eq!(ids(&version), ["q1", "q4"]);
     assert!(retired.iter().eq(["mail", "q2", "q3"]));
@@ -219,38 +221,38 @@ fn ids_are_the_authors_or_the_next_free_one_and_never_come_back() {
     let back = FormPatch::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
     let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &retired, &back, at(2_000))
     else {
-        panic!("they came back")
+        panic!("the ids were reused")
     };
     assert_eq!(
-        places(&violations),
+        pointers(&violations),
         [("retired_question_id", "/questions/0/id"), ("retired_question_id", "/questions/1/id")]
     );
 }
 
 #[test]
-fn a_form_remembers_so_many_removed_questions_and_no_more() {
+fn a_form_keeps_the_ids_of_at_most_5000_removed_questions() {
     let (form, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
     let other = FormPatch::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
     let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<RetiredIds>();
     let Some(edited) = form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap() else {
-        panic!("a question has gone")
+        panic!("the removal of a question changed nothing")
     };
     assert_eq!(edited.retired.unwrap().len(), MAX_RETIRED_IDS);
     let full = some(MAX_RETIRED_IDS);
     let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &full, &other, at(2_000)) else {
-        panic!("one too many")
+        panic!("a removal beyond the limit was accepted")
     };
-    assert_eq!(places(&violations), [("too_many", "/questions")]);
+    assert_eq!(pointers(&violations), [("too_many", "/questions")]);
     assert_eq!(violations[0].message, "5001 questions were removed from this form, 5000 are allowed");
     assert_eq!(violations[0].help.as_deref(), Some("create a new form"));
     let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
     let more = FormPatch::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
-    assert!(form.change(&version, &full, &more, at(2_000)).is_ok(), "questions may still be added");
+    assert!(form.change(&version, &full, &more, at(2_000)).is_ok(), "an added question was refused");
 }
 
 #[test]
-fn a_change_moves_only_what_it_changes() {
+fn a_change_updates_only_the_fields_it_names() {
     let (draft, version) =
         form(r#"{"title":"F","description":"d","questions":[{"type":"email","title":"a"}]}"#);
     for same in [
@@ -271,7 +273,7 @@ fn a_change_moves_only_what_it_changes() {
 }
 
 #[test]
-fn a_form_without_questions_is_a_fine_draft_but_not_published() {
+fn a_form_without_questions_can_be_a_draft_but_not_published() {
     let (draft, version) = form(r#"{"title":"F"}"#);
     assert_eq!(change(&draft, &version, r#"{"status":"published"}"#).unwrap_err(), Refusal::NoQuestions);
     let both = r#"{"status":"published","questions":[{"type":"email","title":"a"}]}"#;
@@ -280,10 +282,10 @@ fn a_form_without_questions_is_a_fine_draft_but_not_published() {
 }
 
 #[test]
-fn a_change_reports_every_problem_at_its_place() {
+fn a_change_reports_every_problem_with_its_pointer() {
     let body = r#"{"title":null,"status":"open","questions":[{"type":"x","title":"T"}],"created_at":"x","nope":1,"description":7}"#;
     let violations = FormPatch::read(&json::parse(body).unwrap(), &Limits::default()).unwrap_err();
-    let mut found = places(&violations);
+    let mut found = pointers(&violations);
     found.sort_unstable();
     assert_eq!(
         found,
@@ -299,7 +301,7 @@ fn a_change_reports_every_problem_at_its_place() {
 }
 
 #[test]
-fn a_submission_keeps_its_answers_to_the_letter() {
+fn a_submission_keeps_its_answers_byte_for_byte() {
     let body = "{ \"answers\" : { \"q1\" : 1.10, \"q2\":\"\\u00e9\" } }";
     let answers = submission::read(body, &Limits::default()).unwrap().answers;
     assert_eq!(answers.text(), "{ \"q1\" : 1.10, \"q2\":\"\\u00e9\" }");
@@ -324,32 +326,32 @@ fn a_submission_keeps_its_answers_to_the_letter() {
             Err(BodyError::Shape(violations)) => violations,
             Err(BodyError::Syntax(error)) => panic!("{body}: {error}"),
         };
-        assert_eq!(places(&violations), expected, "{body}");
+        assert_eq!(pointers(&violations), expected, "{body}");
     }
     assert!(matches!(submission::read("{\"answers\":{}", &Limits::default()), Err(BodyError::Syntax(_))));
 }
 
 #[test]
-fn admission_meets_earlier_success_first_and_moved_forms_before_their_state() {
+fn admission_checks_idempotency_first_then_the_revision_then_the_state_of_the_form() {
     let (draft, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
     let (open, _) = changed(&draft, &version, r#"{"status":"published"}"#);
     let earlier = IdempotencyRecord { body: 5, result: 42, at: at(0) };
     let day = 24 * 60 * 60 * 1_000;
-    let seen =
+    let input =
         |form, checked_revision, earlier| AdmissionInput { form, responses: 0, checked_revision, earlier };
-    assert_eq!(admit(&seen(&open, 2, None), at(0)), Ok(Admission::Store));
-    assert_eq!(admit(&seen(&open, 1, None), at(0)), Ok(Admission::Recheck));
+    assert_eq!(admit(&input(&open, 2, None), at(0)), Ok(Admission::Store));
+    assert_eq!(admit(&input(&open, 1, None), at(0)), Ok(Admission::Recheck));
     assert_eq!(
-        admit(&seen(&draft, 1, None), at(0)),
+        admit(&input(&draft, 1, None), at(0)),
         Err(Refusal::NotAccepting { reason: AcceptingReason::Draft, message: None })
     );
-    assert_eq!(admit(&seen(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Admission::Replay(earlier)));
-    assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
-    assert_eq!(admit(&seen(&open, 2, Some((earlier, 6))), at(day)), Ok(Admission::Store));
+    assert_eq!(admit(&input(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Admission::Replay(earlier)));
+    assert_eq!(admit(&input(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
+    assert_eq!(admit(&input(&open, 2, Some((earlier, 6))), at(day)), Ok(Admission::Store));
 }
 
 #[test]
-fn scopes_include_what_lies_below_them() {
+fn a_scope_includes_the_scopes_below_it() {
     use Scope::{Admin, Operator, Read, Submit, Write};
     let table: [(Scope, &[Scope]); 5] = [
         (Read, &[Read]),
@@ -375,7 +377,7 @@ fn scopes_include_what_lies_below_them() {
 }
 
 #[test]
-fn every_rule_has_its_own_name_and_a_meaning() {
+fn every_rule_has_a_unique_name_and_a_meaning() {
     let names: std::collections::HashSet<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
     assert_eq!(names.len(), Rule::ALL.len());
     for rule in &Rule::ALL {

@@ -1,4 +1,4 @@
-//! JSON: what is parsed, refused, compared and merged.
+//! Parsing, comparing and merging of JSON values.
 
 use forms::domain::json::{Decimal, MAX_DEPTH, Steps, Value, merge, parse, parse_object};
 
@@ -55,7 +55,7 @@ fn a_duplicate_key_is_found_among_many() {
 }
 
 #[test]
-fn it_agrees_with_serde_json() {
+fn parsing_agrees_with_serde_json() {
     let pieces = [
         "{",
         "}",
@@ -99,7 +99,7 @@ fn it_agrees_with_serde_json() {
 }
 
 #[test]
-fn ranges_give_values_as_written() {
+fn a_range_contains_the_text_of_its_value() {
     let text = " {\"a\": 1.10 , \"b\" : [ 1 ] }";
     let members = parse_object(text).unwrap();
     let cut: Vec<_> = members.iter().map(|(key, _, range)| (key.as_str(), &text[range.clone()])).collect();
@@ -108,7 +108,7 @@ fn ranges_give_values_as_written() {
 }
 
 #[test]
-fn values_are_ordered_to_the_last_digit() {
+fn numbers_are_compared_to_the_last_digit() {
     let ascending = [
         "-1e300",
         "-10.5",
@@ -167,9 +167,9 @@ fn steps_are_exact_in_decimal() {
     }
 }
 
-/// The table of the standard's appendix A.
+/// The examples of RFC 7396, appendix A.
 #[test]
-fn merging_does_what_the_standard_shows() {
+fn merging_follows_the_examples_of_the_standard() {
     for (target, patch, expected) in [
         (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
         (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
@@ -203,9 +203,9 @@ fn unchanged_parts_are_copied_verbatim() {
         (r#"{"a":1,"b":2,"c":3}"#, r#"{"c":4,"b":null,"d":5}"#, Some(r#"{"a":1,"c":4,"d":5}"#)),
         (r#"{"a":{"x":1.0, "y":[ ]}}"#, r#"{"a":{"x":2}}"#, Some(r#"{"a":{"x":2,"y":[ ]}}"#)),
         (r#"{"a\"b":1}"#, r#"{"c":1}"#, Some(r#"{"a\"b":1,"c":1}"#)),
-        // A number is its text.
+        // Numbers with different text are different.
         (r#"{"a":5}"#, r#"{"a":5.0}"#, Some(r#"{"a":5.0}"#)),
-        // Nothing changes, so not even white space does.
+        // Without a change, even white space is kept.
         (r#"{ "a" : 1.50 }"#, "{}", None),
         (r#"{ "a" : 1.50 }"#, r#"{"a":1.50,"b":null}"#, None),
         (r#"{ "a" : {"b" : 1} }"#, r#"{"a":{"b":1}}"#, None),

@@ -20,7 +20,7 @@ impl Random for Fixed {
 }
 
 #[test]
-fn ids_read_back_what_they_write() {
+fn an_id_parses_its_own_text() {
     let form = FormId::draw(&Fixed(0xff));
     assert_eq!(form.to_string(), "frm_zzzzzzzzzzzz");
     assert_eq!(form.to_string().parse::<FormId>().unwrap(), form);
@@ -42,7 +42,7 @@ fn ids_read_back_what_they_write() {
 }
 
 #[test]
-fn submission_ids_rise_even_when_the_clock_does_not() {
+fn submission_ids_increase_even_if_the_clock_does_not() {
     let first = SubmissionId::after(None, 5_000, &Fixed(0xff));
     let same = SubmissionId::after(Some(first), 5_000, &Fixed(0));
     let earlier = SubmissionId::after(Some(same), 4_000, &Fixed(0));
@@ -52,7 +52,7 @@ fn submission_ids_rise_even_when_the_clock_does_not() {
 }
 
 #[test]
-fn a_key_reads_back_and_a_changed_one_does_not() {
+fn a_key_parses_its_own_text_and_a_changed_key_is_refused() {
     let key = KeyText::draw(&SystemRandomness::new());
     let text = key.reveal().to_owned();
     assert_eq!(text.len(), 47);
@@ -68,7 +68,7 @@ fn a_key_reads_back_and_a_changed_one_does_not() {
 }
 
 #[test]
-fn a_timestamp_reads_back_what_it_writes() {
+fn a_timestamp_parses_its_own_text() {
     for text in ["2026-11-20T09:00:00.000Z", "1969-12-31T23:59:59.999Z", "2024-02-29T00:00:00.001Z"] {
         assert_eq!(Timestamp::parse(text).unwrap().to_string(), text);
     }
@@ -81,7 +81,7 @@ fn a_timestamp_reads_back_what_it_writes() {
 }
 
 #[test]
-fn a_slug_is_words_joined_by_hyphens() {
+fn a_slug_consists_of_words_joined_by_hyphens() {
     for good in ["a", "0", "customer-feedback", "a-1-b", &"x".repeat(64)] {
         assert!(is_slug(good), "{good}");
     }
@@ -111,7 +111,7 @@ fn a_typo_is_similar_and_another_word_is_not() {
 }
 
 #[test]
-fn near_names_come_first_and_the_others_in_their_order() {
+fn similar_names_come_first_and_the_others_keep_their_order() {
     assert_eq!(nearest_first("tiem", ["email", "title", "time", "type"]), ["time", "email", "title", "type"]);
     assert_eq!(nearest_first("titl", ["time", "title"]), ["title", "time"]);
     let names: Vec<_> = (0..100).map(|number| format!("question_{number}")).collect();

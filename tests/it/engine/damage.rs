@@ -1,6 +1,6 @@
-//! Damaged stores, on real files: everything is there, or the store is refused with a text that says where.
+//! Random damage to the files of a store: it opens with every row, or is refused with an error that names the place.
 //!
-//! `FORMS_DAMAGES=500` runs the long form, `FORMS_SEED=n` one damage.
+//! `FORMS_DAMAGES=500` runs the long form, `FORMS_SEED=n` one case.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -18,7 +18,7 @@ use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
 use super::random::{Random, each_seed};
-use super::real::{Heard, options};
+use super::real_files::{EventLog, options};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -36,9 +36,9 @@ fn open(path: &Path, report: EventSink) -> Result<Writer, OpenError> {
     Writer::open(Arc::new(RealDisk::new(path).unwrap()), Arc::new(indexes), options, report)
 }
 
-struct Fill(Rows);
+struct PutRows(Rows);
 
-impl WriteOperation for Fill {
+impl WriteOperation for PutRows {
     fn kind(&self) -> WriteKind {
         WriteKind::Normal
     }
@@ -53,28 +53,28 @@ impl WriteOperation for Fill {
     }
 }
 
-/// Makes a store of a hundred rows in some twenty frames and a few segments, closed cleanly.
-fn make(path: &Path, random: &mut Random) -> Rows {
+/// Creates a store of about a hundred rows in twenty frames and a few segments, closed cleanly.
+fn create_store(path: &Path, random: &mut Random) -> Rows {
     let mut rows = Rows::new();
-    let mut writer = open(path, Heard::default().report()).unwrap();
+    let mut writer = open(path, EventLog::default().report()).unwrap();
     for _ in 0..20 {
-        let mut some = Rows::new();
+        let mut batch = Rows::new();
         for _ in 0..5 {
             let length = if random.once_in(15) { 9000 } else { random.below(900) };
-            some.insert(
+            batch.insert(
                 format!("S{:04}", random.below(9999)).into_bytes(),
                 vec![random.next() as u8; length],
             );
         }
-        rows.extend(some.clone());
-        writer.stage(Box::new(Fill(some)));
+        rows.extend(batch.clone());
+        writer.stage(Box::new(PutRows(batch)));
         writer.commit();
     }
     writer.close().unwrap();
     rows
 }
 
-/// What happens to the files of a store that nobody has open.
+/// Damages the files of a closed store and returns a description of what it did.
 fn damage(path: &Path, random: &mut Random) -> String {
     let index = path.join("index/db");
     let segments = segments(path);
@@ -83,17 +83,17 @@ fn damage(path: &Path, random: &mut Random) -> String {
         0 => flip(&index, random),
         1 => cut(&index, random),
         2 => format!("{} and {}", cut(&index, random), flip(&segment, random)),
-        3 => emptied(&index),
-        4 => removed_folder(&path.join("index")),
-        5 => replaced_by_copy(&index),
+        3 => truncate(&index),
+        4 => remove_folder(&path.join("index")),
+        5 => replace_by_copy(&index),
         6..=8 => flip(&segment, random),
         9 => cut(&segment, random),
-        10 => removed(&segment),
-        11 => format!("{} and {}", removed(&path.join("state")), removed(segments.last().unwrap())),
-        12 => format!("{} and {}", removed_folder(&path.join("index")), flip(&segment, random)),
+        10 => remove_file(&segment),
+        11 => format!("{} and {}", remove_file(&path.join("state")), remove_file(segments.last().unwrap())),
+        12 => format!("{} and {}", remove_folder(&path.join("index")), flip(&segment, random)),
         _ => match random.below(2) {
             0 => flip(&path.join("state"), random),
-            _ => removed(&path.join("state")),
+            _ => remove_file(&path.join("state")),
         },
     }
 }
@@ -122,32 +122,32 @@ fn cut(path: &Path, random: &mut Random) -> String {
     format!("cut {} to {length} bytes", path.display())
 }
 
-fn emptied(path: &Path) -> String {
+fn truncate(path: &Path) -> String {
     File::create(path).unwrap();
     format!("emptied {}", path.display())
 }
 
-fn removed(path: &Path) -> String {
+fn remove_file(path: &Path) -> String {
     fs::remove_file(path).unwrap();
     format!("removed {}", path.display())
 }
 
-fn removed_folder(path: &Path) -> String {
+fn remove_folder(path: &Path) -> String {
     fs::remove_dir_all(path).unwrap();
     format!("removed {}", path.display())
 }
 
-fn replaced_by_copy(path: &Path) -> String {
+fn replace_by_copy(path: &Path) -> String {
     let copy = path.with_extension("copy");
     fs::copy(path, &copy).unwrap();
     fs::rename(&copy, path).unwrap();
     format!("replaced {} by a copy", path.display())
 }
 
-/// Opens a store after damage; returns whether it was refused.
-fn survive(path: &Path, rows: &Rows) -> bool {
-    let heard = Heard::default();
-    let mut writer = match open(path, heard.report()) {
+/// Opens a damaged store and checks its rows; returns whether it was refused.
+fn is_refused(path: &Path, rows: &Rows) -> bool {
+    let event_log = EventLog::default();
+    let mut writer = match open(path, event_log.report()) {
         Ok(writer) => writer,
         Err(OpenError::Damaged(damage)) => {
             assert!(!damage.file.is_empty() && !damage.what.is_empty(), "{damage:?}");
@@ -158,28 +158,28 @@ fn survive(path: &Path, rows: &Rows) -> bool {
     while writer.is_verifying() {
         writer.verify(1000);
     }
-    // A bit of an index can only be found wrong by the proof; a journal that proves damaged then stops the store.
+    // Verification may be the first to find a flipped bit of the index; if the journal is damaged too, the store stops.
     if writer.is_stopped() {
         return true;
     }
     let found: Rows =
         writer.reader().scan(.., Direction::Ascending, usize::MAX).unwrap().into_iter().collect();
-    assert!(found == *rows, "{} rows of {}; {:?}", found.len(), rows.len(), heard.events());
+    assert!(found == *rows, "{} rows of {}; {:?}", found.len(), rows.len(), event_log.events());
     writer.close().unwrap();
     false
 }
 
 #[test]
-fn a_damaged_store_is_whole_again_or_refused() {
+fn a_damaged_store_is_restored_completely_or_refused() {
     let (mut all, mut refused) = (0, 0);
     each_seed("FORMS_DAMAGES", 50, |seed| {
         let mut random = Random::new(seed);
         let folder = tempfile::tempdir().unwrap();
-        let rows = make(folder.path(), &mut random);
+        let rows = create_store(folder.path(), &mut random);
         println!("{}", damage(folder.path(), &mut random));
         all += 1;
-        refused += u32::from(survive(folder.path(), &rows));
+        refused += u32::from(is_refused(folder.path(), &rows));
     });
-    println!("{all} damages, {refused} refused, the rest whole again");
+    println!("{all} damaged stores: {refused} refused, the others restored");
     assert!(all < 50 || (0 < refused && refused < all), "{refused} of {all} refused");
 }

@@ -1,4 +1,4 @@
-//! Faults of the index at any time: damage leads to one rebuild, want of room heals, a lock that is held is respected.
+//! Faults of the index: damage causes one rebuild, a full disk is temporary, and another process's lock is respected.
 
 use std::fs;
 use std::io;
@@ -19,24 +19,24 @@ use forms::store::sled::engine::options::{EngineOptions, OpenError};
 use forms::store::sled::engine::tx::Direction;
 use serde_json::{Value, json};
 
-use super::machine::{Machine, killed, prove, put, put_as, rows};
-use super::real::{Heard, open, options};
+use super::machine::{Machine, crashed, put, put_as, rows, verify_all};
+use super::real_files::{EventLog, open, options};
 use crate::harness::Call;
 
 #[test]
-fn damage_met_while_catching_up_costs_a_rebuild_and_no_refused_start() {
-    let machine = killed();
+fn damage_found_while_catching_up_causes_a_rebuild_and_no_failed_start() {
+    let machine = crashed();
     machine.indexes.damage();
     assert_eq!(rows(&machine.open()).len(), 30);
     assert_eq!(machine.rebuilds(), 1);
-    machine.lose_process();
+    machine.crash_process();
     assert_eq!(rows(&machine.open()).len(), 30);
-    assert_eq!(machine.rebuilds(), 1, "the new index is trusted");
+    assert_eq!(machine.rebuilds(), 1, "the new index was not trusted");
 }
 
 #[test]
-fn damage_met_while_writing_costs_a_rebuild_and_no_answer() {
-    let machine = killed();
+fn damage_found_while_writing_causes_a_rebuild_and_loses_no_write() {
+    let machine = crashed();
     let mut writer = machine.open();
     machine.indexes.damage();
     put(&mut writer, b"Sx", b"x");
@@ -51,12 +51,12 @@ fn damage_met_while_writing_costs_a_rebuild_and_no_answer() {
 }
 
 #[test]
-fn what_was_read_from_an_index_that_is_replaced_counts_as_changed() {
-    let machine = killed();
+fn replacing_the_index_reports_every_key_as_changed() {
+    let machine = crashed();
     let changes = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&changes);
-    let changed = move |key: Option<&[u8]>| heard.lock().unwrap().push(key.map(<[u8]>::to_vec));
-    let options = EngineOptions { on_change: Arc::new(changed), ..machine.options() };
+    let event_log = Arc::clone(&changes);
+    let on_change = move |key: Option<&[u8]>| event_log.lock().unwrap().push(key.map(<[u8]>::to_vec));
+    let options = EngineOptions { on_change: Arc::new(on_change), ..machine.options() };
     let mut writer = machine.open_with(options).unwrap();
     put(&mut writer, b"Sx", b"x");
     assert_eq!(*changes.lock().unwrap(), [Some(b"Sx".to_vec())]);
@@ -66,34 +66,34 @@ fn what_was_read_from_an_index_that_is_replaced_counts_as_changed() {
 }
 
 #[test]
-fn an_index_without_room_is_not_damaged_and_the_store_heals_by_itself() {
-    // Each call from the first one after the sync of the journal on: the index's.
+fn an_index_without_disk_space_is_not_damaged_and_works_again_by_itself() {
+    // The calls after the sync of the journal, which are the index's.
     for call in 5..8 {
-        let machine = killed();
+        let machine = crashed();
         let mut writer = machine.open();
-        prove(&mut writer);
-        machine.fate.fail_in(call, io::ErrorKind::StorageFull);
+        verify_all(&mut writer);
+        machine.faults.fail_in(call, io::ErrorKind::StorageFull);
         let stored = put_as(&mut writer, WriteKind::Normal, b"Sx", b"x");
         if call == 7 {
-            // All of it was applied.
+            // The change itself was applied; the flush meets the fault.
             writer.flush();
         }
-        assert!(stored.is_ok(), "call {call}: it is in the journal: {stored:?}");
+        assert!(stored.is_ok(), "call {call}: refused although it is in the journal: {stored:?}");
         assert!(!writer.is_stopped(), "call {call}");
-        assert!(writer.reader().get(b"S07").is_err(), "call {call}: what is stored is not shown yet");
+        assert!(writer.reader().get(b"S07").is_err(), "call {call}: a read succeeded without the index");
         let refused = put_as(&mut writer, WriteKind::Normal, b"Sy", b"y");
         assert!(matches!(refused, Err(StoreError::Full)), "call {call}: {refused:?}");
         writer.check_free_space();
         put(&mut writer, b"Sz", b"z");
         assert_eq!(rows(&writer).len(), 32, "call {call}");
-        prove(&mut writer);
+        verify_all(&mut writer);
         assert_eq!(machine.rebuilds(), 0, "call {call}");
     }
 }
 
 #[test]
-fn an_index_whose_reads_find_no_room_is_opened_again() {
-    let machine = killed();
+fn an_index_whose_reads_fail_without_disk_space_is_opened_again() {
+    let machine = crashed();
     let mut writer = machine.open();
     machine.indexes.fill();
     assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Full)));
@@ -105,25 +105,25 @@ fn an_index_whose_reads_find_no_room_is_opened_again() {
 }
 
 #[test]
-fn a_rebuild_without_room_waits_for_it_and_keeps_the_old_index_until_then() {
+fn a_rebuild_waits_for_disk_space_and_keeps_the_old_index_until_then() {
     for call in 1..40 {
-        let machine = killed();
+        let machine = crashed();
         let mut writer = machine.open();
-        prove(&mut writer);
-        machine.indexes.meddle(|index| index.get_mut(&b"S07"[..]).unwrap()[3] ^= 1);
+        verify_all(&mut writer);
+        machine.indexes.tamper(|index| index.get_mut(&b"S07"[..]).unwrap()[3] ^= 1);
         assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Damaged(_))));
-        machine.fate.fail_in(call, io::ErrorKind::StorageFull);
-        prove(&mut writer);
+        machine.faults.fail_in(call, io::ErrorKind::StorageFull);
+        verify_all(&mut writer);
         assert!(!writer.is_stopped(), "call {call}");
         writer.check_free_space();
-        prove(&mut writer);
+        verify_all(&mut writer);
         assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]), "call {call}");
         assert_eq!(rows(&writer).len(), 30, "call {call}");
     }
 }
 
 #[test]
-fn a_journal_that_ends_before_what_the_index_has_seen_is_refused_in_any_boot() {
+fn a_journal_that_is_shorter_than_the_index_knows_is_refused_in_any_boot() {
     let machine = Machine::new(1);
     let mut writer = machine.open();
     let path = "journal/00000001.log";
@@ -137,7 +137,7 @@ fn a_journal_that_ends_before_what_the_index_has_seen_is_refused_in_any_boot() {
     let shorter = segment();
     (6..9_u8).for_each(|number| put(&mut writer, &[b'S', number], b"late"));
     writer.flush();
-    machine.lose_process();
+    machine.crash_process();
     machine.disk.open(path).unwrap().write_at(&shorter, 0).unwrap();
     machine.disk.reboot();
     for _ in 0..2 {
@@ -145,40 +145,40 @@ fn a_journal_that_ends_before_what_the_index_has_seen_is_refused_in_any_boot() {
         assert!(matches!(error, OpenError::Damaged(_)), "{error}");
         let text = error.to_string();
         assert!(text.contains("what came between is gone"), "{text}");
-        assert!(text.contains("restore"), "it says what to do: {text}");
+        assert!(text.contains("restore"), "the error does not say what to do: {text}");
     }
     assert_eq!(machine.rebuilds(), 0);
 }
 
 #[tokio::test]
-async fn a_store_in_use_stays_locked_when_its_lock_file_is_removed() {
+async fn a_store_in_use_stays_locked_after_its_lock_file_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
     fs::remove_file(folder.path().join("lock")).unwrap();
     for _ in 0..2 {
-        let refused = Engine::open_path(folder.path(), options(), Heard::default().report());
+        let refused = Engine::open_path(folder.path(), options(), EventLog::default().report());
         assert!(matches!(refused, Err(OpenError::Locked { .. })), "{:?}", refused.err());
-        assert!(!folder.path().join("lock").exists(), "nothing is touched");
+        assert!(!folder.path().join("lock").exists(), "the lock file was created again");
     }
     engine.close().unwrap();
     open(folder.path()).0.close().unwrap();
 }
 
 #[test]
-fn an_index_that_another_process_holds_is_no_damaged_one() {
+fn an_index_locked_by_another_process_is_not_damaged() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).0.close().unwrap();
-    let held = SledIndexes::new(folder.path(), 4 << 20).unwrap();
-    let index = held.open("index").unwrap();
-    let heard = Heard::default();
-    let refused = Engine::open_path(folder.path(), options(), heard.report());
+    let other_process = SledIndexes::new(folder.path(), 4 << 20).unwrap();
+    let index = other_process.open("index").unwrap();
+    let event_log = EventLog::default();
+    let refused = Engine::open_path(folder.path(), options(), event_log.report());
     assert!(matches!(refused, Err(OpenError::Locked { .. })), "{:?}", refused.err());
-    assert_eq!(heard.events(), []);
-    held.close("index", index).unwrap();
+    assert_eq!(event_log.events(), []);
+    other_process.close("index", index).unwrap();
     open(folder.path()).0.close().unwrap();
 }
 
-async fn ask(local: &Local, method: &str, path: &str, body: Value) -> Value {
+async fn call(local: &Local, method: &str, path: &str, body: Value) -> Value {
     let key = local.key.as_ref().expect("the key of the store").reveal().to_owned();
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
@@ -205,7 +205,7 @@ fn change_row(data: &Path, prefix: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u
         false
     };
     index.range(Bound::Included(prefix), Bound::Unbounded, Direction::Ascending, visit).unwrap();
-    let (key, cell) = first.filter(|(key, _)| key.starts_with(prefix)).expect("there is such a row");
+    let (key, cell) = first.filter(|(key, _)| key.starts_with(prefix)).expect("no row has this prefix");
     let cell = change(&key, &cell);
     index.apply(&mut [Change { key: &key, cell: Some(&cell) }].into_iter()).unwrap();
     indexes.close("index", index).unwrap();
@@ -216,31 +216,31 @@ fn inode_of_index(data: &Path) -> u64 {
 }
 
 #[tokio::test]
-async fn damage_met_by_the_first_reads_of_a_start_costs_one_rebuild() {
+async fn damage_found_by_the_first_reads_of_a_start_causes_one_rebuild() {
     for prefix in [&b"W"[..], b"K", b"Mbs", b"Ma"] {
         let folder = tempfile::tempdir().unwrap();
         let local = open_local(folder.path()).await.unwrap();
-        let form = ask(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
+        let form = call(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
         let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
-        let before = ask(&local, "GET", &path, Value::Null).await;
+        let before = call(&local, "GET", &path, Value::Null).await;
         local.close().await.unwrap();
         damage_row(folder.path(), prefix);
         let damaged = inode_of_index(folder.path());
 
         let local = open_local(folder.path()).await.unwrap_or_else(|error| panic!("{prefix:?}: {error}"));
-        assert_eq!(ask(&local, "GET", &path, Value::Null).await, before);
-        assert_ne!(inode_of_index(folder.path()), damaged, "{prefix:?}: it was rebuilt");
+        assert_eq!(call(&local, "GET", &path, Value::Null).await, before);
+        assert_ne!(inode_of_index(folder.path()), damaged, "{prefix:?}: not rebuilt");
         local.close().await.unwrap();
         let rebuilt = inode_of_index(folder.path());
         let local = open_local(folder.path()).await.unwrap();
-        assert_eq!(ask(&local, "GET", &path, Value::Null).await, before);
-        assert_eq!(inode_of_index(folder.path()), rebuilt, "{prefix:?}: once");
+        assert_eq!(call(&local, "GET", &path, Value::Null).await, before);
+        assert_eq!(inode_of_index(folder.path()), rebuilt, "{prefix:?}: rebuilt twice");
         local.close().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_store_that_is_dropped_was_not_closed() {
+async fn a_store_that_is_dropped_is_not_marked_as_clean() {
     let folder = tempfile::tempdir().unwrap();
     let trust = || {
         let state = fs::read_to_string(folder.path().join("state")).unwrap();
@@ -260,7 +260,7 @@ async fn a_store_that_is_dropped_was_not_closed() {
     assert!(trust().starts_with("clean "), "{}", trust());
 }
 
-/// Everything below a folder but the lock file, which says who looked last.
+/// Every file in a folder except the lock file, which each process that opens the store rewrites.
 fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -275,7 +275,7 @@ fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_store_of_a_newer_version_is_refused_as_it_is() {
+fn a_store_of_a_newer_version_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).0.close().unwrap();
     let state = fs::read_to_string(folder.path().join("state")).unwrap();
@@ -284,17 +284,17 @@ fn a_store_of_a_newer_version_is_refused_as_it_is() {
     let checksum = crc32c::crc32c(state.as_bytes());
     fs::write(folder.path().join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
     let before = content(folder.path());
-    let refused = Engine::open_path(folder.path(), options(), Heard::default().report());
+    let refused = Engine::open_path(folder.path(), options(), EventLog::default().report());
     let error = refused.err().unwrap().to_string();
     assert!(error.contains("use forms 9.1.0 or newer"), "{error}");
-    assert!(content(folder.path()) == before, "nothing was touched");
+    assert!(content(folder.path()) == before, "the store was changed");
 }
 
 #[tokio::test]
 async fn an_intact_row_that_cannot_be_decoded_is_not_damage() {
     let folder = tempfile::tempdir().unwrap();
     let local = open_local(folder.path()).await.unwrap();
-    let form = ask(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
+    let form = call(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
     local.close().await.unwrap();
     change_row(folder.path(), b"F", |key, _| {
         let content = b"{\"written\":\"by a newer version\"}\0";
@@ -309,7 +309,7 @@ async fn an_intact_row_that_cannot_be_decoded_is_not_damage() {
         let answer = Call::new(local.api.clone(), request).key(&key).send().await;
         assert_eq!((answer.status.as_u16(), answer.code().as_str()), (503, "store_unavailable"));
     }
-    // An index in doubt would be proved now, or not be trusted afterwards.
+    // An untrusted index would be verified now, or stay untrusted afterwards.
     local.close().await.unwrap();
     let state = fs::read_to_string(folder.path().join("state")).unwrap();
     assert!(state.contains("\ntrust clean "), "{state}");

@@ -1,4 +1,4 @@
-//! A machine of the model: its disk, its indexes, and a store that is opened on them again and again.
+//! A model of a machine: its disk, its indexes, and the store that is opened on them repeatedly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,32 +9,31 @@ use forms::store::sled::engine::options::{EngineEvent, EngineOptions, IndexHook,
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::sled::engine::writer::Writer;
 
-use super::fate::Fate;
+use super::fault_injector::FaultInjector;
 use super::model_disk::ModelDisk;
 use super::model_index::ModelIndexes;
 use super::random::Random;
-use super::real::Heard;
+use super::real_files::EventLog;
 
-/// Rows of a store.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 pub(crate) struct Machine {
-    pub(crate) fate: Fate,
+    pub(crate) faults: FaultInjector,
     pub(crate) disk: ModelDisk,
     pub(crate) indexes: ModelIndexes,
-    pub(crate) heard: Heard,
+    pub(crate) event_log: EventLog,
     pub(crate) recount: Arc<IndexHook>,
 }
 
 impl Machine {
     pub(crate) fn new(seed: u64) -> Machine {
-        let fate = Fate::new(Random::new(seed));
-        let disk = ModelDisk::new(fate.clone());
-        let indexes = ModelIndexes::new(fate.clone());
-        Machine { fate, disk, indexes, heard: Heard::default(), recount: Arc::new(|_| Ok(())) }
+        let faults = FaultInjector::new(Random::new(seed));
+        let disk = ModelDisk::new(faults.clone());
+        let indexes = ModelIndexes::new(faults.clone());
+        Machine { faults, disk, indexes, event_log: EventLog::default(), recount: Arc::new(|_| Ok(())) }
     }
 
-    /// Small segments, and nothing done behind the tests' backs.
+    /// Small segments, and no background work.
     pub(crate) fn options(&self) -> EngineOptions {
         EngineOptions {
             min_free: 0,
@@ -54,42 +53,42 @@ impl Machine {
 
     pub(crate) fn open_with(&self, options: EngineOptions) -> Result<Writer, OpenError> {
         let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
-        Writer::open(disk, indexes, options, self.heard.report())
+        Writer::open(disk, indexes, options, self.event_log.report())
     }
 
     pub(crate) fn open(&self) -> Writer {
         self.try_to_open(0).unwrap()
     }
 
-    pub(crate) fn lose_process(&self) {
-        self.disk.lose_process();
-        self.indexes.lose_process();
-        self.fate.be_born();
+    pub(crate) fn crash_process(&self) {
+        self.disk.crash_process();
+        self.indexes.crash_process();
+        self.faults.reset();
     }
 
-    pub(crate) fn lose_machine(&self) {
-        self.lose_process();
-        self.disk.lose_machine();
-        self.indexes.lose_machine();
+    pub(crate) fn crash_machine(&self) {
+        self.crash_process();
+        self.disk.crash_machine();
+        self.indexes.crash_machine();
     }
 
     pub(crate) fn rebuilds(&self) -> usize {
-        self.heard.events().iter().filter(|event| matches!(event, EngineEvent::Rebuilding { .. })).count()
+        self.event_log.events().iter().filter(|event| matches!(event, EngineEvent::Rebuilding { .. })).count()
     }
 }
 
-/// A machine whose process died with thirty rows stored.
-pub(crate) fn killed() -> Machine {
+/// A machine whose process crashed after it had stored thirty rows.
+pub(crate) fn crashed() -> Machine {
     let machine = Machine::new(1);
     let mut writer = machine.open();
     for number in 0..30 {
         put(&mut writer, format!("S{number:02}").as_bytes(), &[number; 300]);
     }
-    machine.lose_process();
+    machine.crash_process();
     machine
 }
 
-/// An operation that writes or removes rows.
+/// A write operation that puts or deletes rows.
 pub(crate) struct Write {
     pub(crate) kind: WriteKind,
     pub(crate) rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -118,7 +117,7 @@ impl WriteOperation for Write {
     }
 }
 
-/// Puts one row in a group of its own, and returns the answer.
+/// Puts one row in its own group and returns the outcome.
 pub(crate) fn put_as(
     writer: &mut Writer,
     kind: WriteKind,
@@ -136,13 +135,13 @@ pub(crate) fn put(writer: &mut Writer, key: &[u8], body: &[u8]) {
     put_as(writer, WriteKind::Normal, key, body).unwrap();
 }
 
-/// Everything a reader sees.
+/// All rows that a reader sees.
 pub(crate) fn rows(writer: &Writer) -> Rows {
     writer.reader().scan(.., Direction::Ascending, usize::MAX).unwrap().into_iter().collect()
 }
 
-/// Proves the index to the end.
-pub(crate) fn prove(writer: &mut Writer) {
+/// Verifies the whole index.
+pub(crate) fn verify_all(writer: &mut Writer) {
     while writer.is_verifying() {
         writer.verify(3);
     }

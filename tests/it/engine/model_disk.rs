@@ -1,4 +1,4 @@
-//! A disk that forgets: what was not synced survives the death of the machine by chance, sector by sector.
+//! A model of a disk: after a crash of the machine each unsynced sector is old or new at random.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use forms::store::sled::engine::disk::{Disk, DiskFile, StoreLock};
 
-use super::fate::{Fate, Lot};
+use super::fault_injector::{CallOutcome, FaultInjector};
 
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
 
-/// The disk of one world; clones are the same disk.
+/// The disk of one machine; clones share it.
 #[derive(Clone)]
 pub(crate) struct ModelDisk {
-    fate: Fate,
-    platter: Arc<Mutex<Platter>>,
+    faults: FaultInjector,
+    state: Arc<Mutex<DiskState>>,
 }
 
 #[derive(Default)]
-struct Platter {
+struct DiskState {
     files: Vec<Content>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
@@ -32,20 +32,20 @@ struct Platter {
 struct Content {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// What was written to a sector since it was durable, in order.
+    /// The versions of each sector written since the last sync, in order.
     dirty: BTreeMap<usize, Vec<Vec<u8>>>,
-    /// Sectors of a failed sync: they read as new until they are evicted, and are never written by themselves.
+    /// Sectors of a failed sync: they read as new until evicted, and no later sync writes them.
     lost: Vec<usize>,
 }
 
 impl ModelDisk {
-    pub(crate) fn new(fate: Fate) -> ModelDisk {
-        let platter = Platter { free: u64::MAX, ..Platter::default() };
-        ModelDisk { fate, platter: Arc::new(Mutex::new(platter)) }
+    pub(crate) fn new(faults: FaultInjector) -> ModelDisk {
+        let state = DiskState { free: u64::MAX, ..DiskState::default() };
+        ModelDisk { faults, state: Arc::new(Mutex::new(state)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Platter> {
-        self.platter.lock().unwrap()
+    fn lock(&self) -> MutexGuard<'_, DiskState> {
+        self.state.lock().unwrap()
     }
 
     /// Sets how many bytes are free.
@@ -53,11 +53,11 @@ impl ModelDisk {
         self.lock().free = bytes;
     }
 
-    /// The process is dead: the memory of the machine stays, but for pages a failed sync has given up.
-    pub(crate) fn lose_process(&self) {
+    /// Crashes the process: the page cache stays, except for pages that a failed sync has dropped.
+    pub(crate) fn crash_process(&self) {
         for content in &mut self.lock().files {
             for sector in std::mem::take(&mut content.lost) {
-                if self.fate.once_in(2) {
+                if self.faults.once_in(2) {
                     content.evict(sector);
                 } else {
                     content.lost.push(sector);
@@ -66,27 +66,27 @@ impl ModelDisk {
         }
     }
 
-    /// The machine is dead: of what was not synced, any part may be there.
-    pub(crate) fn lose_machine(&self) {
-        let mut platter = self.lock();
-        platter.boot += 1;
-        for content in &mut platter.files {
-            content.lose(&self.fate);
+    /// Crashes the machine: any part of what was not synced may be lost.
+    pub(crate) fn crash_machine(&self) {
+        let mut state = self.lock();
+        state.boot += 1;
+        for content in &mut state.files {
+            content.lose(&self.faults);
         }
-        let names: Vec<String> = platter.names.keys().chain(platter.durable_names.keys()).cloned().collect();
+        let names: Vec<String> = state.names.keys().chain(state.durable_names.keys()).cloned().collect();
         for name in names {
             let (current, durable) =
-                (platter.names.get(&name).copied(), platter.durable_names.get(&name).copied());
-            let kept = if self.fate.once_in(2) { current } else { durable };
+                (state.names.get(&name).copied(), state.durable_names.get(&name).copied());
+            let kept = if self.faults.once_in(2) { current } else { durable };
             match kept {
-                Some(file) => platter.names.insert(name, file),
-                None => platter.names.remove(&name),
+                Some(file) => state.names.insert(name, file),
+                None => state.names.remove(&name),
             };
         }
-        platter.durable_names = platter.names.clone();
+        state.durable_names = state.names.clone();
     }
 
-    /// The machine was shut down in order: everything is there, but it is another boot.
+    /// Shuts down and boots the machine: nothing is lost.
     pub(crate) fn reboot(&self) {
         self.lock().boot += 1;
     }
@@ -95,18 +95,18 @@ impl ModelDisk {
         Box::new(ModelFile { disk: self.clone(), file })
     }
 
-    fn works(&self) -> io::Result<()> {
-        match self.fate.draw() {
-            Lot::Works => Ok(()),
-            Lot::Fails(error) => Err(error),
+    fn check_fault(&self) -> io::Result<()> {
+        match self.faults.next_outcome() {
+            CallOutcome::Succeeds => Ok(()),
+            CallOutcome::Fails(error) => Err(error),
         }
     }
 
-    /// Whether a call has its effect, and what it returns. One that fails may have had its effect all the same.
+    /// Whether a call takes effect, and what it returns. A call that fails may have taken effect.
     fn effect(&self) -> (bool, io::Result<()>) {
-        match self.fate.draw() {
-            Lot::Works => (true, Ok(())),
-            Lot::Fails(error) => (self.fate.once_in(2), Err(error)),
+        match self.faults.next_outcome() {
+            CallOutcome::Succeeds => (true, Ok(())),
+            CallOutcome::Fails(error) => (self.faults.once_in(2), Err(error)),
         }
     }
 }
@@ -117,64 +117,64 @@ fn in_folder(name: &str, folder: &str) -> bool {
 
 impl Disk for ModelDisk {
     fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.works()?;
+        self.check_fault()?;
         let file = self.lock().names.get(path).copied();
         file.map(|file| self.file(file)).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn create(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
-        let (happens, result) = self.effect();
-        let mut platter = self.lock();
-        let file = platter.files.len();
-        if happens {
-            platter.files.push(Content::default());
-            platter.names.insert(path.to_owned(), file);
+        let (takes_effect, result) = self.effect();
+        let mut state = self.lock();
+        let file = state.files.len();
+        if takes_effect {
+            state.files.push(Content::default());
+            state.names.insert(path.to_owned(), file);
         }
-        drop(platter);
+        drop(state);
         result.map(|()| self.file(file))
     }
 
     fn create_folder(&self, _path: &str) -> io::Result<()> {
-        self.works()
+        self.check_fault()
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let (happens, result) = self.effect();
-        let mut platter = self.lock();
-        if happens && let Some(file) = platter.names.remove(from) {
-            platter.names.insert(to.to_owned(), file);
+        let (takes_effect, result) = self.effect();
+        let mut state = self.lock();
+        if takes_effect && let Some(file) = state.names.remove(from) {
+            state.names.insert(to.to_owned(), file);
         }
         result
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        let (happens, result) = self.effect();
-        if happens {
+        let (takes_effect, result) = self.effect();
+        if takes_effect {
             self.lock().names.remove(path);
         }
         result
     }
 
     fn list(&self, folder: &str) -> io::Result<Vec<String>> {
-        self.works()?;
-        let platter = self.lock();
-        let names = platter.names.keys().filter(|name| in_folder(name, folder));
+        self.check_fault()?;
+        let state = self.lock();
+        let names = state.names.keys().filter(|name| in_folder(name, folder));
         Ok(names.map(|name| name.rsplit('/').next().unwrap().to_owned()).collect())
     }
 
     fn sync_folder(&self, folder: &str) -> io::Result<()> {
-        let (happens, result) = self.effect();
-        if happens {
-            let platter = &mut *self.lock();
-            platter.durable_names.retain(|name, _| !in_folder(name, folder));
-            let current = platter.names.iter().filter(|(name, _)| in_folder(name, folder));
-            platter.durable_names.extend(current.map(|(name, file)| (name.clone(), *file)));
+        let (takes_effect, result) = self.effect();
+        if takes_effect {
+            let state = &mut *self.lock();
+            state.durable_names.retain(|name, _| !in_folder(name, folder));
+            let current = state.names.iter().filter(|(name, _)| in_folder(name, folder));
+            state.durable_names.extend(current.map(|(name, file)| (name.clone(), *file)));
         }
         result
     }
 
     fn free_space(&self) -> io::Result<u64> {
-        self.works()?;
+        self.check_fault()?;
         Ok(self.lock().free)
     }
 
@@ -210,30 +210,30 @@ struct ModelFile {
 
 impl DiskFile for ModelFile {
     fn size(&self) -> io::Result<u64> {
-        self.disk.works()?;
+        self.disk.check_fault()?;
         Ok(self.disk.lock().files[self.file].current.len() as u64)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.disk.works()?;
+        self.disk.check_fault()?;
         let offset = offset as usize;
-        let platter = self.disk.lock();
-        let bytes = platter.files[self.file].current.get(offset..offset + buffer.len());
+        let state = self.disk.lock();
+        let bytes = state.files[self.file].current.get(offset..offset + buffer.len());
         buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let lot = self.disk.fate.draw();
+        let outcome = self.disk.faults.next_outcome();
         let content = &mut self.disk.lock().files[self.file];
-        match lot {
-            Lot::Works => {
+        match outcome {
+            CallOutcome::Succeeds => {
                 content.write(bytes, offset as usize);
                 Ok(())
             }
-            Lot::Fails(error) => {
-                // Some first sectors have been written.
-                let written = self.disk.fate.below(bytes.len() + 1) / SECTOR * SECTOR;
+            CallOutcome::Fails(error) => {
+                // A torn write: only some of the first sectors were written.
+                let written = self.disk.faults.below(bytes.len() + 1) / SECTOR * SECTOR;
                 content.write(&bytes[..written], offset as usize);
                 Err(error)
             }
@@ -241,16 +241,16 @@ impl DiskFile for ModelFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let lot = self.disk.fate.draw();
+        let outcome = self.disk.faults.next_outcome();
         let content = &mut self.disk.lock().files[self.file];
-        match lot {
-            Lot::Works => {
+        match outcome {
+            CallOutcome::Succeeds => {
                 content.sync();
                 Ok(())
             }
-            Lot::Fails(error) if self.disk.fate.is_dead() => Err(error),
-            Lot::Fails(error) => {
-                content.fail_to_sync(&self.disk.fate);
+            CallOutcome::Fails(error) if self.disk.faults.is_crashed() => Err(error),
+            CallOutcome::Fails(error) => {
+                content.fail_to_sync(&self.disk.faults);
                 Err(error)
             }
         }
@@ -280,9 +280,9 @@ impl Content {
         }
     }
 
-    fn fail_to_sync(&mut self, fate: &Fate) {
+    fn fail_to_sync(&mut self, faults: &FaultInjector) {
         for (sector, _) in std::mem::take(&mut self.dirty) {
-            if fate.once_in(2) {
+            if faults.once_in(2) {
                 let bytes = sector_of(&self.current, sector).to_vec();
                 self.durable.resize(self.durable.len().max(sector * SECTOR + bytes.len()), 0);
                 put_sector(&mut self.durable, sector, &bytes);
@@ -298,13 +298,13 @@ impl Content {
         put_sector(&mut self.current, sector, &bytes);
     }
 
-    fn lose(&mut self, fate: &Fate) {
+    fn lose(&mut self, faults: &FaultInjector) {
         let grown = self.current.len().saturating_sub(self.durable.len()).div_ceil(BLOCK);
-        let length = (self.durable.len() + fate.below(grown + 1) * BLOCK)
+        let length = (self.durable.len() + faults.below(grown + 1) * BLOCK)
             .min(self.current.len().max(self.durable.len()));
         self.durable.resize(length, 0);
         for (sector, versions) in std::mem::take(&mut self.dirty) {
-            let kept = fate.below(versions.len() + 1);
+            let kept = faults.below(versions.len() + 1);
             if let Some(bytes) = versions.get(kept) {
                 put_sector(&mut self.durable, sector, bytes);
             }
@@ -319,7 +319,7 @@ fn sector_of(bytes: &[u8], sector: usize) -> &[u8] {
     &bytes[start..(start + SECTOR).min(bytes.len())]
 }
 
-/// Writes as much of a sector as the file is long.
+/// Writes a sector, cut at the end of the file.
 fn put_sector(file: &mut [u8], sector: usize, bytes: &[u8]) {
     let start = (sector * SECTOR).min(file.len());
     let end = (start + bytes.len()).min(file.len());

@@ -1,7 +1,7 @@
-//! An index that forgets as sled does, and worse.
+//! A model of an index that loses at least as much in a crash as sled.
 //!
-//! When the process dies it falls back to any change since its last flush; when the machine dies, to any mixture of
-//! old, new and missing rows, unless it had been closed.
+//! A crash of the process reverts it to any change since its last flush; a crash of the machine, to any mixture of
+//! old, new and missing rows, unless it was closed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,102 +12,100 @@ use forms::store::sled::engine::index::{Change, Index, IndexError, IndexProvider
 use forms::store::sled::engine::state::IndexIdentity;
 use forms::store::sled::engine::tx::Direction;
 
-use super::fate::{Fate, Lot};
+use super::fault_injector::{CallOutcome, FaultInjector};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Row = (Vec<u8>, Option<Vec<u8>>);
 
-/// The indexes of one world; clones are the same.
+/// The indexes of one machine; clones share them.
 #[derive(Clone)]
 pub(crate) struct ModelIndexes {
-    fate: Fate,
+    faults: FaultInjector,
     folders: Arc<Mutex<Folders>>,
 }
 
 #[derive(Default)]
 struct Folders {
     by_name: BTreeMap<String, Arc<Mutex<Tree>>>,
-    born: u64,
+    created: u64,
     fails_to_sync: bool,
 }
 
 #[derive(Default)]
 struct Tree {
     identity: u64,
-    /// What was closed or synced whole.
+    /// The rows at the last close.
     durable: Map,
     flushed: Map,
     current: Map,
     since_flush: Vec<Row>,
     is_closed: bool,
-    /// It cannot be opened any more.
+    /// Opening fails.
     is_broken: bool,
-    /// It can be opened and read, but no longer written.
+    /// Writes fail; opening and reading work.
     is_damaged: bool,
-    /// A write found no room: everything fails until it is opened anew, as with sled.
+    /// A write found no disk space: everything fails until the index is opened again, as with sled.
     is_full: bool,
 }
 
 impl ModelIndexes {
-    pub(crate) fn new(fate: Fate) -> ModelIndexes {
-        ModelIndexes { fate, folders: Arc::default() }
+    pub(crate) fn new(faults: FaultInjector) -> ModelIndexes {
+        ModelIndexes { faults, folders: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Folders> {
         self.folders.lock().unwrap()
     }
 
-    /// The process is dead.
-    pub(crate) fn lose_process(&self) {
+    pub(crate) fn crash_process(&self) {
         for tree in self.lock().by_name.values() {
-            tree.lock().unwrap().lose_process(&self.fate);
+            tree.lock().unwrap().crash_process(&self.faults);
         }
     }
 
-    /// The machine is dead.
-    pub(crate) fn lose_machine(&self) {
+    pub(crate) fn crash_machine(&self) {
         for tree in self.lock().by_name.values() {
-            tree.lock().unwrap().lose_machine(&self.fate);
+            tree.lock().unwrap().crash_machine(&self.faults);
         }
     }
 
-    /// Changes the serving index behind the engine's back.
-    pub(crate) fn meddle(&self, change: impl FnOnce(&mut Map)) {
+    /// Changes the serving index without the engine.
+    pub(crate) fn tamper(&self, change: impl FnOnce(&mut Map)) {
         change(&mut self.lock().by_name["index"].lock().unwrap().current);
     }
 
-    /// Puts a copy of the serving index in its place: the same rows in another file.
+    /// Replaces the serving index by a copy: the same rows in another file.
     pub(crate) fn replace_by_copy(&self) {
         let mut folders = self.lock();
-        folders.born += 1;
-        let born = folders.born;
-        folders.by_name["index"].lock().unwrap().identity = born;
+        folders.created += 1;
+        let created = folders.created;
+        folders.by_name["index"].lock().unwrap().identity = created;
     }
 
-    /// Lets each write to the serving index fail, as sled does where it meets damage.
+    /// Makes each write to the serving index fail, as sled does when it finds damage.
     pub(crate) fn damage(&self) {
         self.lock().by_name["index"].lock().unwrap().is_damaged = true;
     }
 
-    /// Lets the serving index find no room for what it still has to write.
+    /// Makes the serving index fail as on a full disk.
     pub(crate) fn fill(&self) {
         self.lock().by_name["index"].lock().unwrap().is_full = true;
     }
 
-    /// Lets each sync of an index in use fail from now on.
+    /// Makes each sync of an index in use fail from now on.
     pub(crate) fn fail_to_sync(&self) {
         self.lock().fails_to_sync = true;
     }
 
-    fn works(&self) -> io::Result<()> {
-        match self.fate.draw() {
-            Lot::Works => Ok(()),
-            Lot::Fails(error) => Err(error),
+    fn check_fault(&self) -> io::Result<()> {
+        match self.faults.next_outcome() {
+            CallOutcome::Succeeds => Ok(()),
+            CallOutcome::Fails(error) => Err(error),
         }
     }
 }
 
-fn failed(error: io::Error) -> IndexError {
+fn to_index_error(error: io::Error) -> IndexError {
     match error.kind() {
         io::ErrorKind::StorageFull => IndexError::NoSpace,
         _ => IndexError::Failed(error.to_string()),
@@ -116,26 +114,26 @@ fn failed(error: io::Error) -> IndexError {
 
 impl IndexProvider for ModelIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        self.works().map_err(failed)?;
+        self.check_fault().map_err(to_index_error)?;
         let mut folders = self.lock();
         if !folders.by_name.contains_key(folder) {
-            folders.born += 1;
-            let tree = Tree { identity: folders.born, ..Tree::default() };
+            folders.created += 1;
+            let tree = Tree { identity: folders.created, ..Tree::default() };
             folders.by_name.insert(folder.to_owned(), Arc::new(Mutex::new(tree)));
         }
         let tree = Arc::clone(&folders.by_name[folder]);
         let mut open = tree.lock().unwrap();
         if open.is_broken {
-            return Err(IndexError::Failed("it is broken".to_owned()));
+            return Err(IndexError::Failed("cannot be opened".to_owned()));
         }
         open.is_closed = false;
         open.is_full = false;
         drop(open);
-        Ok(Arc::new(ModelIndex { fate: self.fate.clone(), tree }))
+        Ok(Arc::new(ModelIndex { faults: self.faults.clone(), tree }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        self.works().map_err(failed)?;
+        self.check_fault().map_err(to_index_error)?;
         drop(index);
         self.lock().by_name[folder].lock().unwrap().close();
         Ok(())
@@ -145,12 +143,12 @@ impl IndexProvider for ModelIndexes {
         if self.lock().fails_to_sync {
             return Err(io::Error::other("the disk has failed"));
         }
-        self.works()
+        self.check_fault()
     }
 
     fn identity(&self, folder: &str) -> Option<IndexIdentity> {
-        let born = self.lock().by_name.get(folder)?.lock().unwrap().identity;
-        Some(IndexIdentity { text: born.to_string(), detects_copies: true })
+        let created = self.lock().by_name.get(folder)?.lock().unwrap().identity;
+        Some(IndexIdentity { text: created.to_string(), detects_copies: true })
     }
 
     fn size(&self, folder: &str) -> u64 {
@@ -158,13 +156,13 @@ impl IndexProvider for ModelIndexes {
     }
 
     fn remove(&self, folder: &str) -> io::Result<()> {
-        let result = self.works();
+        let result = self.check_fault();
         let mut folders = self.lock();
         match &result {
             Ok(()) => drop(folders.by_name.remove(folder)),
             Err(_) => {
                 if let Some(tree) = folders.by_name.get(folder) {
-                    tree.lock().unwrap().mangle(&self.fate);
+                    tree.lock().unwrap().corrupt(&self.faults);
                 }
             }
         }
@@ -172,9 +170,9 @@ impl IndexProvider for ModelIndexes {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let result = self.works();
+        let result = self.check_fault();
         let mut folders = self.lock();
-        if (result.is_ok() || self.fate.once_in(2))
+        if (result.is_ok() || self.faults.once_in(2))
             && let Some(tree) = folders.by_name.remove(from)
         {
             folders.by_name.insert(to.to_owned(), tree);
@@ -200,11 +198,11 @@ impl Tree {
         self.since_flush.push(row);
     }
 
-    fn lose_process(&mut self, fate: &Fate) {
+    fn crash_process(&mut self, faults: &FaultInjector) {
         if self.is_closed {
             return;
         }
-        let kept = fate.below(self.since_flush.len() + 1);
+        let kept = faults.below(self.since_flush.len() + 1);
         self.current.clone_from(&self.flushed);
         for row in self.since_flush.drain(..).take(kept) {
             apply(&mut self.current, &row);
@@ -212,29 +210,29 @@ impl Tree {
         self.flushed.clone_from(&self.current);
     }
 
-    fn lose_machine(&mut self, fate: &Fate) {
+    fn crash_machine(&mut self, faults: &FaultInjector) {
         if !self.is_closed {
-            self.mangle(fate);
+            self.corrupt(faults);
         }
     }
 
-    fn mangle(&mut self, fate: &Fate) {
+    fn corrupt(&mut self, faults: &FaultInjector) {
         let mut keys: Vec<_> = self.durable.keys().chain(self.current.keys()).cloned().collect();
         keys.dedup();
-        let mut mangled = Map::new();
+        let mut corrupted = Map::new();
         for key in keys {
-            let value = match fate.below(3) {
+            let value = match faults.below(3) {
                 0 => self.durable.get(&key),
                 1 => self.current.get(&key),
                 _ => None,
             };
             if let Some(value) = value {
-                mangled.insert(key, value.clone());
+                corrupted.insert(key, value.clone());
             }
         }
         self.since_flush.clear();
-        (self.durable, self.flushed, self.current) = (mangled.clone(), mangled.clone(), mangled);
-        self.is_broken = fate.once_in(4);
+        (self.durable, self.flushed, self.current) = (corrupted.clone(), corrupted.clone(), corrupted);
+        self.is_broken = faults.once_in(4);
         self.is_closed = false;
     }
 }
@@ -247,26 +245,26 @@ fn apply(map: &mut Map, (key, cell): &Row) {
 }
 
 struct ModelIndex {
-    fate: Fate,
+    faults: FaultInjector,
     tree: Arc<Mutex<Tree>>,
 }
 
 impl ModelIndex {
-    fn works(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
+    fn check_fault(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
         let tree = self.tree.lock().unwrap();
-        match self.fate.draw() {
-            Lot::Works if tree.is_full => Err(IndexError::NoSpace),
-            Lot::Works => Ok(tree),
-            Lot::Fails(error) => Err(failed(error)),
+        match self.faults.next_outcome() {
+            CallOutcome::Succeeds if tree.is_full => Err(IndexError::NoSpace),
+            CallOutcome::Succeeds => Ok(tree),
+            CallOutcome::Fails(error) => Err(to_index_error(error)),
         }
     }
 
     fn write(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
-        let tree = self.works().inspect_err(|error| {
+        let tree = self.check_fault().inspect_err(|error| {
             self.tree.lock().unwrap().is_full |= matches!(error, IndexError::NoSpace);
         })?;
         match tree.is_damaged {
-            true => Err(IndexError::Failed("it is damaged".to_owned())),
+            true => Err(IndexError::Failed("damaged".to_owned())),
             false => Ok(tree),
         }
     }
@@ -274,7 +272,7 @@ impl ModelIndex {
 
 impl Index for ModelIndex {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        Ok(self.works()?.current.get(key).cloned())
+        Ok(self.check_fault()?.current.get(key).cloned())
     }
 
     fn range(
@@ -284,7 +282,7 @@ impl Index for ModelIndex {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError> {
-        let tree = self.works()?;
+        let tree = self.check_fault()?;
         let mut rows = tree.current.range::<[u8], _>((start, end));
         let mut next = || match direction {
             Direction::Ascending => rows.next(),

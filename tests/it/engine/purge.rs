@@ -1,4 +1,4 @@
-//! What a purge needs of the engine: slices that are not too large, and to go on after damage.
+//! Purges: slices have a bounded size, damage only delays them, and no key of the purged data remains.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -18,16 +18,16 @@ use forms::store::{CheckedEdit, Forms, IdempotentOperation, Maintenance, StepRes
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::real::{Heard, open, options};
+use super::real_files::{EventLog, open, options};
 use crate::store::{
-    Scrambled, at, change, draft, make, newest, published, put_back, remove, retry, submit, trash,
-    update_form, workspace,
+    SeededRandom, at, create_draft, idempotency_key, list_newest, new_draft, patch, published_form,
+    restore_submission, submit, trash_form, trash_submission, update_form, workspace,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn pieces_count_as_rows_of_a_slice() {
+async fn pieces_of_a_large_row_count_as_rows_of_a_slice() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
     let fill = engine.write_as(WriteKind::Large, |tx| {
@@ -41,13 +41,14 @@ async fn pieces_count_as_rows_of_a_slice() {
         let small = tx.stored_keys(vec![b'T']..vec![b'U'], 30)?.len();
         Ok((large, small))
     });
-    assert_eq!(counts.await.unwrap(), (25, 30), "a head and three pieces are four");
+    assert_eq!(counts.await.unwrap(), (25, 30), "a row of a head and three pieces must count as four");
     engine.close().unwrap();
 }
 
-fn open_store(path: &Path, heard: &Heard) -> SledStore {
+fn open_store(path: &Path, event_log: &EventLog) -> SledStore {
     let options = EngineOptions { verify_index: false, ..options() };
-    SledStore::open(path, options, CpuPool::default(), Arc::new(Scrambled::new(1)), heard.report()).unwrap()
+    SledStore::open(path, options, CpuPool::default(), Arc::new(SeededRandom::new(1)), event_log.report())
+        .unwrap()
 }
 
 /// Flips a bit in the first submission of the index.
@@ -67,11 +68,11 @@ fn damage_a_submission(path: &Path) {
 }
 
 #[tokio::test]
-async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
+async fn a_purge_that_finds_damage_continues_after_the_index_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
-    let store = open_store(folder.path(), &heard);
-    let form = published(&store, 1).await;
+    let event_log = EventLog::default();
+    let store = open_store(folder.path(), &event_log);
+    let form = published_form(&store, 1).await;
     for number in 0..3 {
         submit(&store, form, "{}", number).await;
     }
@@ -79,38 +80,39 @@ async fn a_purge_that_meets_damage_goes_on_once_the_index_is_built_anew() {
     drop(store);
     damage_a_submission(folder.path());
 
-    let store = open_store(folder.path(), &heard);
+    let store = open_store(folder.path(), &event_log);
     assert!(matches!(
         store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
         StepResult::Done(())
-    )); // The id is free again when nothing of the form is left.
-    let over = async {
-        while !matches!(store.insert_form(draft(1, 1, 9)).await, Ok(StepResult::Done(_))) {
+    ));
+    // The id is free again once nothing of the form is left.
+    let purged = async {
+        while !matches!(store.insert_form(new_draft(1, 1, 9)).await, Ok(StepResult::Done(_))) {
             yield_now().await;
         }
     };
-    timeout(PATIENCE, over).await.expect("the purge comes to its end");
-    assert!(heard.events().contains(&EngineEvent::Rebuilt), "{:?}", heard.events());
-    let left = newest(&store, workspace(1), form, None, 10).await.unwrap();
+    timeout(TIMEOUT, purged).await.expect("the purge did not finish");
+    assert!(event_log.events().contains(&EngineEvent::Rebuilt), "{:?}", event_log.events());
+    let left = list_newest(&store, workspace(1), form, None, 10).await.unwrap();
     assert_eq!(left.rows, []);
 }
 
-/// Keys in the store at `path`, which is closed, that hold `part`.
+/// The keys in the closed store at `path` that contain `part`.
 fn keys_with(path: &Path, part: &[u8]) -> Vec<Vec<u8>> {
     let (engine, _) = open(path);
     let rows = engine.reader().scan(.., Direction::Ascending, usize::MAX).unwrap();
     engine.close().unwrap();
-    let holds = |key: &[u8]| key.windows(part.len()).any(|window| window == part);
-    rows.into_iter().map(|(key, _)| key).filter(|key| holds(key)).collect()
+    let contains = |key: &[u8]| key.windows(part.len()).any(|window| window == part);
+    rows.into_iter().map(|(key, _)| key).filter(|key| contains(key)).collect()
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_was_purged() {
+async fn nothing_of_a_purged_form_or_submission_remains() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
-    let store = open_store(folder.path(), &heard);
+    let event_log = EventLog::default();
+    let store = open_store(folder.path(), &event_log);
     let number = 0x0777_0000_0000_0001_u64;
-    let form = published(&store, number).await;
+    let form = published_form(&store, number).await;
     let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
     for id in ids {
         for seen_edits in 0..250 {
@@ -121,70 +123,71 @@ async fn nothing_is_left_of_what_was_purged() {
         }
     }
     let trashed = submit(&store, form, "{}", 3).await;
-    store.trash_submission(workspace(1), form, trashed, ExpectedRevision::Any, at(4)).await.unwrap(); // In and out of the trash, and purged there.
-    let restless = submit(&store, form, "{}", 3).await;
-    assert!(matches!(remove(&store, form, restless, 4).await, StepResult::Done(())));
-    assert!(matches!(put_back(&store, form, restless, 4).await, StepResult::Done(_)));
-    assert!(matches!(remove(&store, form, restless, 5).await, StepResult::Done(())));
-    for id in [restless, ids[0]] {
+    store.trash_submission(workspace(1), form, trashed, ExpectedRevision::Any, at(4)).await.unwrap();
+    // Trashed, restored, trashed again, and purged in the trash.
+    let restored = submit(&store, form, "{}", 3).await;
+    assert!(matches!(trash_submission(&store, form, restored, 4).await, StepResult::Done(())));
+    assert!(matches!(restore_submission(&store, form, restored, 4).await, StepResult::Done(_)));
+    assert!(matches!(trash_submission(&store, form, restored, 5).await, StepResult::Done(())));
+    for id in [restored, ids[0]] {
         let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any).await.unwrap();
         assert!(matches!(purged, StepResult::Done(())));
     }
     store.close().await.unwrap();
     drop(store);
-    assert_eq!(keys_with(folder.path(), &restless.to_bytes()), Vec::<Vec<u8>>::new());
+    assert_eq!(keys_with(folder.path(), &restored.to_bytes()), Vec::<Vec<u8>>::new());
     let gone = async {
         while !keys_with(folder.path(), &ids[0].to_bytes()).is_empty() {
-            open_store(folder.path(), &heard).close().await.unwrap();
+            open_store(folder.path(), &event_log).close().await.unwrap();
         }
     };
-    timeout(PATIENCE, gone).await.expect("what edits replaced goes, too");
-    let store = open_store(folder.path(), &heard);
+    timeout(TIMEOUT, gone).await.expect("history rows are left");
+    let store = open_store(folder.path(), &event_log);
     assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
-    let asks = change(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
-    let asked = update_form(&store, workspace(1), form, asks, ExpectedRevision::Any, at(5)).await;
-    assert!(matches!(asked, StepResult::Done(_)), "a question goes, and its id is kept");
-    trash(&store, form, 5).await;
-    let attempt = retry(IdempotentOperation::RestoreForm(form), 1, 5);
+    let patch = patch(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
+    let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
+    assert!(matches!(updated, StepResult::Done(_)), "the question was not removed");
+    trash_form(&store, form, 5).await;
+    let attempt = idempotency_key(IdempotentOperation::RestoreForm(form), 1, 5);
     assert!(matches!(
         store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(),
         StepResult::Done(_)
     ));
-    trash(&store, form, 7).await;
+    trash_form(&store, form, 7).await;
     let purged = store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
     store.close().await.unwrap();
     drop(store);
-    let swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| matches!(key[0], b'y' | b'i'));
+    let is_swept = |keys: Vec<Vec<u8>>| keys.iter().all(|key| matches!(key[0], b'y' | b'i'));
     let gone = async {
-        while !swept(keys_with(folder.path(), &number.to_be_bytes())) {
-            open_store(folder.path(), &heard).close().await.unwrap();
+        while !is_swept(keys_with(folder.path(), &number.to_be_bytes())) {
+            open_store(folder.path(), &event_log).close().await.unwrap();
         }
     };
-    timeout(PATIENCE, gone).await.expect("nothing is left but notes that sweep the trash and memories");
-    let store = open_store(folder.path(), &heard);
+    timeout(TIMEOUT, gone).await.expect("more is left than trash entries and idempotency records");
+    let store = open_store(folder.path(), &event_log);
     assert_eq!(store.empty_trash(at(5)).await.unwrap(), 0);
     store.close().await.unwrap();
     drop(store);
     let gone = async {
         let mut later = 1_u64;
         while !keys_with(folder.path(), &number.to_be_bytes()).is_empty() {
-            let store = open_store(folder.path(), &heard);
+            let store = open_store(folder.path(), &event_log);
             store.erase_expired_keys(at(7 + IDEMPOTENCY_RECORD_MILLIS));
-            make(&store, 1, later, 8).await;
+            create_draft(&store, 1, later, 8).await;
             store.close().await.unwrap();
             later += 1;
         }
     };
-    timeout(PATIENCE, gone).await.expect("expired keys go");
+    timeout(TIMEOUT, gone).await.expect("expired idempotency records are left");
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_lay_in_the_trash_too_long() {
+async fn nothing_of_an_expired_submission_in_the_trash_remains() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
-    let store = open_store(folder.path(), &heard);
-    let form = published(&store, 0x0888_0000_0000_0001).await;
+    let event_log = EventLog::default();
+    let store = open_store(folder.path(), &event_log);
+    let form = published_form(&store, 0x0888_0000_0000_0001).await;
     let id = submit(&store, form, "{}", 0).await;
     for seen_edits in 0..250 {
         let edit = EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
@@ -197,8 +200,8 @@ async fn nothing_is_left_of_what_lay_in_the_trash_too_long() {
     drop(store);
     let gone = async {
         while !keys_with(folder.path(), &id.to_bytes()).is_empty() {
-            open_store(folder.path(), &heard).close().await.unwrap();
+            open_store(folder.path(), &event_log).close().await.unwrap();
         }
     };
-    timeout(PATIENCE, gone).await.expect("what edits replaced goes, too");
+    timeout(TIMEOUT, gone).await.expect("history rows are left");
 }

@@ -1,9 +1,9 @@
-//! Randomness from a seed: the same seed is the same story.
+//! Random numbers from a seed.
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// splitmix64.
+/// A `SplitMix64` generator.
 #[derive(Clone)]
 pub(crate) struct Random(u64);
 
@@ -35,17 +35,17 @@ impl Random {
     }
 }
 
-/// Runs a story for as many seeds as the variable `number` asks for, or for the one in `FORMS_SEED`; a story that
-/// fails names its seed.
-pub(crate) fn each_seed(number: &str, default: u64, mut story: impl FnMut(u64)) {
-    let given = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let seeds = match given("FORMS_SEED") {
+/// Runs `test` with as many seeds as the environment variable `variable` says, or with the one in `FORMS_SEED`; prints
+/// the seed that fails.
+pub(crate) fn each_seed(variable: &str, default: u64, mut test: impl FnMut(u64)) {
+    let read = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seeds = match read("FORMS_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..given(number).unwrap_or(default),
+        None => 0..read(variable).unwrap_or(default),
     };
     for seed in seeds {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| story(seed))) {
-            println!("to see it alone: FORMS_SEED={seed} cargo test --test it engine");
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
+            println!("to run it alone: FORMS_SEED={seed} cargo test --test it engine");
             resume_unwind(panic);
         }
     }

@@ -1,4 +1,4 @@
-//! The kept OpenAPI document, which every answer is held against.
+//! Checks every response against the golden OpenAPI document.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use axum::http::Method;
 use forms::domain::json::{self, Value};
 use serde_json::Value as Json;
 
-use super::Answer;
-use crate::questions::schema::takes_within;
+use super::TestResponse;
+use crate::questions::json_schema::accepts_within;
 
-/// Headers that an operation must declare.
+/// Response headers that the document must declare.
 const HEADERS: [&str; 8] = [
     "ETag",
     "Link",
@@ -23,17 +23,17 @@ const HEADERS: [&str; 8] = [
     "WWW-Authenticate",
 ];
 
-/// Bytes of the largest body that is held against its schema.
-const MOST: usize = 64 * 1024;
+/// Bytes of the largest body that is validated against its schema.
+const MAX_BODY: usize = 64 * 1024;
 
-static KEPT: LazyLock<(Json, Value)> = LazyLock::new(|| {
+static GOLDEN: LazyLock<(Json, Value)> = LazyLock::new(|| {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/openapi.json");
     let document = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     let converted = convert(&document);
     (document, converted)
 });
 
-/// The value that the server's own types hold; its parser would refuse to nest as deep as the document does.
+/// Converts to the server's own JSON type, whose parser would refuse the nesting depth of the document.
 pub(crate) fn convert(value: &Json) -> Value {
     match value {
         Json::Array(items) => Value::Array(items.iter().map(convert).collect()),
@@ -44,12 +44,12 @@ pub(crate) fn convert(value: &Json) -> Value {
     }
 }
 
-/// Panics if an answer to `method` at `path` is not as the document says: its status, code, headers or body.
-pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
+/// Panics unless status, code, headers and body of a response to `method` at `path` match the document.
+pub(crate) fn check(method: &Method, path: &str, answer: &TestResponse) {
     if std::env::var_os("FORMS_BLESS").is_some() {
         return;
     }
-    let (document, converted) = &*KEPT;
+    let (document, converted) = &*GOLDEN;
     let Some(operation) = operation(document, method, path) else { return };
     let status = answer.status.as_u16();
     let response = resolve(document, &operation["responses"][status.to_string()]);
@@ -61,32 +61,37 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     let Some(kind) = answer.header("content-type") else { return };
     let content = &response["content"][kind.split(';').next().unwrap()];
     assert!(content.is_object(), "{kind} is not documented: {place}");
-    if answer.body.len() > MOST || !kind.ends_with("json") || answer.header("content-encoding").is_some() {
+    if answer.body.len() > MAX_BODY || !kind.ends_with("json") || answer.header("content-encoding").is_some()
+    {
         return;
     }
     if status >= 400 && kind == "application/problem+json" {
         assert!(content["examples"][answer.code()].is_object(), "code is not documented: {place}");
     }
     let body = convert(&answer.json());
-    assert!(takes_within(converted, &convert(&content["schema"]), &body), "not of its schema: {place}");
+    assert!(
+        accepts_within(converted, &convert(&content["schema"]), &body),
+        "does not match its schema: {place}"
+    );
 }
 
-/// The operation of the document that `method` at `path` is.
+/// Finds the operation for `method` at `path`.
 fn operation<'a>(document: &'a Json, method: &Method, path: &str) -> Option<&'a Json> {
     let method = method.as_str().to_lowercase();
     let paths = document["paths"].as_object().unwrap().iter();
-    let mut matching = paths.filter(|(template, _)| is_at(template, path));
+    let mut matching = paths.filter(|(template, _)| matches_template(template, path));
     matching.next().and_then(|(_, item)| item.get(method))
 }
 
-fn is_at(template: &str, path: &str) -> bool {
-    let (wanted, found): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
-    let is_same =
-        |(wanted, found): (&&str, &&str)| wanted == found || (wanted.starts_with('{') && !found.is_empty());
-    wanted.len() == found.len() && wanted.iter().zip(&found).all(is_same)
+fn matches_template(template: &str, path: &str) -> bool {
+    let (expected, found): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+    let is_same = |(expected, found): (&&str, &&str)| {
+        expected == found || (expected.starts_with('{') && !found.is_empty())
+    };
+    expected.len() == found.len() && expected.iter().zip(&found).all(is_same)
 }
 
-/// `value`, or what it refers to.
+/// Resolves `$ref` in `value`.
 pub(crate) fn resolve<'a>(document: &'a Json, value: &'a Json) -> &'a Json {
     match value["$ref"].as_str() {
         Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),

@@ -1,7 +1,7 @@
-//! A server for tests: the real router on a store in a folder of its own, at a time that stands still.
+//! A server for tests: the router on a store in a temporary folder, with a clock that the test sets.
 
 pub(crate) mod document;
-mod wire;
+mod listening_server;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -30,14 +30,14 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::store::Scrambled;
+use crate::store::SeededRandom;
 
-pub(crate) use wire::{Wire, answer, exchange, read_to_end};
+pub(crate) use listening_server::{ListeningServer, exchange, parse_response, read_to_end};
 
-/// A clock that stands until it is moved. Moved before 1970, it panics: that is how a test makes a handler panic.
-pub(crate) struct HandClock(AtomicI64);
+/// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
+pub(crate) struct ManualClock(AtomicI64);
 
-impl HandClock {
+impl ManualClock {
     pub(crate) fn at(text: &str) -> Self {
         let clock = Self(AtomicI64::new(0));
         clock.set(text);
@@ -49,7 +49,7 @@ impl HandClock {
     }
 }
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         let now = Timestamp::from_millis(self.0.load(Ordering::Relaxed));
         assert!(now.millis() >= 0, "the clock is broken");
@@ -57,35 +57,35 @@ impl Clock for HandClock {
     }
 }
 
-/// The moment at which every test begins.
+/// The time at which every test begins.
 pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
 
 /// A server with one workspace.
 pub(crate) struct Server {
     pub(crate) api: HttpService,
     pub(crate) app: Arc<App>,
-    pub(crate) clock: Arc<HandClock>,
+    pub(crate) clock: Arc<ManualClock>,
     /// A key with the scopes `admin` and `operator`.
     pub(crate) key: String,
     pub(crate) limits: HttpLimits,
     store: SledStore,
     workspace: WorkspaceId,
-    random: Arc<Scrambled>,
+    random: Arc<SeededRandom>,
     folder: tempfile::TempDir,
 }
 
 impl Server {
-    /// With the default limits.
+    /// Starts a server with the default limits.
     pub(crate) async fn start() -> Self {
-        Self::with(HttpLimits::default()).await
+        Self::with_limits(HttpLimits::default()).await
     }
 
-    pub(crate) async fn with(limits: HttpLimits) -> Self {
-        let random = Arc::new(Scrambled::new(1));
+    pub(crate) async fn with_limits(limits: HttpLimits) -> Self {
+        let random = Arc::new(SeededRandom::new(1));
         let folder = tempfile::tempdir().unwrap();
         let pool = CpuPool::default();
         let store = open(&folder, &random, &pool, EngineOptions::default());
-        let clock = Arc::new(HandClock::at(NOW));
+        let clock = Arc::new(ManualClock::at(NOW));
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
@@ -94,18 +94,18 @@ impl Server {
         Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
-    /// The same, on a disk with no room left.
-    pub(crate) async fn without_room(self) -> Self {
+    /// Reopens the store as if the disk were full.
+    pub(crate) async fn with_full_disk(self) -> Self {
         let options = EngineOptions { min_free: u64::MAX, ..EngineOptions::default() };
-        self.reopened(options, PoolLimits::default(), |_| ()).await
+        self.reopen(options, PoolLimits::default(), |_| ()).await
     }
 
-    /// The same, with other bounds of the pool.
+    /// Reopens the store with other limits of the CPU pool.
     pub(crate) async fn with_pool(self, limits: PoolLimits) -> Self {
-        self.reopened(EngineOptions::default(), limits, |_| ()).await
+        self.reopen(EngineOptions::default(), limits, |_| ()).await
     }
 
-    /// The same, with an index that was changed behind the store's back.
+    /// Reopens the store after changing its index directly.
     pub(crate) async fn with_index(self, change: impl FnOnce(&dyn Index)) -> Self {
         let change = |folder: &Path| {
             let indexes = SledIndexes::new(folder, 4 << 20).unwrap();
@@ -113,18 +113,18 @@ impl Server {
             change(&*index);
             indexes.close("index", index).unwrap();
         };
-        self.reopened(EngineOptions::default(), PoolLimits::default(), change).await
+        self.reopen(EngineOptions::default(), PoolLimits::default(), change).await
     }
 
-    async fn reopened(
+    async fn reopen(
         self,
         options: EngineOptions,
         pool_limits: PoolLimits,
-        meanwhile: impl FnOnce(&Path),
+        while_closed: impl FnOnce(&Path),
     ) -> Self {
         self.store.close().await.unwrap();
         let Self { clock, key, limits, workspace, random, folder, .. } = self;
-        meanwhile(folder.path());
+        while_closed(folder.path());
         let pool = CpuPool::new(pool_limits);
         let store = open(&folder, &random, &pool, options);
         let (app, api) = mount(&store, pool, &clock, &random, &limits);
@@ -135,17 +135,17 @@ impl Server {
         self.store.close().await.unwrap();
     }
 
-    /// A new key of the first workspace.
+    /// Creates a key of the first workspace.
     pub(crate) async fn key_with(&self, scopes: &[Scope]) -> String {
         self.key_in(self.workspace, scopes, None).await
     }
 
-    /// A new key of the first workspace that expires at `end`.
-    pub(crate) async fn key_until(&self, end: &str) -> String {
+    /// Creates a key of the first workspace that expires at `end`.
+    pub(crate) async fn expiring_key(&self, end: &str) -> String {
         self.key_in(self.workspace, &[Scope::Admin], Timestamp::parse(end)).await
     }
 
-    /// An admin key of a new workspace.
+    /// Creates a workspace and returns an admin key of it.
     pub(crate) async fn other_workspace(&self) -> String {
         let id = WorkspaceId::draw(&*self.random);
         let workspace = Workspace { id, name: "other".to_owned(), created_at: self.clock.now() };
@@ -168,13 +168,13 @@ impl Server {
         text.reveal().to_owned()
     }
 
-    /// A request with the server's own key.
+    /// Builds a request with the server's admin key.
     pub(crate) fn call(&self, method: Method, path: impl AsRef<str>) -> Call {
-        self.open_call(method, path).key(&self.key)
+        self.call_without_key(method, path).key(&self.key)
     }
 
-    /// A request without a key.
-    pub(crate) fn open_call(&self, method: Method, path: impl AsRef<str>) -> Call {
+    /// Builds a request without a key.
+    pub(crate) fn call_without_key(&self, method: Method, path: impl AsRef<str>) -> Call {
         let request = Request::builder().method(method).uri(path.as_ref()).body(Body::empty()).unwrap();
         Call::new(self.api.clone(), request)
     }
@@ -191,21 +191,21 @@ impl Server {
         self.call(Method::PATCH, path).json(body)
     }
 
-    /// The id of a new draft with these questions.
-    pub(crate) async fn draft(&self, questions: Value) -> String {
+    /// Creates a draft with these questions and returns its id.
+    pub(crate) async fn draft_form(&self, questions: Value) -> String {
         let form = json!({"title": "Visit", "questions": questions});
         self.post("/api/v1/forms", form).send().await.expect(201)["id"].as_str().unwrap().to_owned()
     }
 
-    /// The id of a new published form with these questions.
-    pub(crate) async fn published(&self, questions: Value) -> String {
-        let form = self.draft(questions).await;
+    /// Creates a published form with these questions and returns its id.
+    pub(crate) async fn published_form(&self, questions: Value) -> String {
+        let form = self.draft_form(questions).await;
         self.patch(format!("/api/v1/forms/{form}"), json!({"status": "published"})).send().await.expect(200);
         form
     }
 
-    /// The id of a new draft with this definition, which need not be one that is accepted.
-    pub(crate) async fn stored(&self, definition: Definition) -> String {
+    /// Stores a draft with this definition, which need not be valid, and returns its id.
+    pub(crate) async fn stored_form(&self, definition: Definition) -> String {
         let id = FormId::draw(&*self.random);
         let (form, version) = Form::create(id, self.workspace, definition, self.clock.now());
         let new = NewForm { form, version: version.to_stored(), idempotency_key: None };
@@ -214,22 +214,22 @@ impl Server {
         id.to_string()
     }
 
-    /// The id of a new submission to `form`.
+    /// Sends a submission to `form` and returns its id.
     pub(crate) async fn submit(&self, form: &str, answers: Value) -> String {
         let path = format!("/api/v1/forms/{form}/submissions");
         let made = self.post(path, json!({"answers": answers})).send().await.expect(201);
         made["id"].as_str().unwrap().to_owned()
     }
 
-    /// Listens on a port of its own.
-    pub(crate) async fn listen(&self) -> Wire {
-        Wire::listen(self.api.clone(), self.limits.clone()).await
+    /// Serves the router on a free TCP port.
+    pub(crate) async fn listen(&self) -> ListeningServer {
+        ListeningServer::listen(self.api.clone(), self.limits.clone()).await
     }
 }
 
 fn open(
     folder: &tempfile::TempDir,
-    random: &Arc<Scrambled>,
+    random: &Arc<SeededRandom>,
     pool: &CpuPool,
     options: EngineOptions,
 ) -> SledStore {
@@ -240,8 +240,8 @@ fn open(
 fn mount(
     store: &SledStore,
     pool: CpuPool,
-    clock: &Arc<HandClock>,
-    random: &Arc<Scrambled>,
+    clock: &Arc<ManualClock>,
+    random: &Arc<SeededRandom>,
     limits: &HttpLimits,
 ) -> (Arc<App>, HttpService) {
     let app = App::new(Arc::new(store.clone()), pool, clock.clone(), random.clone(), Limits::default());
@@ -249,12 +249,12 @@ fn mount(
     (app.clone(), router(app, limits.clone()))
 }
 
-/// Three questions, one of each kind, of which the first must be answered.
+/// A required short text, an e-mail address and a rating.
 pub(crate) fn questions() -> Value {
     json!([ {"type": "short_text", "title": "Your name?", "required": true}, {"type": "email", "title": "Your address?"}, {"type": "rating", "title": "How was it?"}, ])
 }
 
-/// A request on its way to the router.
+/// A request to the router.
 pub(crate) struct Call {
     api: HttpService,
     request: Request<Body>,
@@ -293,38 +293,38 @@ impl Call {
         self
     }
 
-    /// As if it came over the network from `address`.
-    pub(crate) fn coming_from(mut self, address: &str) -> Self {
+    /// Sets the client's address.
+    pub(crate) fn with_client_address(mut self, address: &str) -> Self {
         let address: IpAddr = address.parse().unwrap();
         self.request.extensions_mut().insert(Peer(address));
         self.header("host", "localhost")
     }
 
-    /// The answer, whose body was not read.
+    /// Returns the response without reading its body.
     pub(crate) async fn response(self) -> Response {
         self.api.into_router().oneshot(self.request).await.unwrap()
     }
 
-    pub(crate) async fn send(self) -> Answer {
+    pub(crate) async fn send(self) -> TestResponse {
         let (method, path) = (self.request.method().clone(), self.request.uri().path().to_owned());
         let response = self.response().await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
-        let answer = Answer { status: parts.status, headers: parts.headers, body };
+        let answer = TestResponse { status: parts.status, headers: parts.headers, body };
         document::check(&method, &path, &answer);
         answer
     }
 }
 
-/// What came back.
+/// A response with its body.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
@@ -333,18 +333,18 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The body, of an answer that has the status `status`.
+    /// Returns the body; fails unless the response has this status.
     #[track_caller]
     pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.text());
         self.json()
     }
 
-    /// The problem's code.
+    /// Returns the code of the problem document.
     pub(crate) fn code(&self) -> String {
         self.json()["code"]
             .as_str()
-            .unwrap_or_else(|| panic!("no problem: {} {:?}", self.status, self.headers))
+            .unwrap_or_else(|| panic!("not a problem document: {} {:?}", self.status, self.headers))
             .to_owned()
     }
 
@@ -352,13 +352,13 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// The names of the body's members, in order.
+    /// Returns the names of the body's fields, in order.
     pub(crate) fn fields(&self) -> Vec<String> {
         fields(self.text())
     }
 }
 
-/// The names of the members of the object that `text` is, in the order written.
+/// Returns the names of the fields of a JSON object, in order.
 pub(crate) fn fields(text: &str) -> Vec<String> {
     let members = forms::domain::json::parse_object(text).unwrap();
     members.into_iter().map(|(name, ..)| name).collect()

@@ -1,4 +1,4 @@
-//! Conditions that are refused when a form is defined, each problem at its place.
+//! Conditions in definitions: which are refused, and the code and pointer of each problem.
 
 use forms::clock::Timestamp;
 use forms::domain::form::RetiredIds;
@@ -7,13 +7,13 @@ use forms::domain::form::definition::FormPatch;
 use forms::domain::json;
 use forms::domain::validation::limits::Limits;
 
-use super::{form, places, read};
+use super::{form, pointers, read};
 
 const EARLIER: &str = r#"{"id":"stars","type":"rating","title":"S"},{"id":"name","type":"short_text","title":"N","max_length":5},
     {"id":"mail","type":"email","title":"M"},{"id":"from","type":"hidden"},{"id":"intro","type":"statement","title":"I"},
     {"type":"email","title":"One"}"#;
 
-/// The problems of `condition` in the seventh question, by pointers from the condition on.
+/// The problems of `condition` in the seventh question: pointers within the condition, and codes.
 fn problems(condition: &str) -> Vec<(String, &'static str)> {
     let questions = format!(
         r#"{EARLIER},{{"id":"me","type":"rating","title":"T","show_if":{condition}}},{{"id":"later","type":"rating","title":"L"}}"#
@@ -27,7 +27,7 @@ fn problems(condition: &str) -> Vec<(String, &'static str)> {
 }
 
 #[track_caller]
-fn table(cases: &[(&str, &[(&str, &str)])]) {
+fn check_table(cases: &[(&str, &[(&str, &str)])]) {
     for (condition, expected) in cases {
         let found = problems(condition);
         let found: Vec<_> = found.iter().map(|(pointer, code)| (pointer.as_str(), *code)).collect();
@@ -36,7 +36,7 @@ fn table(cases: &[(&str, &[(&str, &str)])]) {
 }
 
 #[test]
-fn what_can_be_true_is_accepted() {
+fn a_satisfiable_condition_is_accepted() {
     for condition in [
         "null",
         r#"{"stars":5}"#,
@@ -57,8 +57,8 @@ fn what_can_be_true_is_accepted() {
 }
 
 #[test]
-fn what_is_no_condition_is_refused() {
-    table(&[
+fn a_malformed_condition_is_refused() {
+    check_table(&[
         ("[]", &[("", "type_mismatch")]),
         ("\"stars\"", &[("", "type_mismatch")]),
         ("{}", &[("", "empty")]),
@@ -79,8 +79,8 @@ fn what_is_no_condition_is_refused() {
 }
 
 #[test]
-fn only_earlier_questions_that_take_answers_can_be_named() {
-    table(&[
+fn a_condition_can_name_only_earlier_questions_that_take_answers() {
+    check_table(&[
         (r#"{"strs":1}"#, &[("/strs", "unknown_reference")]),
         (r#"{"me":1}"#, &[("/me", "unknown_reference")]),
         (r#"{"any":[{"later":1},{"stars":1}]}"#, &[("/any/0/later", "unknown_reference")]),
@@ -94,7 +94,7 @@ fn only_earlier_questions_that_take_answers_can_be_named() {
     ))
     .unwrap_err();
     assert_eq!(
-        places(&violations),
+        pointers(&violations),
         [
             ("/questions/6/show_if/strs", "unknown_reference"),
             ("/questions/7/required_if", "unknown_field"),
@@ -105,9 +105,9 @@ fn only_earlier_questions_that_take_answers_can_be_named() {
 }
 
 #[test]
-fn what_can_never_be_true_is_refused() {
+fn an_unsatisfiable_test_is_refused() {
     let impossible = "impossible_condition";
-    table(&[
+    check_table(&[
         (r#"{"stars":6}"#, &[("/stars", impossible)]),
         (r#"{"stars":"5"}"#, &[("/stars", impossible)]),
         (r#"{"stars":2.5}"#, &[("/stars", impossible)]),
@@ -137,8 +137,8 @@ fn what_can_never_be_true_is_refused() {
 }
 
 #[test]
-fn tests_are_looked_at_one_by_one() {
-    // Each of them can be true, if not all of them.
+fn the_tests_of_a_condition_are_checked_individually() {
+    // Each test can be true, but not all of them together.
     for condition in [
         r#"{"stars":{"eq":2,"ne":2}}"#,
         r#"{"stars":{"gt":4,"lte":4}}"#,
@@ -151,7 +151,7 @@ fn tests_are_looked_at_one_by_one() {
 }
 
 #[test]
-fn bounds_that_do_not_move_are_bounds_for_conditions() {
+fn fixed_bounds_of_a_question_limit_its_conditions() {
     for (question, condition, is_possible) in [
         (r#""date","max":"2026-12-31""#, r#"{"gt":"2026-12-31"}"#, false),
         (r#""date","max":"2026-12-31""#, r#"{"gte":"2027-01-01"}"#, false),
@@ -172,7 +172,7 @@ fn bounds_that_do_not_move_are_bounds_for_conditions() {
 }
 
 #[test]
-fn of_a_list_an_option_is_asked_with_includes() {
+fn a_condition_on_a_list_suggests_includes() {
     let list = r#"{"id":"food","type":"multiple_choice","title":"F","options":["a","b"]},{"type":"rating","title":"T","show_if":"#;
     for (condition, expected) in [
         (r#"{"food":"a"}"#, Some(r#"write `{"food": {"includes": "a"}}`"#)),
@@ -186,7 +186,7 @@ fn of_a_list_an_option_is_asked_with_includes() {
 }
 
 #[test]
-fn what_no_answer_can_be_every_answer_is_other_than() {
+fn the_message_of_an_unsatisfiable_test_says_never_or_always() {
     let stars = r#"{"id":"stars","type":"rating","title":"S"}"#;
     for (test, expected) in [
         (r#"{"eq":9}"#, "this can never be true of `stars`: Enter a whole number from 1 to 5"),
@@ -203,7 +203,7 @@ fn what_no_answer_can_be_every_answer_is_other_than() {
 }
 
 #[test]
-fn what_was_meant_by_a_condition_is_told() {
+fn a_refused_condition_suggests_the_intended_one() {
     let earlier = r#"{"id":"m","type":"multiple_choice","title":"M","options":["a","b"],"allow_other":true},
         {"id":"c","type":"single_choice","title":"C","options":["a","b"],"allow_other":true},
         {"id":"s","type":"single_choice","title":"S","options":["x","y"]},
@@ -232,14 +232,14 @@ fn what_was_meant_by_a_condition_is_told() {
 }
 
 #[test]
-fn a_question_that_cannot_be_read_is_still_one_that_can_be_named() {
+fn a_condition_can_name_a_question_that_is_invalid() {
     let violations = read(
         r#"{"id":"a","type":"ratting","title":"A"},{"type":"nope","title":"B"},{"id":"C","type":"rating","title":"C"},
            {"type":"rating","title":"D","show_if":{"a":77,"q1":1,"C":5,"gone":1}},{"type":"rating","show_if":{"q2":9}}"#,
     )
     .unwrap_err();
     assert_eq!(
-        places(&violations),
+        pointers(&violations),
         [
             ("/questions/0/type", "unknown_question_type"),
             ("/questions/1/type", "unknown_question_type"),
@@ -252,22 +252,22 @@ fn a_question_that_cannot_be_read_is_still_one_that_can_be_named() {
 }
 
 #[test]
-fn a_form_searches_answers_only_so_often() {
+fn the_conditions_of_a_form_have_at_most_50_matches_and_250_includes() {
     let list = |test: &str, times: usize| format!(r#"{{"any":[{}]}}"#, vec![test; times].join(","));
-    for (test, most) in [(r#"{"name":{"matches":"a"}}"#, 50), (r#"{"name":{"includes":"a"}}"#, 250)] {
-        assert_eq!(problems(&list(test, most)), []);
-        // It is reported once, at the first that is too much.
-        let [(pointer, code)] = &problems(&list(test, 3 * most))[..] else { panic!("{test}") };
-        assert!(pointer.starts_with(&format!("/any/{most}/name/")) && *code == "too_many", "{pointer}");
+    for (test, limit) in [(r#"{"name":{"matches":"a"}}"#, 50), (r#"{"name":{"includes":"a"}}"#, 250)] {
+        assert_eq!(problems(&list(test, limit)), []);
+        // The excess is reported once, at the first test beyond the limit.
+        let [(pointer, code)] = &problems(&list(test, 3 * limit))[..] else { panic!("{test}") };
+        assert!(pointer.starts_with(&format!("/any/{limit}/name/")) && *code == "too_many", "{pointer}");
         let question = |times| format!(r#"{{"type":"rating","title":"T","show_if":{}}}"#, list(test, times));
-        let form = |times| read(&format!("{EARLIER},{},{}", question(most / 2), question(times)));
-        assert!(form(most / 2).is_ok());
-        assert_eq!(form(most / 2 + 1).unwrap_err()[0].code.name(), "too_many");
+        let form = |times| read(&format!("{EARLIER},{},{}", question(limit / 2), question(times)));
+        assert!(form(limit / 2).is_ok());
+        assert_eq!(form(limit / 2 + 1).unwrap_err()[0].code.name(), "too_many");
     }
 }
 
 #[test]
-fn the_conditions_of_a_form_have_10_000_values_at_most() {
+fn the_conditions_of_a_form_have_at_most_10_000_values() {
     let one_of = |count: usize| {
         format!(
             r#"{{"stars":[{}],"any":[{{"stars":1}},{{"stars":{{"gt":2}}}}]}}"#,
@@ -280,14 +280,14 @@ fn the_conditions_of_a_form_have_10_000_values_at_most() {
 }
 
 #[test]
-fn patterns_are_asked_of_short_texts() {
-    let form = |named: &str, test: &str| {
+fn a_condition_matches_a_pattern_only_against_short_texts() {
+    let form = |settings: &str, test: &str| {
         read(&format!(
-            r#"{{"id":"x","title":"X",{named}}},{{"type":"rating","title":"R","show_if":{{"x":{test}}}}}"#
+            r#"{{"id":"x","title":"X",{settings}}},{{"type":"rating","title":"R","show_if":{{"x":{test}}}}}"#
         ))
     };
     let matches = r#"{"matches":"a"}"#;
-    for named in [
+    for settings in [
         r#""type":"short_text""#,
         r#""type":"long_text","max_length":1000"#,
         r#""type":"email""#,
@@ -296,19 +296,19 @@ fn patterns_are_asked_of_short_texts() {
         r#""type":"date""#,
         r#""type":"single_choice","options":["a","b"],"allow_other":true"#,
     ] {
-        assert!(form(named, matches).is_ok(), "{named}");
+        assert!(form(settings, matches).is_ok(), "{settings}");
     }
-    for named in [r#""type":"long_text""#, r#""type":"short_text","max_length":1001"#] {
-        let violations = form(named, matches).unwrap_err();
-        assert_eq!(places(&violations), [("/questions/1/show_if/x/matches", "invalid_range")]);
+    for settings in [r#""type":"long_text""#, r#""type":"short_text","max_length":1001"#] {
+        let violations = form(settings, matches).unwrap_err();
+        assert_eq!(pointers(&violations), [("/questions/1/show_if/x/matches", "invalid_range")]);
         let help = "set the `max_length` of `x`, or use `includes`, which serves longer texts";
         assert_eq!(violations[0].help.as_deref(), Some(help));
-        assert!(form(named, r#"{"includes":"a"}"#).is_ok());
+        assert!(form(settings, r#"{"includes":"a"}"#).is_ok());
     }
 }
 
 #[test]
-fn the_conditions_of_a_change_are_held_against_the_questions_as_they_will_be() {
+fn the_conditions_of_a_change_are_checked_against_the_new_questions() {
     let (form, version) =
         form(r#"{"type":"rating","title":"A"},{"type":"email","title":"B","show_if":{"q1":5}}"#);
     let change = |text: &str| {
@@ -319,12 +319,14 @@ fn the_conditions_of_a_change_are_held_against_the_questions_as_they_will_be() {
     assert!(matches!(change(same), Ok(None)));
     let other = same.replace("\"q1\":5", "\"q1\":4");
     assert!(matches!(change(&other), Ok(Some(edited)) if edited.version.is_some()));
-    // The first is a new question here, and gets a new id: the old one is not before the second any more.
+    // Without its id the first question is a new one with a new id, so `q1` no longer exists.
     let unnamed = same.replace(r#""id":"q1","#, "");
-    let Err(Refusal::InvalidDefinition(violations)) = change(&unnamed) else { panic!("q1 is gone") };
-    assert_eq!(places(&violations), [("/questions/1/show_if/q1", "unknown_reference")]);
-    let Err(Refusal::InvalidDefinition(violations)) = change(&same.replace("\"q1\":5", "\"q1\":6")) else {
-        panic!("a rating of 6")
+    let Err(Refusal::InvalidDefinition(violations)) = change(&unnamed) else {
+        panic!("a condition on the removed q1 was accepted")
     };
-    assert_eq!(places(&violations), [("/questions/1/show_if/q1", "impossible_condition")]);
+    assert_eq!(pointers(&violations), [("/questions/1/show_if/q1", "unknown_reference")]);
+    let Err(Refusal::InvalidDefinition(violations)) = change(&same.replace("\"q1\":5", "\"q1\":6")) else {
+        panic!("a condition on a rating of 6 was accepted")
+    };
+    assert_eq!(pointers(&violations), [("/questions/1/show_if/q1", "impossible_condition")]);
 }

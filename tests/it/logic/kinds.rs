@@ -1,4 +1,4 @@
-//! Conditions on each kind of question: what can be asked of it, and how its answers compare.
+//! Conditions on each question type: which tests it allows, and how its answers compare.
 
 use forms::domain::validation::limits::Limits;
 
@@ -16,7 +16,7 @@ const KINDS: &str = r#"{"id":"pick","type":"single_choice","title":"T","options"
     {"id":"at","type":"time","title":"T"},{"id":"when","type":"datetime","title":"T"},
     {"id":"tale","type":"long_text","title":"T"}"#;
 
-/// The code and the pointer, from the condition on, of the first problem of `condition`.
+/// The code of the first problem of `condition`, and its pointer within the condition.
 fn problem(condition: &str) -> Option<(&'static str, String)> {
     let last = format!(r#"{{"id":"last","type":"rating","title":"T","show_if":{condition}}}"#);
     let violations = read(&format!("{KINDS},{last}")).err()?;
@@ -25,7 +25,7 @@ fn problem(condition: &str) -> Option<(&'static str, String)> {
 }
 
 #[test]
-fn what_a_kind_can_never_have_is_refused() {
+fn a_test_that_no_answer_of_a_type_satisfies_is_refused() {
     for condition in [
         r#"{"pick":"red"}"#,
         r#"{"pick":["red","7"]}"#,
@@ -76,14 +76,14 @@ fn what_a_kind_can_never_have_is_refused() {
 }
 
 #[test]
-fn answers_compare_as_their_kind_does() {
+fn answers_are_compared_by_the_rules_of_their_type() {
     for (condition, answer, holds) in [
         (r#"{"when":"2026-06-01T12:00:00Z"}"#, r#"{"when":"2026-06-01T14:00:00+02:00"}"#, true),
         (r#"{"when":{"lt":"2026-06-01T12:00:00Z"}}"#, r#"{"when":"2026-06-01T11:30:00-02:00"}"#, false),
         (r#"{"at":["09:00"]}"#, r#"{"at":"09:00:00"}"#, true),
         (r#"{"day":{"gte":"2026-06-01"}}"#, r#"{"day":"2026-05-31"}"#, false),
         (r#"{"many":{"includes":"c"}}"#, r#"{"many":["a","c"]}"#, true),
-        // What is no consent is no answer.
+        // A consent that is not given counts as no answer.
         (r#"{"agree":{"answered":false}}"#, r#"{"agree":false}"#, true),
         (r#"{"yes":{"answered":true}}"#, r#"{"yes":false}"#, true),
         (r#"{"count":0.5}"#, r#"{"count":5e-1}"#, true),

@@ -1,14 +1,14 @@
-//! What is asked and what is not: conditions, pages, statements, and hidden questions.
+//! Conditions, pages, statements and hidden questions: which questions are shown and required.
 
-mod command;
+mod command_line;
 mod definitions;
+mod entry_points;
+mod hidden_and_display;
 mod kinds;
 mod operators;
 pub(crate) mod random;
 mod schema;
-mod silent;
-mod visible;
-mod ways;
+mod visibility;
 
 use forms::clock::Timestamp;
 use forms::domain::form::definition::Definition;
@@ -18,7 +18,7 @@ use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
 
-/// When the answers are checked: no rule here depends on it.
+/// The time of every check; no rule here depends on it.
 fn now() -> Timestamp {
     Timestamp::from_millis(1_000)
 }
@@ -41,14 +41,14 @@ fn version(questions: &str) -> Version {
 fn object(text: &str) -> Object {
     match json::parse(text).unwrap() {
         Value::Object(members) => members,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 
-/// Codes and pointers, in order of pointers.
-fn places(violations: &[Violation]) -> Vec<(&str, &str)> {
-    let mut places: Vec<_> =
+/// Pointers and codes, sorted by pointer.
+fn pointers(violations: &[Violation]) -> Vec<(&str, &str)> {
+    let mut pointers: Vec<_> =
         violations.iter().map(|found| (found.pointer.as_str(), found.code.name())).collect();
-    places.sort_unstable();
-    places
+    pointers.sort_unstable();
+    pointers
 }

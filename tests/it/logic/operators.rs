@@ -1,4 +1,4 @@
-//! Each operator of conditions, decided for single answers.
+//! Each operator of conditions, evaluated for single answers.
 
 use forms::domain::condition::{Answer, Condition, ValueType};
 use forms::domain::json::{self, Value};
@@ -24,9 +24,9 @@ fn holds(condition: &Condition, value_type: ValueType, answers: &[(String, Value
     condition.holds(&|id| given(id).map(|(_, value)| Answer { value, value_type, max_length: 1_000 }))
 }
 
-/// Holds `test`, what a condition asks of `q`, against each answer to `q`.
+/// Evaluates `test`, a condition on `q`, for each answer to `q`.
 #[track_caller]
-fn table(value_type: ValueType, test: &str, is_true: &[&str], is_false: &[&str]) {
+fn check_table(value_type: ValueType, test: &str, is_true: &[&str], is_false: &[&str]) {
     let condition = condition(&format!(r#"{{"q":{test}}}"#));
     for (answers, expected) in [(is_true, true), (is_false, false)] {
         for answer in answers {
@@ -38,7 +38,8 @@ fn table(value_type: ValueType, test: &str, is_true: &[&str], is_false: &[&str])
 
 #[test]
 fn equality_is_by_value_and_exact() {
-    let text = |test, is_true: &[&str], is_false: &[&str]| table(ValueType::Text, test, is_true, is_false);
+    let text =
+        |test, is_true: &[&str], is_false: &[&str]| check_table(ValueType::Text, test, is_true, is_false);
     text("3", &["3", "3.0", "30e-1"], &["3.0000000000000000001", "\"3\"", "4", "true", "[3]", "null"]);
     text("9007199254740993", &["9007199254740993.0"], &["9007199254740992"]);
     text("0", &["-0", "0e9"], &["1e-400", "-1e-400"]);
@@ -52,8 +53,9 @@ fn equality_is_by_value_and_exact() {
 }
 
 #[test]
-fn order_is_by_value_or_by_code_point() {
-    let text = |test, is_true: &[&str], is_false: &[&str]| table(ValueType::Text, test, is_true, is_false);
+fn numbers_are_ordered_by_value_and_texts_by_code_point() {
+    let text =
+        |test, is_true: &[&str], is_false: &[&str]| check_table(ValueType::Text, test, is_true, is_false);
     text(r#"{"lt":3}"#, &["2.9999999999999999999", "-4"], &["3", "3.0", "4", "\"2\"", "true", "[2]", "null"]);
     text(r#"{"lte":3}"#, &["2", "3.0"], &["3.0000000000000000001", "\"2\"", "null"]);
     text(
@@ -64,35 +66,35 @@ fn order_is_by_value_or_by_code_point() {
     text(r#"{"gte":18446744073709551616}"#, &["18446744073709551616", "1e20"], &["18446744073709551615"]);
     text(r#"{"gt":0}"#, &["1e-400"], &["0", "-1e-400"]);
     text(r#"{"gt":"Z"}"#, &["\"a\"", "\"Za\"", "\"é\""], &["\"Z\"", "\"A\"", "\"Y😀\"", "7", "null"]);
-    // By code point U+FFFD lies before an emoji; by UTF-16 unit it would lie behind.
+    // U+FFFD sorts before an emoji by code point, and after it by UTF-16 code unit.
     text(r#"{"lt":"😀"}"#, &["\"\\ufffd\""], &["\"😀\""]);
     text(r#"{"gte":2,"lt":4}"#, &["2", "3.9"], &["1", "4"]);
 }
 
 #[test]
-fn times_compare_in_time() {
-    table(ValueType::Time, "\"09:00\"", &["\"09:00\"", "\"09:00:00\""], &["\"09:00:01\"", "\"9:00\""]);
-    table(
+fn times_are_compared_as_points_in_time() {
+    check_table(ValueType::Time, "\"09:00\"", &["\"09:00\"", "\"09:00:00\""], &["\"09:00:01\"", "\"9:00\""]);
+    check_table(
         ValueType::Time,
         r#"{"lt":"10:00:30"}"#,
         &["\"10:00\"", "\"09:59:59\""],
         &["\"10:00:30\"", "\"10:01\"", "\"9\""],
     );
-    table(
+    check_table(
         ValueType::DateTime,
         r#"{"gte":"2026-11-20T09:00:00Z"}"#,
         &["\"2026-11-20T10:00:00+01:00\"", "\"2026-11-20T09:00:00.0000001Z\""],
         &["\"2026-11-20T09:59:59+01:00\"", "\"2026-11-20\"", "3"],
     );
-    table(
+    check_table(
         ValueType::DateTime,
         r#"["2026-11-20T09:00:00Z"]"#,
         &["\"2026-11-20T10:00:00+01:00\""],
         &["\"2026-11-20T10:00:00Z\""],
     );
-    // The same texts, where they are only texts.
-    table(ValueType::Text, "\"09:00\"", &["\"09:00\""], &["\"09:00:00\""]);
-    table(
+    // The same values as plain texts.
+    check_table(ValueType::Text, "\"09:00\"", &["\"09:00\""], &["\"09:00:00\""]);
+    check_table(
         ValueType::Text,
         r#"{"lt":"2026-11-20"}"#,
         &["\"2026-11-19\"", "\"2025-12-31\""],
@@ -101,8 +103,9 @@ fn times_compare_in_time() {
 }
 
 #[test]
-fn includes_matches_and_answered() {
-    let text = |test, is_true: &[&str], is_false: &[&str]| table(ValueType::Text, test, is_true, is_false);
+fn includes_matches_and_answered_are_evaluated() {
+    let text =
+        |test, is_true: &[&str], is_false: &[&str]| check_table(ValueType::Text, test, is_true, is_false);
     let includes = r#"{"includes":"b"}"#;
     text(includes, &[r#"["a","b"]"#, "\"abc\""], &[r#"["ab"]"#, "\"B\"", "2", r#"{"b":1}"#, "null"]);
     text(r#"{"includes":{"other":"x"}}"#, &[r#"[{"other":"x"}]"#], &[r#"["x"]"#, "\"x\""]);
@@ -114,7 +117,7 @@ fn includes_matches_and_answered() {
 }
 
 #[test]
-fn conditions_combine() {
+fn conditions_combine_with_any_all_and_not() {
     let cases = [
         (r#"{"a":1,"b":2}"#, [true, false, false, false]),
         (r#"{"any":[{"a":1},{"b":2}]}"#, [true, true, true, false]),

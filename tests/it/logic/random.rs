@@ -1,4 +1,4 @@
-//! Random forms and random answers, decided by us and by a reference of a few lines.
+//! Random forms and answers, compared with a short reference implementation.
 
 use std::cmp::Ordering;
 
@@ -9,9 +9,9 @@ use crate::engine::random::Random;
 use crate::harness::Server;
 use forms::domain::validation::limits::Limits;
 
-/// What is wrong with `answers`, by questions in their order.
+/// The expected violations of `answers`, in the order of the questions.
 pub(super) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec<(String, &'static str)> {
-    let (mut given, mut page_is_shown, mut faults) = (Map::new(), true, Vec::new());
+    let (mut given, mut page_is_shown, mut violations) = (Map::new(), true, Vec::new());
     for question in questions {
         let holds = |name: &str| question.get(name).map(|condition| holds(condition, &given));
         let is_shown = holds("show_if").unwrap_or(true);
@@ -21,16 +21,16 @@ pub(super) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec
         let default = question.get("default").filter(|_| !answers.contains_key(id));
         let sent = answers.get(id).filter(|sent| !is_empty(sent));
         match (is_shown && page_is_shown, sent, default) {
-            (false, Some(_), _) => faults.push((id.to_owned(), "question_not_visible")),
+            (false, Some(_), _) => violations.push((id.to_owned(), "question_not_visible")),
             (false, None, _) => {}
             (true, Some(answer), _) | (true, None, Some(answer)) => {
                 given.insert(id.to_owned(), answer.clone());
             }
-            (true, None, None) if is_required => faults.push((id.to_owned(), "required")),
+            (true, None, None) if is_required => violations.push((id.to_owned(), "required")),
             (true, None, None) => {}
         }
     }
-    faults
+    violations
 }
 
 fn is_empty(answer: &Value) -> bool {
@@ -72,7 +72,7 @@ fn is_true(answer: Option<&Value>, name: &str, value: &Value) -> bool {
     }
 }
 
-/// A time of day as a text that sorts as it does; anything else as it is.
+/// Appends seconds to a time of day, so that times sort as texts; returns any other value unchanged.
 fn with_seconds(value: &Value) -> Value {
     match value.as_str() {
         Some(text) if text.len() == 5 && text.as_bytes()[2] == b':' => json!(format!("{text}:00")),
@@ -82,7 +82,7 @@ fn with_seconds(value: &Value) -> Value {
 
 const TEXTS: [&str; 5] = ["a", "ab", "b", "é", "😀b"];
 
-/// Kinds whose answers compare in ways of their own, texts and ratings twice.
+/// Question types that compare answers differently; texts and ratings twice, to be drawn more often.
 const KINDS: [&str; 12] = [
     "rating",
     "rating",
@@ -98,7 +98,7 @@ const KINDS: [&str; 12] = [
     "statement",
 ];
 
-/// An answer to a question of the kind, or a value to compare it with.
+/// Draws an answer to a question of this type, or a value to compare it with.
 fn draw_value(random: &mut Random, kind: &str) -> Value {
     match kind {
         "rating" => json!(1 + random.below(5)),
@@ -111,7 +111,7 @@ fn draw_value(random: &mut Random, kind: &str) -> Value {
     }
 }
 
-/// Questions of which the first takes an answer, each with its conditions on earlier ones.
+/// Draws questions with conditions on earlier ones; the first takes an answer.
 pub(crate) fn draw_questions(random: &mut Random) -> Vec<Value> {
     let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
     for number in 1..2 + random.below(10) {
@@ -129,31 +129,31 @@ pub(crate) fn draw_questions(random: &mut Random) -> Vec<Value> {
             question["default"] = json!(*random.pick(&TEXTS));
         }
         if random.once_in(2) {
-            question["show_if"] = draw_possible(random, &questions);
+            question["show_if"] = draw_valid_condition(random, &questions);
         }
         if takes_answer && random.once_in(4) {
-            question["required_if"] = draw_possible(random, &questions);
+            question["required_if"] = draw_valid_condition(random, &questions);
         }
         questions.push(question);
     }
     questions
 }
 
-/// A condition that a form may have: none that contradicts itself.
-fn draw_possible(random: &mut Random, earlier: &[Value]) -> Value {
+/// Draws a condition that the form accepts.
+fn draw_valid_condition(random: &mut Random, earlier: &[Value]) -> Value {
     let without_conditions = |question: &Value| {
         let members = question.as_object().unwrap().iter();
-        let bare: Map<_, _> = members
+        let plain: Map<_, _> = members
             .filter(|(name, _)| !name.ends_with("_if"))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        Value::Object(bare).to_string()
+        Value::Object(plain).to_string()
     };
-    let bare = earlier.iter().map(without_conditions).collect::<Vec<_>>().join(",");
+    let plain = earlier.iter().map(without_conditions).collect::<Vec<_>>().join(",");
     loop {
         let condition = draw_condition(random, earlier, 3);
         let last = json!({"type": "statement", "title": "T", "show_if": condition});
-        if read(&format!("{bare},{last}")).is_ok() {
+        if read(&format!("{plain},{last}")).is_ok() {
             return condition;
         }
     }
@@ -221,8 +221,8 @@ pub(super) fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<Stri
 }
 
 #[test]
-fn random_forms_decide_as_the_reference_does() {
-    let mut met = std::collections::HashMap::<&str, usize>::new();
+fn random_forms_agree_with_the_reference() {
+    let mut outcome_counts = std::collections::HashMap::<&str, usize>::new();
     for seed in 0..200 {
         let mut random = Random::new(seed);
         let questions = draw_questions(&mut random);
@@ -242,19 +242,20 @@ fn random_forms_decide_as_the_reference_does() {
             assert_eq!(found, expected, "seed {seed}: {answers:?} to {text}");
             let outcomes =
                 expected.iter().map(|(_, code)| *code).chain(expected.is_empty().then_some("accepted"));
-            outcomes.for_each(|outcome| *met.entry(outcome).or_default() += 1);
+            outcomes.for_each(|outcome| *outcome_counts.entry(outcome).or_default() += 1);
         }
     }
-    let enough = ["question_not_visible", "required", "accepted"].map(|outcome| met[outcome] > 2_000);
-    assert_eq!(enough, [true; 3], "{met:?}");
+    let enough =
+        ["question_not_visible", "required", "accepted"].map(|outcome| outcome_counts[outcome] > 2_000);
+    assert_eq!(enough, [true; 3], "{outcome_counts:?}");
 }
 
 #[test]
-fn the_largest_form_with_the_deepest_conditions_is_decided_too() {
+fn the_largest_form_with_the_deepest_conditions_agrees_with_the_reference() {
     let mut random = Random::new(500);
     let mut questions = vec![json!({"id": "i0", "type": "rating", "title": "First"})];
     for number in 1..500 {
-        // With the form, its list and the question around it, as deep as JSON may be.
+        // Together with the form, its list and the question, this is the maximum nesting of JSON.
         let tests = (0..10).map(|_| {
             let two = (0..2).map(|_| (format!("i{}", random.below(number)), json!(1 + random.below(5))));
             (0..4).fold(Value::Object(two.collect()), |deep, _| json!({"not": deep}))
@@ -273,12 +274,12 @@ fn the_largest_form_with_the_deepest_conditions_is_decided_too() {
     let found: Vec<_> =
         found.iter().map(|found| (found.question.clone().unwrap(), found.code.name())).collect();
     let expected = expected(&questions, &answers);
-    // The check ends with one more than the hundred that are listed.
+    // The check stops after one more than the hundred violations that are listed.
     assert_eq!(found, expected[..101]);
     assert!(expected.len() < answers.len(), "{}", expected.len());
 }
 
-/// The parameters by which a list is asked for what a condition on `id` asks.
+/// The query parameters of a list filter equivalent to a condition on `id`.
 fn parameters(id: &str, condition: &Value) -> String {
     let tests = match condition {
         Value::Object(tests) => tests.clone(),
@@ -295,9 +296,9 @@ fn parameters(id: &str, condition: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_list_has_what_the_reference_takes() {
+async fn a_filtered_list_agrees_with_the_reference() {
     let server = Server::start().await;
-    let (mut taken, mut left) = (0, 0);
+    let (mut listed, mut excluded) = (0, 0);
     for seed in 2_000..2_012 {
         let mut random = Random::new(seed);
         let mut questions = draw_questions(&mut random);
@@ -305,7 +306,7 @@ async fn a_list_has_what_the_reference_takes() {
         for question in questions.iter_mut().map(|question| question.as_object_mut().unwrap()) {
             question.retain(|name, _| matches!(name.as_str(), "id" | "type" | "title" | "options"));
         }
-        let form = server.published(Value::Array(questions.clone())).await;
+        let form = server.published_form(Value::Array(questions.clone())).await;
         let stored: Vec<_> = (0..30).map(|_| draw_answers(&mut random, &questions)).collect();
         for answers in &stored {
             server.submit(&form, Value::Object(answers.clone())).await;
@@ -320,12 +321,12 @@ async fn a_list_has_what_the_reference_takes() {
             }
             let condition = tests.iter().map(|(id, test)| ((*id).to_owned(), test.clone())).collect();
             let condition = Value::Object(condition);
-            let takes = |answers: &&Map<String, Value>| {
+            let matches = |answers: &&Map<String, Value>| {
                 let mut given = (*answers).clone();
                 given.retain(|_, answer| !is_empty(answer));
                 holds(&condition, &given)
             };
-            let expected: Vec<_> = stored.iter().filter(takes).cloned().map(Value::Object).collect();
+            let expected: Vec<_> = stored.iter().filter(matches).cloned().map(Value::Object).collect();
             let query: Vec<_> = tests.iter().map(|(id, test)| parameters(id, test)).collect();
             let query = query.join("&");
             let path = format!("/api/v1/forms/{form}/submissions?order=asc&count=true&{query}");
@@ -334,8 +335,8 @@ async fn a_list_has_what_the_reference_takes() {
             let found: Vec<_> = found.iter().map(|submission| submission["answers"].clone()).collect();
             assert_eq!(found, expected, "seed {seed}: {condition}");
             assert_eq!(list["total"], expected.len());
-            (taken, left) = (taken + found.len(), left + stored.len() - found.len());
+            (listed, excluded) = (listed + found.len(), excluded + stored.len() - found.len());
         }
     }
-    assert!(taken > 1_000 && left > 1_000, "{taken} taken, {left} left");
+    assert!(listed > 1_000 && excluded > 1_000, "{listed} listed, {excluded} excluded");
 }

@@ -1,4 +1,4 @@
-//! The JSON Schema of a form's answers and our own check are of one mind, as far as JSON Schema can say it.
+//! The JSON Schema of a form's answers agrees with the server's check where JSON Schema can express the rule.
 
 use forms::domain::form::Version;
 use forms::domain::form::settings::UnknownAnswers;
@@ -12,18 +12,18 @@ use super::random::{draw_answers, draw_questions};
 use super::{now, object, version};
 use crate::engine::random::Random;
 use crate::harness::{Server, questions};
-use crate::questions::least_settings;
-use crate::questions::schema::takes;
+use crate::questions::json_schema::accepts;
+use crate::questions::required_settings;
 
-/// Whether the check takes `answers`, and whether the schema does.
+/// Whether the check accepts `answers`, and whether the schema does.
 fn verdicts(version: &Version, answers: &str) -> (bool, bool) {
     let schema = version.schema("F", UnknownAnswers::Reject);
     let checked = version.check(&object(answers), &Limits::default(), now()).is_ok();
-    (checked, takes(&schema, &json::parse(answers).unwrap()))
+    (checked, accepts(&schema, &json::parse(answers).unwrap()))
 }
 
 #[track_caller]
-fn table(questions: &str, accepted: &[&str], refused: &[&str]) {
+fn check_table(questions: &str, accepted: &[&str], refused: &[&str]) {
     let version = version(questions);
     for (answers, expected) in [(accepted, true), (refused, false)] {
         for text in answers {
@@ -33,8 +33,8 @@ fn table(questions: &str, accepted: &[&str], refused: &[&str]) {
 }
 
 #[test]
-fn each_answer_is_held_to_the_rules_of_its_question() {
-    table(
+fn the_schema_has_the_rules_of_each_question() {
+    check_table(
         r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"},
            {"id":"s","type":"statement","title":"S"}"#,
         &["{}", r#"{"a":5,"b":true}"#],
@@ -47,7 +47,7 @@ fn each_answer_is_held_to_the_rules_of_its_question() {
             r#"{"a":6}"#,
         ],
     );
-    table(
+    check_table(
         r#"{"id":"a","type":"short_text","title":"A","required":true},
            {"id":"b","type":"consent","title":"B","required":true},
            {"id":"h","type":"hidden","default":"web","required":true}"#,
@@ -57,8 +57,8 @@ fn each_answer_is_held_to_the_rules_of_its_question() {
 }
 
 #[test]
-fn what_kinds_of_text_there_are_is_in_the_schema() {
-    table(
+fn the_schema_has_the_rules_of_addresses() {
+    check_table(
         r#"{"id":"a","type":"email","title":"A"},
            {"id":"b","type":"email","title":"B","allow_domains":["example.com","b.de"],"deny_domains":["x.example.com"]}"#,
         &[
@@ -77,7 +77,7 @@ fn what_kinds_of_text_there_are_is_in_the_schema() {
             r#"{"b":"a@X.example.com"}"#,
         ],
     );
-    table(
+    check_table(
         r#"{"id":"a","type":"url","title":"A"},{"id":"b","type":"url","title":"B","schemes":["MAILTO","http"]}"#,
         &[
             r#"{"a":"HTTPS://me@a.b:443/c?d=e#f"}"#,
@@ -98,8 +98,8 @@ fn what_kinds_of_text_there_are_is_in_the_schema() {
 }
 
 #[test]
-fn fixed_bounds_of_dates_and_times_are_in_the_schema() {
-    table(
+fn the_schema_has_fixed_bounds_of_dates_and_times() {
+    check_table(
         r#"{"id":"d","type":"date","title":"D","min":"2026-11-22","max":"2029-10-09"},
            {"id":"t","type":"time","title":"T","min":"09:30:00","max":"17:45"},
            {"id":"s","type":"time","title":"S","min":"09:30:15","max":"17:45:15"}"#,
@@ -122,10 +122,10 @@ fn fixed_bounds_of_dates_and_times_are_in_the_schema() {
 }
 
 #[test]
-fn names_that_every_object_of_javascript_has_are_asked_of_the_object_itself() {
+fn the_schema_handles_names_that_javascript_objects_inherit() {
     let questions = r#"{"id":"constructor","type":"rating","title":"C","required":true},
         {"id":"m","type":"matrix","title":"M","rows":["__proto__","a"],"columns":["x"],"required_rows":["__proto__"]}"#;
-    table(
+    check_table(
         questions,
         &[r#"{"constructor":5}"#, r#"{"constructor":5,"m":{"__proto__":"x"}}"#],
         &[
@@ -143,7 +143,7 @@ fn names_that_every_object_of_javascript_has_are_asked_of_the_object_itself() {
 }
 
 #[test]
-fn only_empty_values_are_left_out() {
+fn the_schema_refuses_empty_values_that_the_check_accepts() {
     let version =
         version(r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"}"#);
     for answers in [r#"{"a":null}"#, r#"{"a":" "}"#, r#"{"a":[]}"#, r#"{"a":{}}"#, r#"{"b":false}"#] {
@@ -155,7 +155,7 @@ fn only_empty_values_are_left_out() {
 }
 
 #[test]
-fn conditions_are_described_in_words_and_refuse_nothing() {
+fn conditions_are_described_in_the_schema_and_refuse_nothing() {
     let version = version(
         r#"{"id":"score","type":"number","title":"S","required":true},
            {"id":"why","type":"short_text","title":"W","description":"Be *frank*.","required":true,"show_if":{"score":{"lte":2}}},
@@ -187,7 +187,7 @@ fn conditions_are_described_in_words_and_refuse_nothing() {
 }
 
 #[test]
-fn a_long_condition_of_a_page_is_cut_in_each_of_its_questions() {
+fn the_description_of_a_long_page_condition_is_truncated_in_each_question() {
     let tests: Vec<_> = (0..500).map(|number| json!({"n": number})).collect();
     let mut questions = vec![
         json!({"id": "n", "type": "number", "title": "N"}),
@@ -204,20 +204,20 @@ fn a_long_condition_of_a_page_is_cut_in_each_of_its_questions() {
     assert!(schema.contains("or n is 3") && schema.contains("…."), "{schema}");
 }
 
-/// Whether the check and the schema must agree on these questions: nothing depends on a condition.
+/// Whether no question has a condition, so that the check and the schema must agree.
 fn is_unconditional(questions: &[Value]) -> bool {
     let is_free = |question: &Value| question["show_if"].is_null() && question["required_if"].is_null();
     questions.iter().all(is_free)
 }
 
-/// Whether an answer is empty, which only the check takes.
+/// Whether an answer is empty, which only the check accepts.
 fn has_empty(answers: &Map<String, Value>) -> bool {
     let empty = [json!(null), json!(" "), json!(""), json!([]), json!({})];
     answers.values().any(|answer| empty.contains(answer))
 }
 
-/// The same with one answer changed, or one that no question asks for.
-fn spoilt(random: &mut Random, mut answers: Map<String, Value>) -> Map<String, Value> {
+/// Replaces one answer by another value, or adds one without a question.
+fn with_changed_answer(random: &mut Random, mut answers: Map<String, Value>) -> Map<String, Value> {
     let wrong =
         [json!(0), json!("x"), json!(1.5), json!(" "), json!([]), json!({}), json!([1]), json!(false)];
     let keys: Vec<_> = answers.keys().cloned().chain(["nobody".to_owned()]).collect();
@@ -226,8 +226,8 @@ fn spoilt(random: &mut Random, mut answers: Map<String, Value>) -> Map<String, V
 }
 
 #[test]
-fn random_forms_and_answers_are_judged_alike() {
-    let (mut alike, mut accepted, mut vague) = (0, 0, 0);
+fn the_schema_and_the_check_agree_on_random_forms_and_answers() {
+    let (mut exact, mut accepted, mut conditional) = (0, 0, 0);
     for seed in 3_000..3_400 {
         let mut random = Random::new(seed);
         let questions = draw_questions(&mut random);
@@ -237,27 +237,30 @@ fn random_forms_and_answers_are_judged_alike() {
         let is_exact = is_unconditional(&questions);
         for _ in 0..30 {
             let drawn = draw_answers(&mut random, &questions);
-            for answers in [drawn.clone(), spoilt(&mut random, drawn)] {
+            for answers in [drawn.clone(), with_changed_answer(&mut random, drawn)] {
                 if has_empty(&answers) {
                     continue;
                 }
                 let answers = Value::Object(answers).to_string();
                 let checked = version.check(&object(&answers), &Limits::default(), now()).is_ok();
-                let taken = takes(&schema, &json::parse(&answers).unwrap());
-                assert!(taken || !checked, "seed {seed}: {schema} refuses {answers} to {text}");
-                assert!(!is_exact || taken == checked, "seed {seed}: {schema} takes {answers} to {text}");
+                let is_accepted = accepts(&schema, &json::parse(&answers).unwrap());
+                assert!(is_accepted || !checked, "seed {seed}: {schema} refuses {answers} to {text}");
+                assert!(
+                    !is_exact || is_accepted == checked,
+                    "seed {seed}: {schema} accepts {answers} to {text}"
+                );
                 accepted += usize::from(checked);
-                *(if is_exact { &mut alike } else { &mut vague }) += 1;
+                *(if is_exact { &mut exact } else { &mut conditional }) += 1;
             }
         }
     }
-    assert!(alike > 1_000 && vague > 2_000 && accepted > 1_000, "{alike} {vague} {accepted}");
+    assert!(exact > 1_000 && conditional > 2_000 && accepted > 1_000, "{exact} {conditional} {accepted}");
 }
 
 #[test]
-fn every_kind_of_question_is_in_the_schema_of_its_form() {
+fn every_question_type_is_in_the_schema_of_its_form() {
     let settings = QuestionKind::NAMES
-        .map(|name| format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name)));
+        .map(|name| format!(r#"{{"id":"{name}","title":"How?",{}}}"#, required_settings(name)));
     let version = version(&settings.join(","));
     for question in &version.questions {
         let (id, rules) = (question.id.as_deref().unwrap(), question.kind.rules());
@@ -276,11 +279,11 @@ fn every_kind_of_question_is_in_the_schema_of_its_form() {
 }
 
 #[tokio::test]
-async fn whoever_may_answer_gets_the_schema() {
+async fn a_key_with_the_scope_submit_can_read_the_schema() {
     let server = Server::start().await;
-    let form = server.draft(questions()).await;
+    let form = server.draft_form(questions()).await;
     let path = format!("/api/v1/forms/{form}/schema");
-    let get = |key: &str| server.open_call(axum::http::Method::GET, &path).key(key).send();
+    let get = |key: &str| server.call_without_key(axum::http::Method::GET, &path).key(key).send();
     let submits = server.key_with(&[Scope::Submit]).await;
     let found = get(&submits).await;
     assert_eq!(found.header("content-type"), Some("application/schema+json"));
@@ -293,6 +296,6 @@ async fn whoever_may_answer_gets_the_schema() {
     server.patch(format!("/api/v1/forms/{form}"), drop).send().await.expect(200);
     let read = server.key_with(&[Scope::Read]).await;
     assert_eq!(get(&read).await.expect(200)["additionalProperties"], true);
-    let stranger = server.other_workspace().await;
-    assert_eq!(get(&stranger).await.code(), "form_not_found");
+    let other_workspace = server.other_workspace().await;
+    assert_eq!(get(&other_workspace).await.code(), "form_not_found");
 }

@@ -1,45 +1,46 @@
-//! The real executable as a process: killed, stopped, locked out, watched while it writes, and out of room.
+//! The executable as a process: killed, stopped, refused a locked store, traced while it writes, and out of disk space.
 //!
-//! Starting a server and speaking to it are shared with the benchmarks.
+//! The code that starts a server and calls it is shared with the benchmarks.
 
+mod bit_flips; // one flipped bit in any file
 #[path = "../../../benches/common/mod.rs"]
 mod common;
-mod crowd; // more connections than there is room for
-mod exact; // seats, slugs and counts
-mod flips; // a bit that is another
-mod full; // a disk without room
-mod kill; // kill -9, again and again
-mod order; // no answer before its sync
-mod stop; // an orderly end, and a second process
-mod witness; // what was acknowledged, and what is there
+mod concurrent_clients; // response limit, slugs and counts
+mod connection_limits; // more connections than the server accepts
+mod full_disk; // a disk without free space
+mod kill; // kill -9, repeatedly
+mod recorder; // a client that records what was acknowledged
+mod shutdown; // graceful shutdown, and a second process
+mod sync_order; // no response before its sync
 
 use std::path::Path;
 use std::process::Command;
 
 use self::common::server::{forms_serve, log_of};
 
-/// `forms serve` on `data` run by another command: `outer` takes program and arguments at its end.
+/// The command that runs `forms serve` on `data` through `outer`, which takes a program and its arguments at its end.
 fn serve_by(outer: &[&str], data: &Path, more: &[&str]) -> Command {
     let command = forms_serve(data).unwrap();
-    let mut whole = Command::new(outer[0]);
-    whole.args(&outer[1..]).arg(command.get_program()).args(command.get_args()).args(more);
-    whole.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    whole.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    whole.stderr(log_of(data).unwrap());
-    whole
+    let mut wrapped = Command::new(outer[0]);
+    wrapped.args(&outer[1..]).arg(command.get_program()).args(command.get_args()).args(more);
+    wrapped.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    wrapped.stderr(log_of(data).unwrap());
+    wrapped
 }
 
-/// Whether `strace` can be had; where not, what a test leaves out is said on stderr.
-fn has_strace(without: &str) -> bool {
+/// Whether `strace` works here; if not, reports on stderr that `skipped` is not tested.
+fn has_strace(skipped: &str) -> bool {
     let works = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
     let works = works.is_ok_and(|status| status.success());
     if !works {
-        common::table::say(&format!("strace is missing or may not trace: {without} is left out")).unwrap();
+        common::table::report_progress(&format!("strace is missing or may not trace: {skipped} is skipped"))
+            .unwrap();
     }
     works
 }
 
-/// Runs `work` on a runtime of its own.
+/// Runs `work` on a new runtime.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }

@@ -1,12 +1,12 @@
-//! One of some options, several, and an order of them.
+//! The types `single_choice`, `multiple_choice` and `ranking`.
 
-use super::{define, faults, holds, keeps, refuses};
+use super::{check_answers, check_canonical, check_settings, define, violations};
 
 const COLOURS: &str = r#""options":["red",{"value":"green","label":"Green as grass"},{"value":"blue"}]"#;
 
 #[test]
-fn single_choice_takes_the_value_of_an_option() {
-    holds(
+fn single_choice_accepts_the_value_of_an_option() {
+    check_answers(
         &format!(r#""type":"single_choice",{COLOURS}"#),
         &[
             ("\"red\"", &[]),
@@ -20,9 +20,9 @@ fn single_choice_takes_the_value_of_an_option() {
             ("{\"other\":\"pink\"}", &["type_mismatch"]),
         ],
     );
-    // A block of YAML ends in a line break, which makes it no less an option.
-    holds(r#""type":"single_choice","options":["of one line\n"]"#, &[("\"of one line\\n\"", &[])]);
-    holds(
+    // A YAML block scalar ends in a line break, which is allowed in an option.
+    check_answers(r#""type":"single_choice","options":["of one line\n"]"#, &[("\"of one line\\n\"", &[])]);
+    check_answers(
         &format!(r#""type":"single_choice",{COLOURS},"allow_other":true"#),
         &[
             ("\"red\"", &[]),
@@ -39,8 +39,8 @@ fn single_choice_takes_the_value_of_an_option() {
 }
 
 #[test]
-fn multiple_choice_takes_options_and_none_twice() {
-    holds(
+fn multiple_choice_accepts_options_without_duplicates() {
+    check_answers(
         &format!(r#""type":"multiple_choice",{COLOURS}"#),
         &[
             ("[\"red\"]", &[]),
@@ -57,7 +57,7 @@ fn multiple_choice_takes_options_and_none_twice() {
             ("{\"0\":\"red\"}", &["type_mismatch"]),
         ],
     );
-    holds(
+    check_answers(
         &format!(r#""type":"multiple_choice",{COLOURS},"min_selected":2,"max_selected":2"#),
         &[
             ("[\"red\"]", &["too_few"]),
@@ -65,7 +65,7 @@ fn multiple_choice_takes_options_and_none_twice() {
             ("[\"red\",\"blue\",\"pink\"]", &["too_many", "not_an_option/2"]),
         ],
     );
-    holds(
+    check_answers(
         &format!(r#""type":"multiple_choice",{COLOURS},"allow_other":true"#),
         &[
             ("[\"red\",{\"other\":\"pink\"}]", &[]),
@@ -77,8 +77,8 @@ fn multiple_choice_takes_options_and_none_twice() {
 }
 
 #[test]
-fn ranking_takes_options_in_any_order() {
-    holds(
+fn ranking_accepts_options_in_any_order() {
+    check_answers(
         &format!(r#""type":"ranking",{COLOURS}"#),
         &[
             ("[\"blue\",\"red\"]", &[]),
@@ -87,7 +87,7 @@ fn ranking_takes_options_in_any_order() {
             ("[{\"other\":\"pink\"}]", &["type_mismatch/0"]),
         ],
     );
-    holds(
+    check_answers(
         &format!(r#""type":"ranking",{COLOURS},"rank_all":true"#),
         &[("[\"blue\",\"red\",\"green\"]", &[]), ("[\"blue\",\"red\"]", &["too_few"])],
     );
@@ -95,14 +95,14 @@ fn ranking_takes_options_in_any_order() {
 
 #[test]
 fn the_settings_of_choices_are_checked() {
-    keeps(
+    check_canonical(
         r#""type":"single_choice","options":["a",{"value":"b","label":"B"}],"display":"dropdown","allow_other":false"#,
     );
-    keeps(
+    check_canonical(
         r#""type":"multiple_choice","options":["a","b"],"min_selected":0,"max_selected":3,"allow_other":true"#,
     );
-    keeps(r#""type":"ranking","options":["a","b"],"rank_all":true"#);
-    refuses(&[
+    check_canonical(r#""type":"ranking","options":["a","b"],"rank_all":true"#);
+    check_settings(&[
         (r#""type":"single_choice""#, &["missing_field/options"]),
         (r#""type":"single_choice","options":[]"#, &["empty/options"]),
         (r#""type":"single_choice","options":{}"#, &["type_mismatch/options"]),
@@ -131,31 +131,31 @@ fn the_settings_of_choices_are_checked() {
         let options: Vec<_> = (0..count).map(|number| format!("\"o{number}\"")).collect();
         format!(r#""type":"single_choice","options":[{}]"#, options.join(","))
     };
-    refuses(&[(&many(500), &[]), (&many(501), &["too_many/options"])]);
+    check_settings(&[(&many(500), &[]), (&many(501), &["too_many/options"])]);
 }
 
 #[test]
-fn a_list_reports_every_item_that_does_not_fit_up_to_what_is_listed() {
-    holds(
+fn a_list_reports_every_invalid_item_up_to_a_hundred() {
+    check_answers(
         r#""type":"multiple_choice","options":["a","b"],"max_selected":2"#,
         &[(r#"["a","c","c"]"#, &["too_many", "not_an_option/1", "not_an_option/2"])],
     );
-    holds(
+    check_answers(
         r#""type":"ranking","options":["a","b"]"#,
         &[(r#"["a","b","a","c"]"#, &["too_many", "duplicate_option/2", "not_an_option/3"])],
     );
     let version = define(r#""type":"multiple_choice","options":["a","b"]"#).unwrap();
     let list = forms::domain::json::Value::from_iter(std::iter::repeat_n("a", 5_000));
-    let found = faults(&version, &list);
+    let found = violations(&version, &list);
     assert_eq!(found[..2], ["too_many", "duplicate_option/1"]);
-    // One more than the hundred that are listed tells that there are more.
+    // The check stops after one more than the hundred violations that are listed.
     assert_eq!(found.len(), 101);
 }
 
 #[test]
-fn a_list_over_64_kib_is_too_long_whatever_is_in_it() {
+fn a_list_over_64_kib_is_too_long_regardless_of_its_items() {
     let version = define(&format!(r#""type":"multiple_choice",{COLOURS}"#)).unwrap();
     let list = |count: usize| forms::domain::json::Value::from_iter(std::iter::repeat_n("", count));
-    assert_eq!(faults(&version, &list(65_536))[..2], ["too_many", "not_an_option/0"]);
-    assert_eq!(faults(&version, &list(65_537)), ["too_long"]);
+    assert_eq!(violations(&version, &list(65_536))[..2], ["too_many", "not_an_option/0"]);
+    assert_eq!(violations(&version, &list(65_537)), ["too_long"]);
 }

@@ -1,14 +1,14 @@
-//! Columns to choose from in each row.
+//! The type `matrix`.
 
-use super::schema::takes;
-use super::{define, faults, holds, keeps, refuses};
+use super::json_schema::accepts;
+use super::{check_answers, check_canonical, check_settings, define, violations};
 use forms::domain::json;
 
 const GRID: &str = r#""type":"matrix","rows":["taste",{"value":"a/b","label":"A"}],"columns":["good","bad"]"#;
 
 #[test]
-fn matrix_takes_a_column_for_each_row() {
-    holds(
+fn matrix_accepts_a_column_for_each_row() {
+    check_answers(
         GRID,
         &[
             (r#"{"taste":"good"}"#, &[]),
@@ -21,7 +21,7 @@ fn matrix_takes_a_column_for_each_row() {
             ("\"good\"", &["type_mismatch"]),
         ],
     );
-    holds(
+    check_answers(
         &format!(r#"{GRID},"multiple":true"#),
         &[
             (r#"{"taste":["good","bad"],"a/b":["bad"]}"#, &[]),
@@ -34,8 +34,8 @@ fn matrix_takes_a_column_for_each_row() {
 }
 
 #[test]
-fn needed_rows_are_needed_once_anything_is_sent() {
-    holds(
+fn required_rows_are_required_once_an_answer_is_sent() {
+    check_answers(
         &format!(r#"{GRID},"required_rows":true"#),
         &[
             (r#"{"taste":"good","a/b":"bad"}"#, &[]),
@@ -45,7 +45,7 @@ fn needed_rows_are_needed_once_anything_is_sent() {
             ("{}", &[]),
         ],
     );
-    holds(
+    check_answers(
         &format!(r#"{GRID},"required_rows":["taste"]"#),
         &[
             (r#"{"taste":"good"}"#, &[]),
@@ -53,14 +53,14 @@ fn needed_rows_are_needed_once_anything_is_sent() {
             (r#"{"a/b":""}"#, &["required/taste"]),
         ],
     );
-    holds(
+    check_answers(
         &format!(r#"{GRID},"required":true"#),
         &[("{}", &["required"]), (r#"{"taste":null,"a/b":[]}"#, &["required"]), (r#"{"a/b":"bad"}"#, &[])],
     );
 }
 
 #[test]
-fn an_empty_cell_is_a_missing_one() {
+fn an_empty_cell_counts_as_missing() {
     for (settings, answer, expected) in [
         ("", r#"{"taste":"","a/b":"good"}"#, &[][..]),
         ("", r#"{"taste":"","a/b":null}"#, &[]),
@@ -71,11 +71,11 @@ fn an_empty_cell_is_a_missing_one() {
     ] {
         let version = define(&format!("{GRID}{settings}")).unwrap();
         let answer = json::parse(answer).unwrap();
-        assert_eq!(faults(&version, &answer), expected, "{settings} {answer}");
-        // The schema of a question takes no empty values, at any depth.
+        assert_eq!(violations(&version, &answer), expected, "{settings} {answer}");
+        // The schema of a question refuses empty values at any depth.
         let schema = version.questions[0].kind.rules().schema();
         assert!(
-            !takes(&schema, &answer) && !takes(&schema, &json::parse("{}").unwrap()),
+            !accepts(&schema, &answer) && !accepts(&schema, &json::parse("{}").unwrap()),
             "{settings} {answer}"
         );
     }
@@ -83,9 +83,11 @@ fn an_empty_cell_is_a_missing_one() {
 
 #[test]
 fn the_settings_of_a_matrix_are_checked() {
-    keeps(r#""type":"matrix","rows":["a","b"],"columns":["c"],"multiple":true,"required_rows":["a"]"#);
-    keeps(r#""type":"matrix","rows":["a"],"columns":["c"],"multiple":false,"required_rows":true"#);
-    refuses(&[
+    check_canonical(
+        r#""type":"matrix","rows":["a","b"],"columns":["c"],"multiple":true,"required_rows":["a"]"#,
+    );
+    check_canonical(r#""type":"matrix","rows":["a"],"columns":["c"],"multiple":false,"required_rows":true"#);
+    check_settings(&[
         (r#""type":"matrix""#, &["missing_field/rows", "missing_field/columns"]),
         (r#""type":"matrix","rows":[],"columns":["a","a"]"#, &["empty/rows", "duplicate_option/columns/1"]),
         (

@@ -1,16 +1,16 @@
-//! Every kind of question: which answers and settings it takes, and with which code and place it refuses others.
+//! Every question type: which answers and settings it accepts, and the code and pointer of each violation.
 //!
-//! Each answer of a table is held against the JSON Schema of its question too.
+//! Each answer is also validated against the JSON Schema of its question.
 
-mod calendar;
+mod all_kinds;
 mod choice;
 mod contact;
-mod everything;
+mod date_time;
+pub(crate) mod json_schema;
 mod matrix;
 mod number;
 mod patterns;
 mod scale;
-pub(crate) mod schema;
 mod text;
 mod verbatim;
 
@@ -22,21 +22,21 @@ use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::{Rule, Violation};
 use forms::id::{FormId, WorkspaceId};
 
-/// When the answers are checked.
+/// The time of every check.
 const NOW: &str = "2026-11-20T23:30:00Z";
 
 fn now() -> Timestamp {
     Timestamp::parse(NOW).unwrap()
 }
 
-/// The kind `name` with only the settings it must have.
-pub(crate) fn least_settings(name: &str) -> String {
-    let needed = match name {
+/// The type `name` with only its required settings.
+pub(crate) fn required_settings(name: &str) -> String {
+    let required = match name {
         "single_choice" | "multiple_choice" | "ranking" => r#","options":["red","green"]"#,
         "matrix" => r#","rows":["taste","price"],"columns":["good","bad"]"#,
         _ => "",
     };
-    format!(r#""type":"{name}"{needed}"#)
+    format!(r#""type":"{name}"{required}"#)
 }
 
 fn define(settings: &str) -> Result<Version, Vec<Violation>> {
@@ -46,34 +46,34 @@ fn define(settings: &str) -> Result<Version, Vec<Violation>> {
     Ok(Form::create(form, workspace, definition, now()).1)
 }
 
-/// What `version` has against `answer` to `q1`: codes, each with its place within the answer.
-fn faults(version: &Version, answer: &Value) -> Vec<String> {
+/// The violations of `answer` to `q1`: codes, each with the pointer within the answer.
+fn violations(version: &Version, answer: &Value) -> Vec<String> {
     let answers = [("q1".to_owned(), answer.clone())];
     let violations = version.check(&answers, &Limits::default(), now()).err().unwrap_or_default();
-    let fault = |found: &Violation| {
+    let describe = |found: &Violation| {
         assert_eq!(found.question.as_deref(), Some("q1"));
         let place = found.pointer.strip_prefix("/answers/q1").unwrap();
         format!("{}{place}", found.code.name())
     };
-    violations.iter().map(fault).collect()
+    violations.iter().map(describe).collect()
 }
 
-/// Holds the question with `settings` to a table of answers and the faults of each.
+/// Checks the violations of each answer to a question with `settings`.
 #[track_caller]
-fn holds(settings: &str, cases: &[(&str, &[&str])]) {
+fn check_answers(settings: &str, cases: &[(&str, &[&str])]) {
     let version = define(settings).unwrap();
     for (text, expected) in cases {
         let answer = json::parse(text).unwrap();
-        let found = faults(&version, &answer);
+        let found = violations(&version, &answer);
         assert_eq!(found, *expected, "{settings}: {text}");
         if !version.questions[0].kind.rules().is_empty(&answer) {
-            agrees(&version, &answer, &found);
+            check_schema_agrees(&version, &answer, &found);
         }
     }
 }
 
-/// Codes whose rules JSON Schema can say; `out_of_range` only of numbers.
-const EXACT: [Rule; 13] = [
+/// Codes of rules that JSON Schema can express; `out_of_range` only for numbers.
+const EXPRESSIBLE: [Rule; 13] = [
     Rule::OutOfRange,
     Rule::TypeMismatch,
     Rule::TooShort,
@@ -89,35 +89,35 @@ const EXACT: [Rule; 13] = [
     Rule::Required,
 ];
 
-/// The schema takes whatever we take, and refuses what it can.
+/// Fails unless the schema accepts every valid answer and refuses each violation that it can express.
 #[track_caller]
-fn agrees(version: &Version, answer: &Value, found: &[String]) {
+fn check_schema_agrees(version: &Version, answer: &Value, found: &[String]) {
     let schema = version.questions[0].kind.rules().schema();
-    let takes = schema::takes(&schema, answer);
-    assert!(takes || !found.is_empty(), "{schema} refuses {answer}");
-    let can_say = |fault: &String| {
-        let code = fault.split('/').next().unwrap();
+    let is_accepted = json_schema::accepts(&schema, answer);
+    assert!(is_accepted || !found.is_empty(), "{schema} refuses {answer}");
+    let is_expressible = |violation: &String| {
+        let code = violation.split('/').next().unwrap();
         let is_number = matches!(answer, Value::Number(_));
-        EXACT.iter().any(|rule| rule.name() == code && (*rule != Rule::OutOfRange || is_number))
+        EXPRESSIBLE.iter().any(|rule| rule.name() == code && (*rule != Rule::OutOfRange || is_number))
     };
-    assert!(!takes || !found.iter().any(can_say), "{schema} takes {answer}: {found:?}");
+    assert!(!is_accepted || !found.iter().any(is_expressible), "{schema} accepts {answer}: {found:?}");
 }
 
-/// Holds tables of settings to what is wrong with them: codes, each with its place within the question.
+/// Checks the violations of each set of settings: codes, each with the pointer within the question.
 #[track_caller]
-fn refuses(cases: &[(&str, &[&str])]) {
+fn check_settings(cases: &[(&str, &[&str])]) {
     for (settings, expected) in cases {
         let violations = define(settings).err().unwrap_or_default();
-        let fault = |found: &Violation| {
+        let describe = |found: &Violation| {
             format!("{}{}", found.code.name(), found.pointer.strip_prefix("/questions/0").unwrap())
         };
-        assert_eq!(violations.iter().map(fault).collect::<Vec<_>>(), *expected, "{settings}");
+        assert_eq!(violations.iter().map(describe).collect::<Vec<_>>(), *expected, "{settings}");
     }
 }
 
-/// The question with `settings`, in canonical form, is `settings` again.
+/// Fails unless the canonical form of a question with `settings` equals `settings`.
 #[track_caller]
-fn keeps(settings: &str) {
+fn check_canonical(settings: &str) {
     let version = define(settings).unwrap();
     let kept = serde_json::to_string(&version.questions[0]).unwrap();
     let (kind, rest) = settings.split_once(',').unwrap();

@@ -1,12 +1,12 @@
-//! Numbers, yes and no.
+//! The types `number`, `boolean` and `consent`.
 
 use forms::domain::json;
 
-use super::{define, faults, holds, keeps, refuses};
+use super::{check_answers, check_canonical, check_settings, define, violations};
 
 #[test]
-fn number_takes_numbers_between_its_bounds() {
-    holds(
+fn number_accepts_numbers_within_its_bounds() {
+    check_answers(
         r#""type":"number""#,
         &[
             ("0", &[]),
@@ -17,7 +17,7 @@ fn number_takes_numbers_between_its_bounds() {
             ("[5]", &["type_mismatch"]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"number","min":-0.5,"max":0.3"#,
         &[
             ("-0.5", &[]),
@@ -27,7 +27,7 @@ fn number_takes_numbers_between_its_bounds() {
             ("0.30000000000000000001", &["out_of_range"]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"number","integer":true,"min":0"#,
         &[
             ("5.0", &[]),
@@ -39,8 +39,8 @@ fn number_takes_numbers_between_its_bounds() {
 }
 
 #[test]
-fn steps_count_from_the_smallest_number_and_are_exact() {
-    holds(
+fn steps_are_counted_from_the_minimum_and_are_exact() {
+    check_answers(
         r#""type":"number","step":0.1"#,
         &[
             ("0.3", &[]),
@@ -50,7 +50,7 @@ fn steps_count_from_the_smallest_number_and_are_exact() {
             ("0.30000000000000001", &["not_a_step"]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"number","min":1,"max":10,"step":3"#,
         &[
             ("1", &[]),
@@ -65,8 +65,8 @@ fn steps_count_from_the_smallest_number_and_are_exact() {
 
 #[test]
 fn the_settings_of_numbers_are_checked() {
-    keeps(r#""type":"number","min":-1.50,"max":1e2,"step":0.5,"integer":false"#);
-    refuses(&[
+    check_canonical(r#""type":"number","min":-1.50,"max":1e2,"step":0.5,"integer":false"#);
+    check_settings(&[
         (r#""type":"number","min":1,"max":0.999"#, &["invalid_range/min"]),
         (r#""type":"number","min":0.1,"max":0.2,"integer":true"#, &["invalid_range/integer"]),
         (r#""type":"number","min":0.1,"max":1,"integer":true"#, &[]),
@@ -80,8 +80,8 @@ fn the_settings_of_numbers_are_checked() {
 }
 
 #[test]
-fn boolean_takes_both_and_consent_only_yes() {
-    holds(
+fn boolean_accepts_true_and_false_and_consent_only_true() {
+    check_answers(
         r#""type":"boolean","required":true"#,
         &[
             ("true", &[]),
@@ -91,7 +91,7 @@ fn boolean_takes_both_and_consent_only_yes() {
             ("null", &["required"]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"consent","required":true"#,
         &[
             ("true", &[]),
@@ -101,10 +101,10 @@ fn boolean_takes_both_and_consent_only_yes() {
             ("1", &["type_mismatch"]),
         ],
     );
-    holds(r#""type":"consent""#, &[("true", &[]), ("false", &[])]);
-    keeps(r#""type":"boolean","labels":{"true":"Coming","false":"Not this time"}"#);
-    keeps(r#""type":"consent","text":"I agree to **the rules**""#);
-    refuses(&[
+    check_answers(r#""type":"consent""#, &[("true", &[]), ("false", &[])]);
+    check_canonical(r#""type":"boolean","labels":{"true":"Coming","false":"Not this time"}"#);
+    check_canonical(r#""type":"consent","text":"I agree to **the rules**""#);
+    check_settings(&[
         (r#""type":"boolean","labels":{"yes":"x"}"#, &["invalid_range/labels/yes"]),
         (r#""type":"consent","text":" ""#, &["empty/text"]),
         (r#""type":"consent","labels":{"true":"x"}"#, &["unknown_field/labels"]),
@@ -112,8 +112,8 @@ fn boolean_takes_both_and_consent_only_yes() {
 }
 
 #[test]
-fn steps_are_in_the_schema_where_every_validator_counts_them_alike() {
-    for (settings, said) in [
+fn steps_are_in_the_schema_only_if_all_validators_compute_them_alike() {
+    for (settings, expected) in [
         (r#""step":3"#, true),
         (r#""step":5e1,"min":-100"#, true),
         (r#""step":3,"min":1"#, false),
@@ -121,17 +121,17 @@ fn steps_are_in_the_schema_where_every_validator_counts_them_alike() {
     ] {
         let version = define(&format!(r#""type":"number",{settings}"#)).unwrap();
         let schema = version.questions[0].kind.rules().schema();
-        assert_eq!(schema.get("multipleOf").is_some(), said, "{settings}");
+        assert_eq!(schema.get("multipleOf").is_some(), expected, "{settings}");
     }
 }
 
 #[test]
-fn a_number_has_400_characters_at_most() {
+fn a_number_has_at_most_400_characters() {
     for kind in ["number", "hidden"] {
         let version = define(&format!(r#""type":"{kind}""#)).unwrap();
         for (length, expected) in [(400, &[][..]), (401, &["too_long"])] {
             let number = format!("1.{}", "1".repeat(length - 2));
-            assert_eq!(faults(&version, &json::parse(&number).unwrap()), expected, "{kind} {length}");
+            assert_eq!(violations(&version, &json::parse(&number).unwrap()), expected, "{kind} {length}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! How large patterns may be, and how long the texts they are held against.
+//! Limits of patterns and of the texts that they are matched against.
 
 use forms::domain::form::definition::Definition;
 use forms::domain::json;
 use forms::domain::validation::limits::Limits;
 
-use super::{define, holds, refuses};
+use super::{check_answers, check_settings, define};
 
-/// The codes, pointers and messages of what is wrong with a form of `questions`.
+/// Codes, pointers and messages of the problems of a form with `questions`.
 fn problems(questions: &str) -> Vec<(&'static str, String, String)> {
     let form = json::parse(&format!(r#"{{"title":"F","questions":[{questions}]}}"#)).unwrap();
     let found = Definition::read(&form, &Limits::default()).err().unwrap_or_default();
@@ -16,8 +16,8 @@ fn problems(questions: &str) -> Vec<(&'static str, String, String)> {
         .collect()
 }
 
-/// Codes and pointers alone.
-fn places(questions: &str) -> Vec<(&'static str, String)> {
+/// Codes and pointers of the problems.
+fn pointers(questions: &str) -> Vec<(&'static str, String)> {
     problems(questions).into_iter().map(|(code, pointer, _)| (code, pointer)).collect()
 }
 
@@ -25,95 +25,95 @@ fn question(settings: &str) -> String {
     format!(r#"{{"type":"short_text","title":"T",{settings}}}"#)
 }
 
-fn patterned(pattern: &str) -> String {
+fn with_pattern(pattern: &str) -> String {
     question(&format!(r#""pattern":"{pattern}""#))
 }
 
 #[test]
-fn a_form_may_have_many_everyday_patterns() {
-    let everyday = [
+fn a_form_can_have_many_common_patterns() {
+    let common = [
         r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}",
         r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
         r"[0-9]{5}",
         r"[^@]+@[^@]+",
         r"\\p{L}+",
     ];
-    let questions: Vec<_> = everyday.iter().cycle().take(40).map(|pattern| patterned(pattern)).collect();
+    let questions: Vec<_> = common.iter().cycle().take(40).map(|pattern| with_pattern(pattern)).collect();
     assert_eq!(problems(&questions.join(",")), []);
-    assert_eq!(problems(&vec![patterned("[A-Z]{2}[0-9]{4}"); 200].join(",")), []);
+    assert_eq!(problems(&vec![with_pattern("[A-Z]{2}[0-9]{4}"); 200].join(",")), []);
 }
 
 #[test]
-fn one_pattern_has_the_room_of_all() {
+fn one_pattern_can_use_the_whole_budget() {
     let named = r#"{"id":"name","type":"short_text","title":"T"}"#;
-    let asked = |pattern: &str| {
+    let in_condition = |pattern: &str| {
         format!("{named},{}", question(&format!(r#""show_if":{{"name":{{"matches":"{pattern}"}}}}"#)))
     };
     for pattern in [r"\\w{9}", "[ab]{3000}", "(a(b(c)))"] {
-        assert_eq!(problems(&patterned(pattern)), [], "{pattern}");
-        assert_eq!(problems(&asked(pattern)), [], "{pattern}");
+        assert_eq!(problems(&with_pattern(pattern)), [], "{pattern}");
+        assert_eq!(problems(&in_condition(pattern)), [], "{pattern}");
     }
-    let own = problems(&patterned(r"\\w{20}"));
+    let own = problems(&with_pattern(r"\\w{20}"));
     let [(code, pointer, message)] = &own[..] else { panic!("{own:?}") };
     assert_eq!((*code, pointer.as_str()), ("invalid_pattern", "/questions/0/pattern"));
     let expected = r"`pattern` compiles to more than 256 KiB: write `[A-Za-z0-9_]` for `\w`, repeat less,";
     assert!(message.starts_with(expected) && message.contains("`max_length`"), "{message}");
-    assert!(!message.contains(r"\d"), "only what is there is named: {message}");
+    assert!(!message.contains(r"\d"), "the message names a class that the pattern does not have: {message}");
     let expected = [("invalid_pattern", "/questions/1/show_if/name/matches".to_owned())];
-    assert_eq!(places(&asked(r"\\w{20}")), expected);
+    assert_eq!(pointers(&in_condition(r"\\w{20}")), expected);
 }
 
 #[test]
-fn the_patterns_of_a_form_compile_to_256_kib_at_most() {
-    let large = patterned("[ab]{2000}");
+fn the_patterns_of_a_form_compile_to_at_most_256_kib() {
+    let large = with_pattern("[ab]{2000}");
     assert_eq!(problems(&[large.as_str(); 3].join(",")), []);
     let found = problems(&vec![large.as_str(); 100].join(","));
-    let [(code, pointer, message)] = &found[..] else { panic!("it is reported once: {found:?}") };
+    let [(code, pointer, message)] = &found[..] else { panic!("not reported once: {found:?}") };
     assert_eq!(*code, "invalid_pattern");
     assert!(pointer.ends_with("/pattern") && message.contains("more than 256 KiB"), "{pointer}: {message}");
     assert!(message.contains("together; the largest before it is `[ab]{2000}`"), "{message}");
     assert!(message.contains("`max_length`"), "{message}");
-    // Those of conditions count too.
+    // Patterns of conditions count as well.
     let conditional = question(r#""show_if":{"q1":{"matches":"[ab]{2000}"}}"#);
     let form =
         |count| format!("{},{}", [large.as_str(); 2].join(","), vec![conditional.as_str(); count].join(","));
-    assert_eq!(places(&form(1)), []);
-    assert_eq!(places(&form(20)).len(), 1);
+    assert_eq!(pointers(&form(1)), []);
+    assert_eq!(pointers(&form(20)).len(), 1);
 }
 
 #[test]
-fn word_boundaries_count_four_times() {
-    // 18 KiB each, and 24 KiB.
-    let (boundary, without) = (patterned(r"(?:a\\b){100}"), patterned("a{1000}"));
+fn a_pattern_with_word_boundaries_counts_four_times() {
+    // 18 KiB with, 24 KiB without word boundaries.
+    let (boundary, without) = (with_pattern(r"(?:a\\b){100}"), with_pattern("a{1000}"));
     assert_eq!(problems(&[boundary.as_str(); 3].join(",")), []);
     assert_eq!(problems(&[without.as_str(); 4].join(",")), []);
-    let found = places(&[boundary.as_str(); 4].join(","));
+    let found = pointers(&[boundary.as_str(); 4].join(","));
     assert_eq!(found, [("invalid_pattern", "/questions/3/pattern".to_owned())]);
 }
 
 #[test]
-fn the_patterns_of_a_form_have_10_000_characters_at_most() {
-    // Written at length, and compiled to next to nothing.
+fn the_patterns_of_a_form_have_at_most_10_000_characters() {
+    // Long text that compiles to almost nothing.
     let long = format!("a{}", r"(?:\\pL){0}".repeat(90));
-    assert_eq!(problems(&vec![patterned(&long); 10].join(",")), []);
-    let found = problems(&vec![patterned(&long); 500].join(","));
-    let [(code, pointer, message)] = &found[..] else { panic!("it is reported once: {found:?}") };
+    assert_eq!(problems(&vec![with_pattern(&long); 10].join(",")), []);
+    let found = problems(&vec![with_pattern(&long); 500].join(","));
+    let [(code, pointer, message)] = &found[..] else { panic!("not reported once: {found:?}") };
     assert_eq!((*code, pointer.as_str()), ("invalid_pattern", "/questions/11/pattern"));
     assert!(message.contains("more than 10000 characters"), "{message}");
 }
 
 #[test]
-fn what_else_is_wrong_is_reported_beside_too_large_patterns() {
-    let large = patterned("[ab]{2000}");
+fn other_problems_are_reported_together_with_too_large_patterns() {
+    let large = with_pattern("[ab]{2000}");
     let mut questions = vec![large.as_str(); 50];
     questions.push(r#"{"type":"rating"}"#);
-    let found: Vec<_> = places(&questions.join(",")).into_iter().map(|(code, _)| code).collect();
+    let found: Vec<_> = pointers(&questions.join(",")).into_iter().map(|(code, _)| code).collect();
     assert_eq!(found, ["invalid_pattern", "missing_field"]);
 }
 
 #[test]
-fn a_text_with_a_pattern_has_1000_characters_at_most() {
-    refuses(&[
+fn a_text_with_a_pattern_has_at_most_1000_characters() {
+    check_settings(&[
         (r#""type":"long_text","pattern":"a*","max_length":1000"#, &[]),
         (r#""type":"long_text","pattern":"a*""#, &[]),
         (r#""type":"long_text","pattern":"a*","max_length":1001"#, &["invalid_range/max_length"]),
@@ -122,18 +122,18 @@ fn a_text_with_a_pattern_has_1000_characters_at_most() {
     ]);
     let text = |length| format!("\"{}\"", "a".repeat(length));
     for kind in ["short_text", "long_text"] {
-        holds(
+        check_answers(
             &format!(r#""type":"{kind}","pattern":"a*""#),
             &[(&text(1_000), &[]), (&text(1_001), &["too_long"])],
         );
     }
-    holds(r#""type":"long_text""#, &[(&text(20_000), &[]), (&text(20_001), &["too_long"])]);
+    check_answers(r#""type":"long_text""#, &[(&text(20_000), &[]), (&text(20_001), &["too_long"])]);
 }
 
 #[test]
-fn every_broken_rule_of_a_text_is_reported_as_long_as_it_is_short() {
+fn a_pattern_is_not_matched_against_a_text_over_1000_characters() {
     let long = format!("\"{}\"", "b".repeat(1_001));
-    holds(
+    check_answers(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
         &[
             ("\"b123\"", &["too_long", "pattern_mismatch"]),
@@ -145,25 +145,25 @@ fn every_broken_rule_of_a_text_is_reported_as_long_as_it_is_short() {
 }
 
 #[test]
-fn a_pattern_is_anchored_whatever_it_is() {
-    holds(
+fn every_pattern_is_anchored() {
+    check_answers(
         r#""type":"short_text","pattern":"(?x) a | b # either""#,
         &[("\"a\"", &[]), ("\"b\"", &[]), ("\"ab\"", &["pattern_mismatch"])],
     );
-    holds(
+    check_answers(
         r#""type":"long_text","pattern":"(?m)^a$""#,
         &[("\"a\"", &[]), (r#""a\na""#, &["pattern_mismatch"])],
     );
-    refuses(&[(r#""type":"short_text","pattern":"a)|(b""#, &["invalid_pattern/pattern"])]);
+    check_settings(&[(r#""type":"short_text","pattern":"a)|(b""#, &["invalid_pattern/pattern"])]);
 }
 
 #[test]
-fn a_version_knows_what_its_patterns_weigh_and_whether_it_searches() {
+fn a_version_reports_the_size_of_its_patterns_and_whether_it_searches() {
     let version = |settings: &str| define(&format!(r#""type":"short_text"{settings}"#)).unwrap();
     let (none, little) = (version(""), version(r#","pattern":"a""#));
     let large = version(r#","pattern":"[ab]{3000}""#);
     assert_eq!((none.pattern_bytes, none.searches), (0, false));
     assert!((1..20_000).contains(&little.pattern_bytes) && little.searches);
-    // Three thousand states, of 24 bytes at least.
+    // 3,000 states of at least 24 bytes.
     assert!((72_000..300_000).contains(&large.pattern_bytes));
 }

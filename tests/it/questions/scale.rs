@@ -1,10 +1,10 @@
-//! Whole numbers of a few.
+//! The types `rating` and `opinion_scale`.
 
-use super::{holds, keeps, refuses};
+use super::{check_answers, check_canonical, check_settings};
 
 #[test]
-fn opinion_scale_takes_whole_numbers_from_its_range() {
-    holds(
+fn opinion_scale_accepts_whole_numbers_in_its_range() {
+    check_answers(
         r#""type":"opinion_scale""#,
         &[
             ("0", &[]),
@@ -21,19 +21,25 @@ fn opinion_scale_takes_whole_numbers_from_its_range() {
             ("[5]", &["type_mismatch"]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"opinion_scale","min":1,"max":7"#,
         &[("1", &[]), ("7", &[]), ("0", &["out_of_range"]), ("8", &["out_of_range"])],
     );
-    holds(r#""type":"opinion_scale","nps":true"#, &[("0", &[]), ("10", &[]), ("11", &["out_of_range"])]);
-    holds(r#""type":"rating","max":3"#, &[("3", &[]), ("0", &["out_of_range"]), ("4", &["out_of_range"])]);
+    check_answers(
+        r#""type":"opinion_scale","nps":true"#,
+        &[("0", &[]), ("10", &[]), ("11", &["out_of_range"])],
+    );
+    check_answers(
+        r#""type":"rating","max":3"#,
+        &[("3", &[]), ("0", &["out_of_range"]), ("4", &["out_of_range"])],
+    );
 }
 
 #[test]
 fn the_settings_of_scales_are_checked() {
-    keeps(r#""type":"opinion_scale","min":1,"max":5,"labels":{"1":"never","5":"always"}"#);
-    keeps(r#""type":"opinion_scale","nps":true,"min":0,"max":10"#);
-    refuses(&[
+    check_canonical(r#""type":"opinion_scale","min":1,"max":5,"labels":{"1":"never","5":"always"}"#);
+    check_canonical(r#""type":"opinion_scale","nps":true,"min":0,"max":10"#);
+    check_settings(&[
         (r#""type":"opinion_scale","min":2"#, &["invalid_range/min"]),
         (r#""type":"opinion_scale","max":11"#, &["invalid_range/max"]),
         (r#""type":"opinion_scale","max":1"#, &["invalid_range/max"]),
@@ -48,8 +54,8 @@ fn the_settings_of_scales_are_checked() {
 }
 
 #[test]
-fn rating_takes_whole_numbers_by_value() {
-    holds(
+fn rating_accepts_whole_numbers_by_value() {
+    check_answers(
         r#""type":"rating""#,
         &[
             ("1", &[]),
@@ -71,5 +77,5 @@ fn rating_takes_whole_numbers_by_value() {
             ("true", &["type_mismatch"]),
         ],
     );
-    holds(r#""type":"rating","max":10"#, &[("10", &[]), ("11", &["out_of_range"])]);
+    check_answers(r#""type":"rating","max":10"#, &[("10", &[]), ("11", &["out_of_range"])]);
 }

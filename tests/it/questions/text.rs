@@ -1,14 +1,14 @@
-//! Lines of text, and kinds of it.
+//! The types `short_text` and `long_text`.
 
 use serde_json::json;
 
-use super::{define, faults, holds, keeps, refuses};
+use super::{check_answers, check_canonical, check_settings, define, violations};
 
 #[test]
-fn long_text_takes_lines_within_its_lengths() {
+fn long_text_accepts_lines_within_its_length_limits() {
     let long = format!("\"{}\"", "é\\n".repeat(10_000));
     let longer = format!("\"{}\"", "x".repeat(20_001));
-    holds(
+    check_answers(
         r#""type":"long_text""#,
         &[
             ("\"one\\ntwo\\r\\nthree\\tx\"", &[]),
@@ -23,7 +23,7 @@ fn long_text_takes_lines_within_its_lengths() {
             ("\" \\n \"", &[]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"long_text","min_length":3,"max_length":4,"pattern":"a[^b]*""#,
         &[
             ("\"a\\nc\"", &[]),
@@ -36,7 +36,7 @@ fn long_text_takes_lines_within_its_lengths() {
 }
 
 #[test]
-fn a_pattern_is_in_the_schema_as_ecma_262_writes_it() {
+fn the_schema_has_patterns_in_ecma_262_syntax() {
     for (pattern, written) in [
         ("[A-F]-[0-9]{2}", Some("[A-F]-[0-9]{2}")),
         ("a\\\\.b|(?:c|d)+", Some("(?:a\\.b|[c-d]+)")),
@@ -70,10 +70,10 @@ fn a_pattern_is_in_the_schema_as_ecma_262_writes_it() {
 
 #[test]
 fn the_settings_of_text_are_checked() {
-    keeps(
+    check_canonical(
         r#""type":"long_text","min_length":1,"max_length":1000,"pattern":"a+","pattern_message":"only a","placeholder":"p""#,
     );
-    refuses(&[
+    check_settings(&[
         (r#""type":"long_text","min_length":20001"#, &["invalid_range/min_length"]),
         (r#""type":"long_text","max_length":65537"#, &["invalid_range/max_length"]),
         (r#""type":"long_text","pattern":"(?=a)""#, &["invalid_pattern/pattern"]),
@@ -81,10 +81,10 @@ fn the_settings_of_text_are_checked() {
 }
 
 #[test]
-fn short_text_takes_one_line_within_its_lengths() {
+fn short_text_accepts_one_line_within_its_length_limits() {
     let long = format!("\"{}\"", "x".repeat(1_000));
     let longer = format!("\"{}\"", "é".repeat(1_001));
-    holds(
+    check_answers(
         r#""type":"short_text""#,
         &[
             (r#""hello""#, &[]),
@@ -101,7 +101,7 @@ fn short_text_takes_one_line_within_its_lengths() {
             ("\"a\\u001bb\"", &["invalid_character"]),
             ("\"a\\u007fb\"", &["invalid_character"]),
             ("\"a\\u009bb\"", &["invalid_character"]),
-            // No answers, and none is required.
+            // Empty values count as no answer, and none is required.
             ("\"\"", &[]),
             ("\" \\u3000\"", &[]),
             ("null", &[]),
@@ -109,15 +109,15 @@ fn short_text_takes_one_line_within_its_lengths() {
             ("{}", &[]),
         ],
     );
-    holds(
+    check_answers(
         r#""type":"short_text","min_length":2,"max_length":3"#,
         &[("\"é\"", &["too_short"]), ("\"éé\"", &[]), ("\"ééé\"", &[]), ("\"éééé\"", &["too_long"])],
     );
-    holds(
+    check_answers(
         r##""type":"short_text","pattern":"(?x) [a-z]+ # letters""##,
         &[(r#""ab""#, &[]), (r#""ab1""#, &["pattern_mismatch"]), (r#""1ab""#, &["pattern_mismatch"])],
     );
-    holds(
+    check_answers(
         r#""type":"short_text","pattern":"a|b[0-9]{2}","max_length":3"#,
         &[
             ("\"a\"", &[]),
@@ -129,8 +129,8 @@ fn short_text_takes_one_line_within_its_lengths() {
 }
 
 #[test]
-fn every_rule_that_a_text_breaks_is_reported() {
-    holds(
+fn every_violated_rule_of_a_text_is_reported() {
+    check_answers(
         r#""type":"short_text","max_length":3,"pattern":"[a-z]+""#,
         &[
             (r#""AB12 XX""#, &["too_long", "pattern_mismatch"]),
@@ -141,8 +141,8 @@ fn every_rule_that_a_text_breaks_is_reported() {
 }
 
 #[test]
-fn an_answer_beyond_64_kib_is_too_long_whatever_the_question_allows() {
+fn an_answer_over_64_kib_is_too_long_regardless_of_the_question() {
     let version = define(r#""type":"short_text","max_length":65536"#).unwrap();
-    assert_eq!(faults(&version, &"x".repeat(65_536).as_str().into()), [""; 0]);
-    assert_eq!(faults(&version, &format!("{}é", "x".repeat(65_535)).as_str().into()), ["too_long"]);
+    assert_eq!(violations(&version, &"x".repeat(65_536).as_str().into()), [""; 0]);
+    assert_eq!(violations(&version, &format!("{}é", "x".repeat(65_535)).as_str().into()), ["too_long"]);
 }

@@ -1,15 +1,15 @@
-//! Answers come back byte for byte: however they are spelt, what is read is the text that was sent.
+//! Answers are returned byte for byte, however their JSON is written.
 
 use forms::api::{SubmissionBody, SubmissionDetail, SubmissionList};
 use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
-use super::least_settings;
+use super::required_settings;
 use crate::engine::random::Random;
 use crate::harness::Server;
 
-/// Answers that a question of the kind `name` takes, in JSON.
-fn fitting(name: &str) -> Vec<Value> {
+/// Valid answers to a question of type `name`.
+fn valid_answers(name: &str) -> Vec<Value> {
     match name {
         "short_text" => vec![json!("a/b \"c\" \\ é 😀"), json!("\u{7f6e} tab\t."), json!(" x ")],
         "long_text" => vec![json!("one\ntwo\r\n\tthree"), json!("</script>\u{2028}"), json!("e\u{301}")],
@@ -29,19 +29,19 @@ fn fitting(name: &str) -> Vec<Value> {
         "datetime" => vec![json!("2027-03-13T09:30:00+01:00"), json!("2027-03-13T09:30:00.250Z")],
         "hidden" => vec![json!("shop/5"), json!(5), json!(false)],
         "statement" | "page" => vec![],
-        _ => panic!("which answers does `{name}` take?"),
+        _ => panic!("no valid answers are known for `{name}`"),
     }
 }
 
-/// White space as JSON allows it between tokens; mostly none.
+/// White space that JSON allows between tokens; often none.
 const SPACES: [&str; 7] = ["", "", "", " ", "\n", "\t", "\r\n  "];
 
 fn space(random: &mut Random) -> &'static str {
     SPACES[random.below(SPACES.len())]
 }
 
-/// `value` in JSON, spelt as nobody would.
-fn spell(random: &mut Random, value: &Value) -> String {
+/// Writes `value` as JSON in an unusual but valid way.
+fn write_value(random: &mut Random, value: &Value) -> String {
     let list = |random: &mut Random, items: Vec<String>, open: char, close: char| {
         let mut text = format!("{open}{}", space(random));
         for (place, item) in items.iter().enumerate() {
@@ -52,16 +52,16 @@ fn spell(random: &mut Random, value: &Value) -> String {
     };
     match value {
         Value::Null | Value::Bool(_) => value.to_string(),
-        Value::Number(number) => spell_number(random, number.as_i64().unwrap()),
-        Value::String(text) => spell_text(random, text),
+        Value::Number(number) => write_number(random, number.as_i64().unwrap()),
+        Value::String(text) => write_text(random, text),
         Value::Array(items) => {
-            let items = items.iter().map(|item| spell(random, item)).collect();
+            let items = items.iter().map(|item| write_value(random, item)).collect();
             list(random, items, '[', ']')
         }
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| {
-                let name = spell_text(random, name);
-                format!("{name}{}:{}{}", space(random), space(random), spell(random, value))
+                let name = write_text(random, name);
+                format!("{name}{}:{}{}", space(random), space(random), write_value(random, value))
             };
             let mut members: Vec<_> = members.iter().map(member).collect();
             let first = random.below(members.len().max(1));
@@ -71,8 +71,8 @@ fn spell(random: &mut Random, value: &Value) -> String {
     }
 }
 
-/// A whole number, however it may be written.
-fn spell_number(random: &mut Random, number: i64) -> String {
+/// Writes a whole number in one of its valid notations.
+fn write_number(random: &mut Random, number: i64) -> String {
     match random.below(6) {
         0 => format!("{number}.0"),
         1 => format!("{number}e0"),
@@ -83,9 +83,9 @@ fn spell_number(random: &mut Random, number: i64) -> String {
     }
 }
 
-/// A text with some characters escaped that need not be.
-fn spell_text(random: &mut Random, text: &str) -> String {
-    let mut spelt = "\"".to_owned();
+/// Writes a text with some characters escaped unnecessarily.
+fn write_text(random: &mut Random, text: &str) -> String {
+    let mut text_json = "\"".to_owned();
     for character in text.chars() {
         let plain = serde_json::to_string(&character.to_string()).unwrap();
         let escaped = || {
@@ -93,42 +93,42 @@ fn spell_text(random: &mut Random, text: &str) -> String {
             character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04X}")).collect::<String>()
         };
         match random.below(5) {
-            0 => spelt += &escaped(),
-            1 => spelt += &escaped().to_lowercase(),
-            2 if character == '/' => spelt += "\\/",
-            _ => spelt += &plain[1..plain.len() - 1],
+            0 => text_json += &escaped(),
+            1 => text_json += &escaped().to_lowercase(),
+            2 if character == '/' => text_json += "\\/",
+            _ => text_json += &plain[1..plain.len() - 1],
         }
     }
-    spelt + "\""
+    text_json + "\""
 }
 
-/// Answers to some of the questions, called as their kinds; where none need be given, some are empty.
-fn draw(random: &mut Random) -> String {
+/// Draws answers to some of the questions, whose ids are their types; some are empty.
+fn draw_answers(random: &mut Random) -> String {
     let mut answers = serde_json::Map::new();
     for name in QuestionKind::NAMES {
-        let fitting = fitting(name);
-        if fitting.is_empty() || random.once_in(3) {
+        let valid = valid_answers(name);
+        if valid.is_empty() || random.once_in(3) {
             continue;
         }
         let empty = random.once_in(8).then(|| random.pick(&[json!(null), json!(""), json!([])]).clone());
-        answers.insert(name.to_owned(), empty.unwrap_or_else(|| random.pick(&fitting).clone()));
+        answers.insert(name.to_owned(), empty.unwrap_or_else(|| random.pick(&valid).clone()));
     }
-    spell(random, &Value::Object(answers))
+    write_value(random, &Value::Object(answers))
 }
 
 #[tokio::test]
-async fn answers_come_back_byte_for_byte() {
+async fn answers_are_returned_byte_for_byte() {
     let server = Server::start().await;
     let question = |name: &&str| -> Value {
-        serde_json::from_str(&format!(r#"{{"id":"{name}","title":"How?",{}}}"#, least_settings(name)))
+        serde_json::from_str(&format!(r#"{{"id":"{name}","title":"How?",{}}}"#, required_settings(name)))
             .unwrap()
     };
-    let form = server.published(QuestionKind::NAMES.iter().map(question).collect()).await;
+    let form = server.published_form(QuestionKind::NAMES.iter().map(question).collect()).await;
     let path = format!("/api/v1/forms/{form}/submissions");
     let mut random = Random::new(2026);
     let mut sent = Vec::new();
     for round in 0..300 {
-        let answers = draw(&mut random);
+        let answers = draw_answers(&mut random);
         let body = format!("{{{}\"answers\":{}{answers}\n}}", space(&mut random), space(&mut random));
         let post = |path: &str| server.post(path, json!({})).body(body.clone());
         let tried = post(&format!("{path}?dry_run=true")).send().await;

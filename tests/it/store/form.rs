@@ -1,4 +1,4 @@
-//! Forms: made, listed, changed, named, in versions.
+//! Forms: creation, lists, changes, slugs and versions.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use forms::store::{FormUpdate, StepResult, Store};
 use serde_json::Value;
 
 use super::{
-    Bench, NOON, at, change, current, definition, form_id, lunch, make, new_form, publish, submit, trash,
-    update_form, workspace,
+    NOON, StoreFixture, at, create_draft, current, definition, form_id, new_form, patch, publish,
+    sample_definition, submit, trash_form, update_form, workspace,
 };
 
-pub(super) async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
-    let store = bench.open();
-    let id = make(&*store, 1, 11, 5).await;
+pub(super) async fn a_form_is_stored_with_every_field(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let id = create_draft(&*store, 1, 11, 5).await;
     let before = current(&*store, workspace(1), id).await.unwrap();
     assert_eq!((before.form.title.as_str(), before.form.description.as_deref()), ("Lunch", Some("Soup?")));
     assert_eq!((before.form.status, before.form.revision, before.form.version), (FormStatus::Draft, 1, 1));
@@ -24,16 +24,16 @@ pub(super) async fn a_form_comes_back_with_every_field(bench: &impl Bench) {
     assert_eq!((before.version.questions[0].id.as_deref(), before.version.number), (Some("q1"), 1));
     store.close().await.unwrap();
     drop(store);
-    let after = current(&*bench.open(), workspace(1), id).await.unwrap();
+    let after = current(&*fixture.open(), workspace(1), id).await.unwrap();
     assert_eq!(after.form, before.form);
     assert_eq!(after.version.created_at, before.version.created_at);
     let canonical = |version| serde_json::to_string(version).unwrap();
     assert_eq!(canonical(&after.version.questions), canonical(&before.version.questions));
 }
 
-pub(super) async fn a_form_of_old_is_read_though_it_would_be_refused_now(bench: &impl Bench) {
-    let store = bench.open();
-    let mut old = lunch();
+pub(super) async fn a_stored_form_that_is_no_longer_valid_is_read(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let mut old = sample_definition();
     let text = "a\u{7}\u{9b}";
     old.title = text.to_owned();
     for question in &mut old.questions {
@@ -43,19 +43,20 @@ pub(super) async fn a_form_of_old_is_read_though_it_would_be_refused_now(bench: 
     assert!(matches!(store.insert_form(new_form(1, 11, old, 0)).await.unwrap(), StepResult::Done(_)));
     store.close().await.unwrap();
     drop(store);
-    let read = current(&*bench.open(), workspace(1), form_id(11)).await.unwrap();
+    let read = current(&*fixture.open(), workspace(1), form_id(11)).await.unwrap();
     assert_eq!((read.form.title.as_str(), read.version.questions.len()), (text, asked));
     for question in &read.version.questions {
         assert_eq!((question.title.as_str(), question.description.as_deref()), (text, Some(text)));
     }
 }
 
-pub(super) async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
-    let store = bench.open(); // Two of one millisecond, made in no order of ids.
+pub(super) async fn forms_are_paged_newest_first(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    // Two forms are created in the same millisecond, and the ids are not in order of creation.
     for (form, millis) in [(3, 10), (9, 20), (1, 20), (5, 30)] {
-        make(&*store, 1, form, millis).await;
+        create_draft(&*store, 1, form, millis).await;
     }
-    submitted_twice(&*store).await;
+    submit_twice(&*store).await;
     let all = store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().rows;
     let listed: Vec<_> = all.iter().map(|(form, count)| (form.id, *count)).collect();
     assert_eq!(listed, [(form_id(5), 2), (form_id(9), 0), (form_id(1), 0), (form_id(3), 0)]);
@@ -70,17 +71,17 @@ pub(super) async fn forms_are_listed_newest_first_by_pages(bench: &impl Bench) {
     assert_eq!(paged, [form_id(5), form_id(9), form_id(1), form_id(3)]);
 }
 
-async fn submitted_twice(store: &dyn Store) {
+async fn submit_twice(store: &dyn Store) {
     publish(store, 1, form_id(5)).await;
     submit(store, form_id(5), "{}", 40).await;
     submit(store, form_id(5), "{}", 41).await;
 }
 
-pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Bench) {
-    let store = bench.open();
-    let id = make(&*store, 1, 11, 0).await;
+pub(super) async fn a_change_is_visible_at_once_and_after_reopening(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let id = create_draft(&*store, 1, 11, 0).await;
     let edit =
-        change(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
+        patch(r#"{"title":"Dinner","questions":[{"type":"rating","title":"Stars"}],"status":"published"}"#);
     let StepResult::Done(changed) =
         update_form(&*store, workspace(1), id, edit.clone(), ExpectedRevision::Any, at(9)).await
     else {
@@ -90,55 +91,57 @@ pub(super) async fn a_change_is_seen_at_once_and_after_reopening(bench: &impl Be
     assert_eq!(changed.version.questions[0].id.as_deref(), Some("q2"));
     let found = current(&*store, workspace(1), id).await.unwrap();
     assert_eq!((found.form, found.version.number), (changed.form.clone(), 2));
-    let again = change(r#"{"title":"Dinner","status":"published"}"#);
+    let again = patch(r#"{"title":"Dinner","status":"published"}"#);
     let StepResult::Done(same) =
         update_form(&*store, workspace(1), id, again, ExpectedRevision::Any, at(99)).await
     else {
         panic!("not the same")
     };
     assert_eq!(same.form, changed.form);
-    let retired = change(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
+    let retired = patch(r#"{"questions":[{"id":"q1","type":"rating","title":"Stars"}]}"#);
     let refused = update_form(&*store, workspace(1), id, retired, ExpectedRevision::Any, at(99)).await;
     assert!(matches!(refused, StepResult::Refused(Refusal::InvalidDefinition(_))));
-    let emptied = change(r#"{"title":"Supper","questions":[]}"#);
+    let emptied = patch(r#"{"title":"Supper","questions":[]}"#);
     let refused = update_form(&*store, workspace(1), id, emptied, ExpectedRevision::Any, at(99)).await;
     assert!(matches!(refused, StepResult::Refused(Refusal::NoQuestions)));
     let missing = update_form(&*store, workspace(1), form_id(12), edit, ExpectedRevision::Any, at(9)).await;
     assert!(matches!(missing, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
-    assert_eq!(bench.open().find_form(workspace(1), id).await.unwrap().unwrap(), changed.form);
+    assert_eq!(fixture.open().find_form(workspace(1), id).await.unwrap().unwrap(), changed.form);
 }
 
-pub(super) async fn the_id_of_a_removed_question_never_comes_back(bench: &impl Bench) {
-    let store = bench.open();
-    let form = make(&*store, 1, 1, 0).await;
-    let asks = |id: &str| change(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
+pub(super) async fn the_id_of_a_removed_question_is_never_reused(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = create_draft(&*store, 1, 1, 0).await;
+    let question =
+        |id: &str| patch(&format!(r#"{{"questions":[{{"id":"{id}","type":"email","title":"a"}}]}}"#));
     for id in ["second", "third"] {
-        let step = update_form(&*store, workspace(1), form, asks(id), ExpectedRevision::Any, at(1)).await;
+        let step = update_form(&*store, workspace(1), form, question(id), ExpectedRevision::Any, at(1)).await;
         assert!(matches!(step, StepResult::Done(_)), "{step:?}");
     }
     store.close().await.unwrap();
     drop(store);
-    let store = bench.open();
+    let store = fixture.open();
     for id in ["q1", "second"] {
-        let step = update_form(&*store, workspace(1), form, asks(id), ExpectedRevision::Any, at(2)).await;
+        let step = update_form(&*store, workspace(1), form, question(id), ExpectedRevision::Any, at(2)).await;
         assert!(matches!(step, StepResult::Refused(Refusal::InvalidDefinition(_))), "{step:?}");
     }
-    let unnamed = change(r#"{"questions":[{"type":"email","title":"a"}]}"#);
+    let unnamed = patch(r#"{"questions":[{"type":"email","title":"a"}]}"#);
     let StepResult::Done(changed) =
         update_form(&*store, workspace(1), form, unnamed, ExpectedRevision::Any, at(3)).await
     else {
-        panic!("a new question is welcome")
+        panic!("the new question was refused")
     };
     assert_eq!(changed.version.questions[0].id.as_deref(), Some("q2"));
 }
 
-pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happens(bench: &impl Bench) {
-    let store = bench.open();
-    let id = make(&*store, 1, 11, 0).await;
-    let rename = |title: &str| change(&format!(r#"{{"title":"{title}"}}"#));
-    let seen = |revisions: &[u64]| ExpectedRevision::OneOf(revisions.to_vec()); // Many have seen the same revision: one of them changes it.
+pub(super) async fn a_change_applies_only_to_the_expected_revision(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let id = create_draft(&*store, 1, 11, 0).await;
+    let rename = |title: &str| patch(&format!(r#"{{"title":"{title}"}}"#));
+    let seen = |revisions: &[u64]| ExpectedRevision::OneOf(revisions.to_vec());
+    // Of many changes that expect the same revision, one succeeds.
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..16 {
         let (store, change, expected) = (Arc::clone(&store), rename(&format!("{number}")), seen(&[1]));
@@ -165,9 +168,11 @@ pub(super) async fn a_change_meets_the_revision_it_was_made_for_or_nothing_happe
     assert!(matches!(purged, StepResult::Done(())));
 }
 
-pub(super) async fn an_update_replaces_only_the_revision_it_was_computed_from(bench: &impl Bench) {
-    let store = bench.open();
-    let id = make(&*store, 1, 11, 0).await;
+pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_from(
+    fixture: &impl StoreFixture,
+) {
+    let store = fixture.open();
+    let id = create_draft(&*store, 1, 11, 0).await;
     let form = store.find_form(workspace(1), id).await.unwrap().unwrap();
     let update = |title: &str| FormUpdate {
         seen_revision: form.revision,
@@ -180,17 +185,17 @@ pub(super) async fn an_update_replaces_only_the_revision_it_was_computed_from(be
     assert!(matches!(replace("second").await, StepResult::Recheck));
     let stored = store.find_form(workspace(1), id).await.unwrap().unwrap();
     assert_eq!((stored.title.as_str(), stored.revision), ("first", 2));
-    let elsewhere = store.replace_form(workspace(2), update("third")).await.unwrap();
-    assert!(matches!(elsewhere, StepResult::Missing));
-    trash(&*store, id, 9).await;
+    let other_workspace = store.replace_form(workspace(2), update("third")).await.unwrap();
+    assert!(matches!(other_workspace, StepResult::Missing));
+    trash_form(&*store, id, 9).await;
     assert!(matches!(replace("fourth").await, StepResult::Missing));
 }
 
-pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {
-    let store = bench.open();
-    let id = make(&*store, 1, 11, 0).await;
+pub(super) async fn versions_are_paged_newest_first(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let id = create_draft(&*store, 1, 11, 0).await;
     for number in 2..=5 {
-        let edit = change(&format!(r#"{{"questions":[{{"type":"email","title":"{number}"}}]}}"#));
+        let edit = patch(&format!(r#"{{"questions":[{{"type":"email","title":"{number}"}}]}}"#));
         let step = update_form(&*store, workspace(1), id, edit, ExpectedRevision::Any, at(number)).await;
         assert!(matches!(step, StepResult::Done(_)));
     }
@@ -216,16 +221,16 @@ pub(super) async fn versions_are_paged_newest_first(bench: &impl Bench) {
     assert!(store.list_versions(workspace(2), id, None, 2).await.unwrap().is_none());
 }
 
-pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
-    let store = bench.open();
+pub(super) async fn a_form_list_contains_what_matches_its_filter(fixture: &impl StoreFixture) {
+    let store = fixture.open();
     for number in 1..=9 {
-        let id = make(&*store, 1, number, number as i64).await;
+        let id = create_draft(&*store, 1, number, number as i64).await;
         let edit = match number % 3 {
             0 => r#"{"title":"\u00c9t\u00e9 of lunch","status":"published"}"#,
             1 => r#"{"title":"Dinner"}"#,
             _ => r#"{"status":"published"}"#,
         };
-        let step = update_form(&*store, workspace(1), id, change(edit), ExpectedRevision::Any, at(20)).await;
+        let step = update_form(&*store, workspace(1), id, patch(edit), ExpectedRevision::Any, at(20)).await;
         assert!(matches!(step, StepResult::Done(_)));
     }
     let filter = |status, title: Option<&str>| FormFilter {
@@ -254,7 +259,7 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
             assert_eq!(
                 seen,
                 expected.iter().copied().map(form_id).collect::<Vec<_>>(),
-                "{filter:?} by {limit}"
+                "{filter:?}, pages of {limit}"
             );
         }
         assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), Some(expected.len() as u64));
@@ -268,12 +273,12 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
         let filter =
             |reason, now| FormFilter { accepting_reason: Some((reason, at(now))), ..filter(None, None) };
         let step =
-            update_form(&*store, workspace(1), form_id(9), change(edit), ExpectedRevision::Any, at(30)).await;
+            update_form(&*store, workspace(1), form_id(9), patch(edit), ExpectedRevision::Any, at(30)).await;
         assert!(matches!(step, StepResult::Done(_)));
         let listed = store.list_forms(workspace(1), &filter(reason, 31), None, 9).await.unwrap().rows;
         assert_eq!(listed.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [form_id(9)], "{reason}");
         assert_eq!(store.count_forms(workspace(1), &filter(reason, 31)).await.unwrap(), Some(1));
-        let undo = change(r#"{"settings":{"closed":null,"opens_at":null,"closes_at":null}}"#);
+        let undo = patch(r#"{"settings":{"closed":null,"opens_at":null,"closes_at":null}}"#);
         update_form(&*store, workspace(1), form_id(9), undo, ExpectedRevision::Any, at(32)).await;
         assert_eq!(store.count_forms(workspace(1), &filter(reason, 33)).await.unwrap(), Some(0));
         assert_eq!(
@@ -283,13 +288,14 @@ pub(super) async fn lists_have_what_their_filter_takes(bench: &impl Bench) {
     }
 }
 
-pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Bench) {
-    let store = bench.open();
+pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &impl StoreFixture) {
+    let store = fixture.open();
     let named = |ws, form, slug: &str| {
         new_form(ws, form, definition(&format!(r#"{{"title":"F","slug":"{slug}"}}"#)), 0)
     };
     let holder = async |store: &dyn Store, slug: &str| store.find_slug(workspace(1), slug).await.unwrap();
-    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken { holder, .. } if *holder == form_id(form)); // Many want the same: one gets it.
+    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken { holder, .. } if *holder == form_id(form));
+    // Of many concurrent requests for one slug, one succeeds.
     let mut tasks = tokio::task::JoinSet::new();
     for form in 1..=64 {
         let (store, new) = (Arc::clone(&store), named(1, form, "tea"));
@@ -307,15 +313,16 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
             .all(|step| matches!(step, StepResult::Done(_) | StepResult::Refused(Refusal::SlugTaken { .. })))
     );
     assert_eq!(holder(&*store, "tea").await, Some(made[0]));
-    let elsewhere = store.insert_form(named(2, 70, "tea")).await.unwrap();
-    assert!(matches!(elsewhere, StepResult::Done(_))); // A change gives up the old one for the new one, or nothing happens.
+    let other_workspace = store.insert_form(named(2, 70, "tea")).await.unwrap();
+    assert!(matches!(other_workspace, StepResult::Done(_)));
+    // A change of the slug frees the old one; a refused change keeps it.
     store.insert_form(named(1, 80, "cake")).await.unwrap();
     let slug = |form, slug: &str| {
         update_form(
             &*store,
             workspace(1),
             form,
-            change(&format!(r#"{{"slug":{slug}}}"#)),
+            patch(&format!(r#"{{"slug":{slug}}}"#)),
             ExpectedRevision::Any,
             at(1),
         )
@@ -327,8 +334,9 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
     assert_eq!((holder(&*store, "tea").await, holder(&*store, "milk").await), (None, Some(made[0])));
     assert!(matches!(slug(made[0], "\"milk\"").await, StepResult::Done(_)));
     assert!(matches!(slug(made[0], "null").await, StepResult::Done(_)));
-    assert_eq!(holder(&*store, "milk").await, None); // The trash frees it, and may not give it back.
-    trash(&*store, form_id(80), 5).await;
+    assert_eq!(holder(&*store, "milk").await, None);
+    // A form in the trash has no slug, and cannot be restored while another form has its former one.
+    trash_form(&*store, form_id(80), 5).await;
     assert_eq!(holder(&*store, "cake").await, None);
     store.insert_form(named(1, 81, "cake")).await.unwrap();
     let StepResult::Refused(refusal) =
@@ -343,11 +351,12 @@ pub(super) async fn a_slug_names_one_live_form_of_its_workspace(bench: &impl Ben
     ));
     assert_eq!(holder(&*store, "cake").await, None);
     store.close().await.unwrap();
-    let store = bench.open();
+    let store = fixture.open();
     let back = store.restore_form(workspace(1), form_id(80), None, at(8)).await.unwrap();
     assert!(matches!(back, StepResult::Done(back) if back.form.slug.as_deref() == Some("cake")));
-    assert_eq!(holder(&*store, "cake").await, Some(form_id(80))); // One in the trash that is erased leaves alone whoever has its slug now.
-    trash(&*store, form_id(80), 9).await;
+    assert_eq!(holder(&*store, "cake").await, Some(form_id(80)));
+    // Purging a form in the trash does not free a slug that another form has now.
+    trash_form(&*store, form_id(80), 9).await;
     store.insert_form(named(1, 82, "cake")).await.unwrap();
     assert!(matches!(
         store.purge_form(workspace(1), form_id(80), ExpectedRevision::Any).await.unwrap(),

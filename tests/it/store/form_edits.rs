@@ -1,4 +1,4 @@
-//! Edits of forms as the use case makes them: computed from what is stored, and stored unless that has changed.
+//! Edits of forms like the use case: computed from the stored form, retried if it has changed meanwhile.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, WorkspaceId};
 use forms::store::{FormUpdate, StepResult, Store};
 
-/// A form with its present questions.
+/// A form with its current questions.
 #[derive(Debug, Clone)]
 pub(crate) struct Current {
     pub(crate) form: Arc<Form>,
     pub(crate) version: Version,
 }
 
-/// A form outside the trash with its present questions.
+/// Returns a form outside the trash with its current questions.
 pub(crate) async fn current(store: &dyn Store, workspace: WorkspaceId, form: FormId) -> Option<Current> {
     let form = store.find_form(workspace, form).await.unwrap()?;
     let version = store.find_version(workspace, form.id, form.version).await.unwrap()?;
     Some(Current { form, version: version.read().unwrap() })
 }
 
-/// Applies `change` to the form at the revision expected.
+/// Applies `change` to the form if it has the expected revision.
 pub(crate) async fn update_form(
     store: &dyn Store,
     workspace: WorkspaceId,

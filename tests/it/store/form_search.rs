@@ -1,4 +1,4 @@
-//! Searches in lists of forms that run out of time, or meet outdated entries.
+//! Searches of forms that run out of time or read outdated index entries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{Forms, Maintenance};
 
-use super::{Scrambled, at, form_id, make, trash, workspace};
+use super::{SeededRandom, at, create_draft, form_id, trash_form, workspace};
 
 fn open(folder: &Path, limits: PoolLimits) -> SledStore {
-    let (pool, random) = (CpuPool::new(limits), Arc::new(Scrambled::new(1)));
+    let (pool, random) = (CpuPool::new(limits), Arc::new(SeededRandom::new(1)));
     SledStore::open(folder, EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
 }
 
@@ -24,35 +24,35 @@ async fn a_search_without_time_ends_with_a_position_to_continue_from() {
     let no_time = PoolLimits { step: Duration::ZERO, max_time: Duration::ZERO, ..PoolLimits::default() };
     let store = open(folder.path(), no_time);
     for number in 1..=3 {
-        make(&store, 1, number, number as i64).await;
+        create_draft(&store, 1, number, number as i64).await;
     }
-    for (title, found_each) in [("lunch", 1), ("coffee", 0)] {
+    for (title, matches) in [("lunch", 1), ("coffee", 0)] {
         let filter = FormFilter { title: Some(title.to_owned()), ..FormFilter::default() };
         let mut after = None;
         for number in [3, 2, 1] {
             let page = store.list_forms(workspace(1), &filter, after, 9).await.unwrap();
             after = Some((at(number), form_id(number as u64)));
-            assert_eq!((page.rows.len(), page.stopped_at), (found_each, after), "{filter:?}");
+            assert_eq!((page.rows.len(), page.stopped_at), (matches, after), "{filter:?}");
         }
         assert_eq!(store.list_forms(workspace(1), &filter, after, 9).await.unwrap().stopped_at, None);
         assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), None);
     }
 }
 
-/// A reader may meet the entry of an earlier time in the trash. It would see the form twice, and its cursor go back.
+/// A reader may read the entry of an earlier deletion. The form would be listed twice, and the cursor would go back.
 #[tokio::test]
-async fn an_entry_of_an_earlier_time_in_the_trash_shows_nothing() {
+async fn an_outdated_entry_of_the_trash_is_not_listed() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), PoolLimits::default());
-    let form = make(&store, 1, 2, 1).await;
-    trash(&store, form, 4).await;
+    let form = create_draft(&store, 1, 2, 1).await;
+    trash_form(&store, form, 4).await;
     store.close().await.unwrap();
     let engine = Engine::open_path(folder.path(), EngineOptions::default(), Arc::new(|_| ())).unwrap();
     let entry = |millis: i64| {
         let sortable = (at(millis).millis() ^ i64::MIN).to_be_bytes();
         [b"t", &workspace(1).to_bytes()[..], &sortable, &form.to_bytes()].concat()
     };
-    assert!(engine.reader().get(&entry(4)).unwrap().is_some(), "the layout is another");
+    assert!(engine.reader().get(&entry(4)).unwrap().is_some(), "the layout has changed");
     let outdated = [entry(2), entry(9)];
     let write = engine.write(move |tx| {
         outdated.into_iter().for_each(|entry| tx.put(entry, Vec::new()));

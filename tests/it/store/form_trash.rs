@@ -1,4 +1,4 @@
-//! Forms in the trash, out of it, and gone for good.
+//! Trashing, restoring, listing and purging of forms.
 
 use forms::domain::form::Form;
 use forms::domain::form::admission::Refusal;
@@ -8,13 +8,13 @@ use forms::domain::workspace::Workspace;
 use forms::store::{IdempotentOperation, StepResult};
 
 use super::{
-    Bench, answers, at, change, current, draft, form_id, make, newest, published, retry, submit, trash,
-    update_form, workspace,
+    StoreFixture, at, create_draft, current, form_id, idempotency_key, list_newest, new_draft,
+    new_submission, patch, published_form, submit, trash_form, update_form, workspace,
 };
 
-pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
+pub(super) async fn a_trashed_form_is_not_found(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
     let id = submit(&*store, form, "{}", 0).await;
     assert!(matches!(
         store.trash_form(workspace(1), form, ExpectedRevision::Any, at(5)).await.unwrap(),
@@ -27,12 +27,12 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     assert!(store.list_forms(workspace(1), &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_none());
-    assert!(newest(&*store, workspace(1), form, None, 10).await.is_none());
+    assert!(list_newest(&*store, workspace(1), form, None, 10).await.is_none());
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
-    let sent = store.accept_submission(workspace(1), answers(form, "{}"), at(0)).await.unwrap();
+    let sent = store.accept_submission(workspace(1), new_submission(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, StepResult::Missing));
     let edit =
-        update_form(&*store, workspace(1), form, change(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0))
+        update_form(&*store, workspace(1), form, patch(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0))
             .await;
     assert!(matches!(edit, StepResult::Missing));
     assert!(
@@ -40,25 +40,25 @@ pub(super) async fn a_trashed_form_is_gone_from_sight(bench: &impl Bench) {
             store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
             StepResult::Done(())
         ),
-        "the trash can be emptied"
+        "a form in the trash was not purged"
     );
 }
 
-pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
+pub(super) async fn a_restored_form_has_all_its_data(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
     let id = submit(&*store, form, "{}", 0).await;
     let before = current(&*store, workspace(1), form).await.unwrap();
     let restore = |key, millis| {
         store.restore_form(
             workspace(1),
             form,
-            retry(IdempotentOperation::RestoreForm(form), key, 5),
+            idempotency_key(IdempotentOperation::RestoreForm(form), key, 5),
             at(millis),
         )
     };
     assert!(matches!(restore(1, 1).await.unwrap(), StepResult::Refused(Refusal::NotInTrash)));
-    trash(&*store, form, 5).await;
+    trash_form(&*store, form, 5).await;
     let StepResult::Done(back) = restore(2, 6).await.unwrap() else { panic!("not restored") };
     assert_eq!(*back.form, Form { revision: 4, ..Form::clone(&before.form) });
     assert!(matches!(restore(2, 7).await.unwrap(), StepResult::Replayed(again) if again.form == back.form));
@@ -67,7 +67,7 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     assert!(matches!(other, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
-    let store = bench.open();
+    let store = fixture.open();
     let found = current(&*store, workspace(1), form).await.unwrap();
     assert_eq!((found.form, found.version.number), (back.form, before.version.number));
     assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
@@ -85,18 +85,20 @@ pub(super) async fn a_restored_form_is_back_with_all_it_had(bench: &impl Bench) 
     ));
 }
 
-pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it(bench: &impl Bench) {
-    let store = bench.open();
+pub(super) async fn forms_in_the_trash_are_listed_and_erased_by_time_of_deletion(
+    fixture: &impl StoreFixture,
+) {
+    let store = fixture.open();
     for number in 1..=2 {
         let id = workspace(number);
         store.insert_workspace(Workspace { id, name: "w".into(), created_at: at(0) }).await.unwrap();
     }
     for (form, deleted) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
-        make(&*store, 1, form, form as i64).await;
-        trash(&*store, form_id(form), deleted).await;
+        create_draft(&*store, 1, form, form as i64).await;
+        trash_form(&*store, form_id(form), deleted).await;
     }
-    let kept = make(&*store, 1, 5, 0).await;
-    let foreign = make(&*store, 2, 6, 0).await;
+    let kept = create_draft(&*store, 1, 5, 0).await;
+    let foreign = create_draft(&*store, 2, 6, 0).await;
     store.trash_form(workspace(2), foreign, ExpectedRevision::Any, at(1)).await.unwrap();
     let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
     let (mut listed, mut after) = (Vec::new(), None);
@@ -108,7 +110,7 @@ pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_i
     }
     assert_eq!(listed, [1, 3, 4, 2].map(form_id));
     assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), Some(4));
-    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 3, "of both workspaces");
+    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 3, "the trash of every workspace is emptied");
     assert_eq!(store.empty_trash(at(20)).await.unwrap(), 0);
     let left = store.list_forms(workspace(1), &in_trash, None, 9).await.unwrap();
     assert_eq!(left.rows.iter().map(|(form, _)| form.id).collect::<Vec<_>>(), [1, 3].map(form_id));
@@ -119,10 +121,10 @@ pub(super) async fn the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_i
     assert!(store.find_form(workspace(1), kept).await.unwrap().is_some());
 }
 
-pub(super) async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
-    let kept = published(&*store, 12).await;
+pub(super) async fn a_purged_form_cannot_be_restored(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
+    let kept = published_form(&*store, 12).await;
     for number in 0..350 {
         submit(&*store, form, "{}", number).await;
     }
@@ -138,15 +140,16 @@ pub(super) async fn a_purged_form_is_gone_for_good(bench: &impl Bench) {
     assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
     store.close().await.unwrap();
     drop(store);
-    let store = bench.open();
-    assert!(store.find_form(workspace(1), form).await.unwrap().is_none()); // The rest goes bit by bit, across the restart too; until it is gone the id is not given again.
+    let store = fixture.open();
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    // A background job erases the rest, also after a restart; until it is done the id cannot be used again.
     let gone = async {
-        while matches!(store.insert_form(draft(1, 11, 0)).await.unwrap(), StepResult::Recheck) {
+        while matches!(store.insert_form(new_draft(1, 11, 0)).await.unwrap(), StepResult::Recheck) {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), gone).await.unwrap();
     assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
-    assert!(newest(&*store, workspace(1), form, None, 10).await.unwrap().rows.is_empty());
+    assert!(list_newest(&*store, workspace(1), form, None, 10).await.unwrap().rows.is_empty());
     assert!(store.find_submission(workspace(1), kept, id).await.unwrap().is_some());
 }

@@ -1,18 +1,18 @@
-//! What every store promises: one suite, run for each.
+//! The contract of the trait `Store`: one suite, run for each implementation.
 
-mod edits; // edits of submissions, and what they replaced
-mod form; // forms: made, listed, changed, named, in versions
-mod form_edits; // edits of forms, as the use case makes them
-mod form_search; // searches of forms that run out of time, or meet outdated entries
-mod form_trash; // forms in the trash and out of it
-mod order; // ids and counters, whatever the clock does
-mod paging; // lists that are read while others write
-mod reading; // submissions come back as they were sent
-mod search; // lists of what a filter takes
-mod stories; // random lives of submissions, against a model
-mod submission_trash; // submissions in the trash, out of it, and gone
-mod taking_in; // what is stored once, refused, checked again
-mod whole; // workspaces, keys, the end
+mod admission; // idempotency, refusals, rechecks
+mod clock_and_ids; // ids and counters when the clock jumps
+mod form; // creation, lists, changes, slugs, versions
+mod form_edits; // the helper `update_form`
+mod form_search; // searches of forms without time, and outdated entries
+mod form_trash; // trashing, restoring and purging of forms
+mod model; // random operations compared with a model
+mod paging; // lists that are read during concurrent writes
+mod reads; // reading submissions and their pages
+mod search; // lists with a filter
+mod submission_edits; // edits of submissions and their history
+mod submission_trash; // trashing, restoring and purging of submissions
+mod workspaces; // workspaces, keys, close
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -41,16 +41,16 @@ use forms::store::{
 
 pub(crate) use form_edits::{current, update_form};
 
-/// Repeatable randomness: a counter, scrambled.
-pub(crate) struct Scrambled(AtomicU64);
+/// A seeded random source (`SplitMix64`).
+pub(crate) struct SeededRandom(AtomicU64);
 
-impl Scrambled {
+impl SeededRandom {
     pub(crate) fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 }
 
-impl Random for Scrambled {
+impl Random for SeededRandom {
     fn fill(&self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let mut state = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
@@ -61,24 +61,24 @@ impl Random for Scrambled {
     }
 }
 
-/// Lets `future` go as far as it can at once: whether that is to its end.
-pub(crate) async fn is_done(future: &mut (impl Future + Unpin)) -> bool {
+/// Polls `future` once and returns whether it is complete.
+pub(crate) async fn is_ready(future: &mut (impl Future + Unpin)) -> bool {
     poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context).is_ready())).await
 }
 
-/// A kind of store under test: opens the same one again and again, as long as it lives.
-trait Bench {
+/// A store under test, which can be reopened.
+trait StoreFixture {
     fn open(&self) -> Arc<dyn Store>;
 
-    /// Takes away, from a store that is closed, all that can be made anew.
-    fn strip(&self);
+    /// Deletes, from a closed store, everything that can be rebuilt.
+    fn remove_index(&self);
 }
 
 struct Sled(tempfile::TempDir);
 
-impl Bench for Sled {
+impl StoreFixture for Sled {
     fn open(&self) -> Arc<dyn Store> {
-        let random = Arc::new(Scrambled::new(1));
+        let random = Arc::new(SeededRandom::new(1));
         let store = SledStore::open(
             self.0.path(),
             EngineOptions::default(),
@@ -89,19 +89,19 @@ impl Bench for Sled {
         Arc::new(store.unwrap())
     }
 
-    fn strip(&self) {
+    fn remove_index(&self) {
         std::fs::remove_dir_all(self.0.path().join("index")).unwrap();
     }
 }
 
-fn sled() -> impl Bench {
+fn sled() -> impl StoreFixture {
     Sled(tempfile::tempdir().unwrap())
 }
 
-/// Registers a store: each case of the suite becomes a test of its own.
-macro_rules! conformance { ($bench:ident: $($room:ident { $($case:ident)* })*) => { mod $bench { $($( #[tokio::test] async fn $case() { super::$room::$case(&super::$bench()).await; } )*)* } }; }
+/// Runs the suite for one store: each case becomes a test.
+macro_rules! conformance { ($fixture:ident: $($module:ident { $($case:ident)* })*) => { mod $fixture { $($( #[tokio::test] async fn $case() { super::$module::$case(&super::$fixture()).await; } )*)* } }; }
 
-conformance! { sled: whole { an_empty_store_takes_its_first_workspace_once keys_are_found_by_id nothing_of_a_workspace_is_seen_from_another a_closed_store_serves_no_more } form { a_form_comes_back_with_every_field a_form_of_old_is_read_though_it_would_be_refused_now forms_are_listed_newest_first_by_pages a_change_is_seen_at_once_and_after_reopening the_id_of_a_removed_question_never_comes_back a_change_meets_the_revision_it_was_made_for_or_nothing_happens an_update_replaces_only_the_revision_it_was_computed_from versions_are_paged_newest_first lists_have_what_their_filter_takes a_slug_names_one_live_form_of_its_workspace } reading { a_submission_comes_back_to_the_letter large_answers_and_definitions_come_back submissions_are_paged_without_gaps_while_others_write a_page_of_large_submissions_ends_early submissions_that_come_together_are_paged_one_by_one } paging { what_stays_is_seen_once_in_every_list_whatever_others_do } search { a_search_has_what_its_filter_takes_in_either_order a_search_finds_answers_as_they_were_edited a_long_search_comes_in_slices_and_can_be_given_up } order { times_that_come_again_keep_every_submission a_clock_that_jumps_within_a_group_loses_nothing times_that_come_again_are_the_times_of_what_comes ids_rise_and_counters_are_exact_with_many_writers a_clock_that_steps_back_is_ridden_out_or_followed } taking_in { a_repeated_request_makes_one_thing a_memory_ends_after_a_day what_was_checked_against_another_revision_is_checked_again a_draft_refuses_and_an_unknown_form_is_missing the_last_capacity_is_taken_once } edits { an_edit_replaces_what_was_there_and_keeps_it of_many_edits_at_once_each_meets_what_it_was_checked_against edits_that_outgrow_their_row_come_back history_is_paged_newest_first } submission_trash { a_trashed_submission_is_gone_from_sight_and_comes_back a_purged_submission_is_gone_for_good one_group_may_hold_the_whole_life_of_a_submission what_comes_after_a_submission_that_is_back_stands_behind_it what_comes_after_times_that_came_again_stands_behind_them an_id_that_was_given_is_not_given_again capacity_is_exact_while_many_come_go_and_return pages_have_all_that_stays_while_others_delete trashed_submissions_are_swept_by_the_time_of_deletion a_forms_trash_goes_and_comes_with_it } stories { random_lives_agree_with_a_model } form_trash { a_trashed_form_is_gone_from_sight a_restored_form_is_back_with_all_it_had the_trash_is_listed_by_the_time_of_deletion_and_emptied_by_it a_purged_form_is_gone_for_good } }
+conformance! { sled: workspaces { an_empty_store_is_bootstrapped_once keys_are_found_by_id a_workspace_is_not_visible_from_another a_closed_store_refuses_requests } form { a_form_is_stored_with_every_field a_stored_form_that_is_no_longer_valid_is_read forms_are_paged_newest_first a_change_is_visible_at_once_and_after_reopening the_id_of_a_removed_question_is_never_reused a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from versions_are_paged_newest_first a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } reads { a_submission_is_stored_byte_for_byte large_answers_and_definitions_are_stored submissions_are_paged_without_gaps_during_concurrent_writes a_page_of_large_submissions_ends_early submissions_of_one_group_are_paged_individually } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_search_finds_edited_answers a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { no_submission_is_lost_when_the_clock_repeats a_clock_that_jumps_within_a_group_loses_nothing submissions_get_the_current_time_when_the_clock_repeats ids_increase_and_counters_are_exact_with_concurrent_writers a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day a_submission_checked_against_an_old_revision_is_checked_again a_draft_form_refuses_submissions_and_an_unknown_form_is_missing the_response_limit_is_exact_under_concurrency } submission_edits { an_edit_keeps_the_replaced_content_in_the_history of_concurrent_edits_only_those_of_the_current_content_are_stored an_edit_may_be_larger_than_the_original_row history_is_paged_newest_first } submission_trash { a_trashed_submission_is_not_found_until_it_is_restored a_purged_submission_cannot_be_restored one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused the_response_limit_is_exact_during_concurrent_deletes_and_restores pages_contain_every_unchanged_submission_during_concurrent_deletes trashed_submissions_are_erased_by_time_of_deletion the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } form_trash { a_trashed_form_is_not_found a_restored_form_has_all_its_data forms_in_the_trash_are_listed_and_erased_by_time_of_deletion a_purged_form_cannot_be_restored } }
 
 const NOON: i64 = 1_763_640_000_000;
 
@@ -121,7 +121,7 @@ fn definition(text: &str) -> Definition {
     Definition::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
 }
 
-pub(crate) fn change(text: &str) -> FormPatch {
+pub(crate) fn patch(text: &str) -> FormPatch {
     FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap()
 }
 
@@ -129,48 +129,52 @@ fn key_id(text: &str) -> KeyId {
     format!("key_{text:0>8}").parse().unwrap()
 }
 
-pub(crate) fn retry(operation: IdempotentOperation, key: u128, body: u128) -> Option<IdempotencyKey> {
+pub(crate) fn idempotency_key(
+    operation: IdempotentOperation,
+    key: u128,
+    body: u128,
+) -> Option<IdempotencyKey> {
     Some(IdempotencyKey { caller: key_id("1"), operation, key, body })
 }
 
 const FORM: &str = r#"{"title":"Lunch","description":"Soup?","questions":[
     {"type":"short_text","title":"What?","required":true,"max_length":90000000}]}"#;
 
-fn lunch() -> Definition {
+fn sample_definition() -> Definition {
     definition(&FORM.replace("90000000", "60000"))
 }
 
-/// A draft as it is given to the store.
+/// A draft for `insert_form`.
 fn new_form(ws: u64, form: u64, definition: Definition, millis: i64) -> NewForm {
     let (form, version) = Form::create(form_id(form), workspace(ws), definition, at(millis));
     NewForm { form, version: version.to_stored(), idempotency_key: None }
 }
 
-pub(crate) fn draft(ws: u64, form: u64, millis: i64) -> NewForm {
-    new_form(ws, form, lunch(), millis)
+pub(crate) fn new_draft(ws: u64, form: u64, millis: i64) -> NewForm {
+    new_form(ws, form, sample_definition(), millis)
 }
 
-pub(crate) async fn make(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
-    let step = store.insert_form(draft(ws, form, millis)).await.unwrap();
+pub(crate) async fn create_draft(store: &dyn Store, ws: u64, form: u64, millis: i64) -> FormId {
+    let step = store.insert_form(new_draft(ws, form, millis)).await.unwrap();
     assert!(matches!(step, StepResult::Done((id, made)) if id == form_id(form) && made == at(millis)));
     form_id(form)
 }
 
 async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
-    let published = change(r#"{"status":"published"}"#);
+    let published = patch(r#"{"status":"published"}"#);
     let step = update_form(store, workspace(ws), form, published, ExpectedRevision::Any, at(1)).await;
     let StepResult::Done(current) = step else { panic!("{step:?}") };
     current.form.revision
 }
 
 /// A published form in workspace 1.
-pub(crate) async fn published(store: &dyn Store, form: u64) -> FormId {
-    let id = make(store, 1, form, 0).await;
+pub(crate) async fn published_form(store: &dyn Store, form: u64) -> FormId {
+    let id = create_draft(store, 1, form, 0).await;
     assert_eq!(publish(store, 1, id).await, 2);
     id
 }
 
-fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
+fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
     NewSubmission {
         form,
         checked_revision: 2,
@@ -182,17 +186,22 @@ fn answers(form: FormId, text: &str) -> NewSubmission<'_> {
 }
 
 pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
-    match store.accept_submission(workspace(1), answers(form, text), at(millis)).await.unwrap() {
+    match store.accept_submission(workspace(1), new_submission(form, text), at(millis)).await.unwrap() {
         StepResult::Done(id) => id,
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) async fn remove(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> StepResult<()> {
+pub(crate) async fn trash_submission(
+    store: &dyn Store,
+    form: FormId,
+    id: SubmissionId,
+    millis: i64,
+) -> StepResult<()> {
     store.trash_submission(workspace(1), form, id, ExpectedRevision::Any, at(millis)).await.unwrap()
 }
 
-pub(crate) async fn put_back(
+pub(crate) async fn restore_submission(
     store: &dyn Store,
     form: FormId,
     id: SubmissionId,
@@ -201,12 +210,12 @@ pub(crate) async fn put_back(
     store.restore_submission(workspace(1), form, id, None, at(millis)).await.unwrap()
 }
 
-async fn erase(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
+async fn purge_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
     store.purge_submission(workspace(1), form, id, ExpectedRevision::Any).await.unwrap()
 }
 
-/// Puts `text` in place of the answers of a submission that was edited `seen` times.
-pub(crate) async fn edit(
+/// Replaces the answers of a submission that was edited `seen` times.
+pub(crate) async fn edit_submission(
     store: &dyn Store,
     form: FormId,
     id: SubmissionId,
@@ -219,12 +228,12 @@ pub(crate) async fn edit(
     store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
 }
 
-pub(crate) async fn found(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {
+pub(crate) async fn find_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {
     store.find_submission(workspace(1), form, id).await.unwrap()
 }
 
-/// The trash of a form, read by pages of `limit`.
-pub(crate) async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
+/// Lists the trash of a form by pages of `limit`.
+pub(crate) async fn list_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
         let page = store.list_trashed_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
@@ -236,13 +245,13 @@ pub(crate) async fn in_trash(store: &dyn Store, form: FormId, limit: usize) -> V
     }
 }
 
-pub(crate) async fn trash(store: &dyn Store, form: FormId, millis: i64) {
+pub(crate) async fn trash_form(store: &dyn Store, form: FormId, millis: i64) {
     let step = store.trash_form(workspace(1), form, ExpectedRevision::Any, at(millis)).await.unwrap();
     assert!(matches!(step, StepResult::Done(())), "{step:?}");
 }
 
-/// Makes `count` submissions at once, so that they become durable together, over some milliseconds.
-async fn submit_together(
+/// Stores `count` submissions concurrently, so that they share a sync, over some milliseconds.
+async fn submit_concurrently(
     store: &Arc<dyn Store>,
     form: FormId,
     count: usize,
@@ -259,8 +268,8 @@ async fn submit_together(
     ids
 }
 
-/// A page of all submissions of a form, newest first.
-pub(crate) async fn newest(
+/// Lists a page of all submissions of a form, newest first.
+pub(crate) async fn list_newest(
     store: &dyn Store,
     workspace: WorkspaceId,
     form: FormId,
@@ -271,12 +280,12 @@ pub(crate) async fn newest(
     store.list_submissions(workspace, form, &all, Order::NewestFirst, before, limit).await.unwrap()
 }
 
-/// All submissions of a form, read by pages of `limit`, newest first; each is there for itself, too.
-async fn all(store: &dyn Store, form: FormId, limit: usize) -> Vec<SubmissionId> {
+/// Lists all submissions of a form by pages of `limit`, newest first, and checks that each is found by its id.
+async fn list_all(store: &dyn Store, form: FormId, limit: usize) -> Vec<SubmissionId> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = newest(store, workspace(1), form, before, limit).await.unwrap();
-        assert!(page.rows.len() == limit || page.next.is_none(), "only the last page is short");
+        let page = list_newest(store, workspace(1), form, before, limit).await.unwrap();
+        assert!(page.rows.len() == limit || page.next.is_none(), "a page before the last one is short");
         before = page.next;
         for row in page.rows {
             let found = store.find_submission(workspace(1), form, row.id).await.unwrap();

@@ -1,7 +1,7 @@
-//! Pages of every list while others create, edit, delete, restore and purge: what is there all along is seen once.
+//! Pages of every list during concurrent creation, edits, deletion, restores and purges.
 //!
-//! One reader, one law, and a few others who never rest. The others' own things come and go; the rest stays, and is
-//! edited at most.
+//! A reader pages through each list while writers run. Each writer creates, trashes, restores and purges its own rows;
+//! the other rows are at most edited, and the reader must see each of them exactly once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -18,19 +18,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{
-    Bench, at, change, edit, erase, form_id, found, make, published, put_back, remove, submit,
-    submit_together, trash, update_form, workspace,
+    StoreFixture, at, create_draft, edit_submission, find_submission, form_id, patch, published_form,
+    purge_submission, restore_submission, submit, submit_concurrently, trash_form, trash_submission,
+    update_form, workspace,
 };
 use crate::engine::random::Random;
 
-/// Things of each sort that stay, and as many that do not.
-const MANY: usize = 48;
-/// Who changes things while lists are read.
-const OTHERS: usize = 6;
+/// Rows of each kind that are kept, and the same number that writers trash, restore and purge.
+const ROWS: usize = 48;
+/// Concurrent writers.
+const WRITERS: usize = 6;
 
-/// Ids of forms begin here, so that no number of a version is one.
+/// The lowest form id, above all version numbers.
 const FIRST_FORM: u64 = 1 << 40;
-/// How often each list is read.
+/// Times each list is read.
 const PASSES: usize = 3;
 
 #[derive(Debug, Clone)]
@@ -42,59 +43,59 @@ enum List {
     History,
 }
 
-/// Where a row stands in its list, as a cursor gives it, and what it is.
+/// The position of a row in its list, as in a cursor, and its id.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    place: u128,
-    name: u128,
+    position: u128,
+    id: u128,
 }
 
 impl Row {
     fn submission(id: SubmissionId) -> Self {
-        Self { place: name(id), name: name(id) }
+        Self { position: submission_key(id), id: submission_key(id) }
     }
 
     fn number(number: u32) -> Self {
-        Self { place: number.into(), name: number.into() }
+        Self { position: number.into(), id: number.into() }
     }
 }
 
-fn name(id: SubmissionId) -> u128 {
+fn submission_key(id: SubmissionId) -> u128 {
     u128::from_be_bytes(id.to_bytes())
 }
 
-fn form_name(id: FormId) -> u128 {
+fn form_key(id: FormId) -> u128 {
     u64::from_be_bytes(id.to_bytes()).into()
 }
 
-/// A store that is never at rest.
-struct Scene {
+/// A store under concurrent writes.
+struct Workload {
     store: Arc<dyn Store>,
-    /// Where submissions come and go.
+    /// The form of all submissions.
     form: FormId,
-    /// What gets one version after another.
-    growing: FormId,
-    /// What is edited again and again.
+    /// A form that gets new versions.
+    versioned: FormId,
+    /// A submission that is edited repeatedly.
     edited: SubmissionId,
-    /// What stays, edited or not.
+    /// Submissions that are at most edited.
     kept: Vec<SubmissionId>,
-    /// What was purged, and is in no list begun since.
-    gone: Mutex<BTreeSet<u128>>,
+    /// Ids of purged rows, which later lists must not contain.
+    purged: Mutex<BTreeSet<u128>>,
     time: AtomicI64,
-    /// How many deeds were done.
-    deeds: watch::Sender<u64>,
+    /// The number of writes so far.
+    writes: watch::Sender<u64>,
 }
 
-impl Scene {
-    /// The time, later than ever before.
+impl Workload {
+    /// Returns a time later than all before.
     fn now(&self) -> i64 {
         self.time.fetch_add(1, Ordering::Relaxed)
     }
 
     async fn page(&self, list: &List, after: Option<u128>, limit: usize) -> (Vec<Row>, bool) {
         let (store, ws, form) = (&*self.store, workspace(1), self.form);
-        let id = after.map(|place| SubmissionId::from_bytes(place.to_be_bytes()));
-        let number = after.map(|place| place as u32);
+        let id = after.map(|position| SubmissionId::from_bytes(position.to_be_bytes()));
+        let number = after.map(|position| position as u32);
         match list {
             List::Submissions(filter, order) => {
                 let page =
@@ -110,18 +111,18 @@ impl Scene {
                 (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.next.is_some())
             }
             List::Forms(filter) => {
-                let moment = |place: u128| Timestamp::from_millis((place >> 64) as i64);
-                let after = after.map(|place| (moment(place), form_id(place as u64)));
+                let moment = |position: u128| Timestamp::from_millis((position >> 64) as i64);
+                let after = after.map(|position| (moment(position), form_id(position as u64)));
                 let rows = store.list_forms(ws, filter, after, limit + 1).await.unwrap().rows;
                 let row = |form: &Form| {
                     assert!(filter.matches(form), "{list:?}: {form:?}");
-                    let name = form_name(form.id);
-                    Row { place: (filter.sort_key(form).millis() as u128) << 64 | name, name }
+                    let id = form_key(form.id);
+                    Row { position: (filter.sort_key(form).millis() as u128) << 64 | id, id }
                 };
                 (rows.iter().take(limit).map(|(form, _)| row(form)).collect(), rows.len() > limit)
             }
             List::Versions => {
-                let page = store.list_versions(ws, self.growing, number, limit).await.unwrap().unwrap();
+                let page = store.list_versions(ws, self.versioned, number, limit).await.unwrap().unwrap();
                 (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.more)
             }
             List::History => {
@@ -131,36 +132,41 @@ impl Scene {
         }
     }
 
-    /// Reads all of a list by pages of `limit` while others go on, and holds it to the law.
-    async fn read(&self, list: &List, stays: &BTreeSet<u128>, limit: usize) {
-        let mut deeds = self.deeds.subscribe();
-        let gone = self.gone.lock().unwrap().clone();
+    /// Reads a list by pages of `limit` during concurrent writes, and fails unless it is sorted and has each row of
+    /// `expected` once.
+    async fn read(&self, list: &List, expected: &BTreeSet<u128>, limit: usize) {
+        let mut writes = self.writes.subscribe();
+        let purged = self.purged.lock().unwrap().clone();
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
             let (rows, more) = self.page(list, after, limit).await;
             assert!(rows.len() <= limit && (!more || !rows.is_empty()), "{list:?}: {rows:?}");
-            after = rows.last().map(|last| last.place);
+            after = rows.last().map(|last| last.position);
             seen.extend(rows);
             if !more {
                 break;
             }
-            deeds.changed().await.unwrap();
+            writes.changed().await.unwrap();
         }
-        let places: Vec<_> = seen.iter().map(|row| row.place).collect();
+        let positions: Vec<_> = seen.iter().map(|row| row.position).collect();
         let is_in_order = match list {
-            List::Submissions(_, Order::OldestFirst) => places.is_sorted_by(|one, next| one < next),
-            _ => places.is_sorted_by(|one, next| one > next),
+            List::Submissions(_, Order::OldestFirst) => positions.is_sorted_by(|one, next| one < next),
+            _ => positions.is_sorted_by(|one, next| one > next),
         };
-        assert!(is_in_order, "{list:?} by {limit}: {places:x?}");
-        let names: BTreeSet<_> = seen.iter().map(|row| row.name).collect();
-        assert_eq!(names.len(), seen.len(), "{list:?} by {limit}: something is there twice");
-        let missing: Vec<_> = stays.difference(&names).collect();
-        assert!(missing.is_empty(), "{list:?} by {limit}: {missing:x?} of {} are missing", stays.len());
-        assert!(names.is_disjoint(&gone), "{list:?} by {limit}: something was purged before");
+        assert!(is_in_order, "{list:?}, pages of {limit}: {positions:x?}");
+        let ids: BTreeSet<_> = seen.iter().map(|row| row.id).collect();
+        assert_eq!(ids.len(), seen.len(), "{list:?}, pages of {limit}: a row appears twice");
+        let missing: Vec<_> = expected.difference(&ids).collect();
+        assert!(
+            missing.is_empty(),
+            "{list:?}, pages of {limit}: {missing:x?} of {} are missing",
+            expected.len()
+        );
+        assert!(ids.is_disjoint(&purged), "{list:?}, pages of {limit}: a purged row appears");
     }
 
-    /// The lists, and of each what is in it and stays.
-    async fn lists(&self, staying: &[SubmissionId], forms: &[FormId]) -> Vec<(List, BTreeSet<u128>)> {
+    /// Each list with the ids in it that no writer trashes or purges.
+    async fn lists(&self, submissions: &[SubmissionId], forms: &[FormId]) -> Vec<(List, BTreeSet<u128>)> {
         let ones = SubmissionQuery { text: Some("1".to_owned()), ..SubmissionQuery::default() };
         let ones = SubmissionFilter::new(&ones, &[]).unwrap();
         let (all, every) = (SubmissionFilter::default(), FormFilter::default());
@@ -179,58 +185,62 @@ impl Scene {
             List::Versions,
             List::History,
         ];
-        let staying: BTreeSet<_> =
-            staying.iter().map(|id| name(*id)).chain(forms.iter().map(|id| form_name(*id))).collect();
+        let kept: BTreeSet<_> = submissions
+            .iter()
+            .map(|id| submission_key(*id))
+            .chain(forms.iter().map(|id| form_key(*id)))
+            .collect();
         let mut found = Vec::new();
         for list in lists {
             let (rows, more) = self.page(&list, None, 1_000).await;
             let is_numbered = matches!(list, List::Versions | List::History);
-            let names = rows.iter().map(|row| row.name);
-            let stays: BTreeSet<_> = names.filter(|name| is_numbered || staying.contains(name)).collect();
-            assert!(!more && stays.len() > 7, "{list:?}: {stays:?}");
-            found.push((list, stays));
+            let ids = rows.iter().map(|row| row.id);
+            let expected: BTreeSet<_> = ids.filter(|id| is_numbered || kept.contains(id)).collect();
+            assert!(!more && expected.len() > 7, "{list:?}: {expected:?}");
+            found.push((list, expected));
         }
         found
     }
 
-    /// Does one thing after another to its own submissions and forms, and to what may be edited.
-    async fn never_rest(&self, number: usize, mut submissions: Vec<SubmissionId>, mut forms: Vec<FormId>) {
+    /// Writes forever: changes the writer's own submissions and forms, and edits shared ones.
+    async fn write_forever(&self, number: usize, mut submissions: Vec<SubmissionId>, mut forms: Vec<FormId>) {
         let mut random = Random::new(number as u64);
         for turn in 0.. {
-            self.to_a_submission(&mut random, &mut submissions).await;
-            self.to_a_form(&mut random, &mut forms).await;
+            self.change_a_submission(&mut random, &mut submissions).await;
+            self.change_a_form(&mut random, &mut forms).await;
             match number {
                 0 => self.edit(self.edited, turn.to_string()).await,
-                1 => self.ask(turn).await,
+                1 => self.add_version(turn).await,
                 _ => self.edit(*random.pick(&self.kept), "y".repeat(random.below(100))).await,
             }
-            self.deeds.send_modify(|done| *done += 1);
+            self.writes.send_modify(|done| *done += 1);
         }
     }
 
-    async fn to_a_submission(&self, random: &mut Random, own: &mut [SubmissionId]) {
+    async fn change_a_submission(&self, random: &mut Random, own: &mut [SubmissionId]) {
         let (store, form, now) = (&*self.store, self.form, self.now());
-        let place = random.below(own.len());
-        let id = own[place];
+        let index = random.below(own.len());
+        let id = own[index];
         match random.below(8) {
-            0..3 => drop(remove(store, form, id, now).await),
-            3..6 => drop(put_back(store, form, id, now).await),
+            0..3 => drop(trash_submission(store, form, id, now).await),
+            3..6 => drop(restore_submission(store, form, id, now).await),
             6 => self.edit(id, "1".to_owned()).await,
             _ => {
-                let step = erase(store, form, id).await;
+                let step = purge_submission(store, form, id).await;
                 assert!(matches!(step, StepResult::Done(())), "{step:?}");
-                self.gone.lock().unwrap().insert(name(id));
-                own[place] = submit(store, form, r#"{"q1":"2"}"#, now).await;
+                self.purged.lock().unwrap().insert(submission_key(id));
+                own[index] = submit(store, form, r#"{"q1":"2"}"#, now).await;
             }
         }
     }
 
-    async fn to_a_form(&self, random: &mut Random, own: &mut [FormId]) {
+    async fn change_a_form(&self, random: &mut Random, own: &mut [FormId]) {
         let (store, ws, now) = (&*self.store, workspace(1), self.now());
-        let place = random.below(own.len());
-        let id = own[place];
+        let index = random.below(own.len());
+        let id = own[index];
         match random.below(8) {
-            0..2 => drop(store.trash_form(ws, id, ExpectedRevision::Any, at(now)).await.unwrap()), // Out and in again at once.
+            0..2 => drop(store.trash_form(ws, id, ExpectedRevision::Any, at(now)).await.unwrap()),
+            // Restored and trashed again concurrently.
             2..5 => {
                 let out = store.restore_form(ws, id, None, at(now));
                 let again = store.trash_form(ws, id, ExpectedRevision::Any, at(now));
@@ -245,107 +255,104 @@ impl Scene {
             _ => {
                 let step = store.purge_form(ws, id, ExpectedRevision::Any).await.unwrap();
                 assert!(matches!(step, StepResult::Done(())), "{step:?}");
-                self.gone.lock().unwrap().insert(form_name(id));
-                own[place] = make(store, 1, 2 * FIRST_FORM + now as u64, now).await;
+                self.purged.lock().unwrap().insert(form_key(id));
+                own[index] = create_draft(store, 1, 2 * FIRST_FORM + now as u64, now).await;
             }
         }
     }
 
-    /// Writes `more` behind the answer.
+    /// Appends `more` to the answer.
     async fn edit(&self, id: SubmissionId, more: String) {
-        let Some(known) = found(&*self.store, self.form, id).await else { return };
+        let Some(known) = find_submission(&*self.store, self.form, id).await else { return };
         let text = known.answers.replace("\"}", &format!("{more}\"}}"));
-        edit(&*self.store, self.form, id, known.edits(), &text, self.now()).await;
+        edit_submission(&*self.store, self.form, id, known.edits(), &text, self.now()).await;
     }
 
-    /// Makes a version of what grows.
-    async fn ask(&self, number: usize) {
+    /// Adds a version to the versioned form.
+    async fn add_version(&self, number: usize) {
         let text = format!(r#"{{"questions":[{{"id":"q1","type":"short_text","title":"{number}"}}]}}"#);
-        self.update(self.growing, &text).await;
+        self.update(self.versioned, &text).await;
     }
 
     async fn update(&self, form: FormId, text: &str) {
-        let updated = update_form(
-            &*self.store,
-            workspace(1),
-            form,
-            change(text),
-            ExpectedRevision::Any,
-            at(self.now()),
-        );
+        let updated =
+            update_form(&*self.store, workspace(1), form, patch(text), ExpectedRevision::Any, at(self.now()));
         drop(updated.await);
     }
 }
 
-/// Submissions that stay and ones that do not, by turns; of either a few in the trash.
-async fn many_submissions(store: &Arc<dyn Store>, form: FormId) -> [Vec<SubmissionId>; 2] {
+/// Creates submissions, alternately to be kept and to be changed; a third of each is in the trash.
+async fn create_submissions(store: &Arc<dyn Store>, form: FormId) -> [Vec<SubmissionId>; 2] {
     let mut ids = Vec::new();
     for round in 0..4 {
-        ids.extend(submit_together(store, form, MANY / 2, round * 10).await);
+        ids.extend(submit_concurrently(store, form, ROWS / 2, round * 10).await);
     }
     for (number, id) in ids.iter().enumerate() {
         if number / 2 % 3 == 0 {
-            assert!(matches!(remove(&**store, form, *id, 100).await, StepResult::Done(())));
+            assert!(matches!(trash_submission(&**store, form, *id, 100).await, StepResult::Done(())));
         }
     }
-    by_turns(ids)
+    split_alternately(ids)
 }
 
-/// Forms that stay and ones that do not, by turns; of either some in the trash, some published, some about tea.
-async fn many_forms(store: &dyn Store) -> [Vec<FormId>; 2] {
+/// Creates forms, alternately to be kept and to be changed; of each, half are in the trash, half are published.
+async fn create_forms(store: &dyn Store) -> [Vec<FormId>; 2] {
     let mut ids = Vec::new();
-    for number in 0..2 * MANY {
-        let id = make(store, 1, FIRST_FORM + number as u64, 100 + number as i64).await;
+    for number in 0..2 * ROWS {
+        let id = create_draft(store, 1, FIRST_FORM + number as u64, 100 + number as i64).await;
         if number / 2 % 2 == 0 {
-            let edit = change(r#"{"title":"Tea","status":"published"}"#);
+            let edit = patch(r#"{"title":"Tea","status":"published"}"#);
             update_form(store, workspace(1), id, edit, ExpectedRevision::Any, at(200)).await;
         }
         if number / 4 % 2 == 0 {
-            trash(store, id, 300 + number as i64).await;
+            trash_form(store, id, 300 + number as i64).await;
         }
         ids.push(id);
     }
-    by_turns(ids)
+    split_alternately(ids)
 }
 
-fn by_turns<T: Copy>(all: Vec<T>) -> [Vec<T>; 2] {
+fn split_alternately<T: Copy>(all: Vec<T>) -> [Vec<T>; 2] {
     [0, 1].map(|first| all.iter().skip(first).step_by(2).copied().collect())
 }
 
-pub(super) async fn what_stays_is_seen_once_in_every_list_whatever_others_do(bench: &impl Bench) {
-    let store = bench.open();
-    let (form, growing) = (published(&*store, 1).await, make(&*store, 1, 2, 0).await);
+pub(super) async fn every_list_shows_each_unchanged_row_once_during_concurrent_writes(
+    fixture: &impl StoreFixture,
+) {
+    let store = fixture.open();
+    let (form, versioned) = (published_form(&*store, 1).await, create_draft(&*store, 1, 2, 0).await);
     let edited = submit(&*store, form, r#"{"q1":""}"#, 0).await;
-    let [staying, going] = many_submissions(&store, form).await;
-    let [staying_forms, going_forms] = many_forms(&*store).await;
-    let (gone, time) = (Mutex::default(), AtomicI64::new(1_000));
-    let scene = Scene {
+    let [kept, changing] = create_submissions(&store, form).await;
+    let [kept_forms, changing_forms] = create_forms(&*store).await;
+    let (purged, time) = (Mutex::default(), AtomicI64::new(1_000));
+    let workload = Workload {
         store,
         form,
-        growing,
+        versioned,
         edited,
-        kept: staying.clone(),
-        gone,
+        kept: kept.clone(),
+        purged,
         time,
-        deeds: watch::Sender::default(),
+        writes: watch::Sender::default(),
     };
-    let scene = Arc::new(scene);
-    for turn in 0..MANY {
-        scene.ask(MANY + turn).await;
-        scene.edit(edited, turn.to_string()).await;
+    let workload = Arc::new(workload);
+    for turn in 0..ROWS {
+        workload.add_version(ROWS + turn).await;
+        workload.edit(edited, turn.to_string()).await;
     }
-    let lists = scene.lists(&staying, &staying_forms).await;
-    let mut others = JoinSet::new();
-    let shares = going.chunks(going.len().div_ceil(OTHERS)).zip(going_forms.chunks(MANY.div_ceil(OTHERS)));
-    for (number, (submissions, forms)) in shares.enumerate() {
-        let (scene, submissions, forms) = (Arc::clone(&scene), submissions.to_vec(), forms.to_vec());
-        others.spawn(async move { scene.never_rest(number, submissions, forms).await });
+    let lists = workload.lists(&kept, &kept_forms).await;
+    let mut writers = JoinSet::new();
+    let chunks =
+        changing.chunks(changing.len().div_ceil(WRITERS)).zip(changing_forms.chunks(ROWS.div_ceil(WRITERS)));
+    for (number, (submissions, forms)) in chunks.enumerate() {
+        let (workload, submissions, forms) = (Arc::clone(&workload), submissions.to_vec(), forms.to_vec());
+        writers.spawn(async move { workload.write_forever(number, submissions, forms).await });
     }
     let mut random = Random::new(1);
-    for (list, stays) in lists.iter().cycle().take(PASSES * lists.len()) {
-        scene.read(list, stays, 1 + random.below(20)).await;
+    for (list, expected) in lists.iter().cycle().take(PASSES * lists.len()) {
+        workload.read(list, expected, 1 + random.below(20)).await;
     }
-    if let Some(ended) = others.try_join_next() {
-        panic!("{ended:?}, and nobody ever rests");
+    if let Some(ended) = writers.try_join_next() {
+        panic!("a writer ended: {ended:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of what a filter takes: by what was answered and when, in either order.
+//! Lists of submissions with a filter by answer and time, in either order.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,28 +8,31 @@ use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use forms::store::{CheckedEdit, StepResult};
 
-use super::{Bench, at, is_done, newest, published, submit, submit_together, trash, workspace};
+use super::{
+    StoreFixture, at, is_ready, list_newest, published_form, submit, submit_concurrently, trash_form,
+    workspace,
+};
 use crate::engine::random::Random;
 
-pub(super) async fn a_search_has_what_its_filter_takes_in_either_order(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
+pub(super) async fn a_search_returns_what_matches_its_filter_in_either_order(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
     for turn in 0..4 {
-        submit_together(&store, form, 100, turn * 20).await;
+        submit_concurrently(&store, form, 100, turn * 20).await;
     }
-    let stored = newest(&*store, workspace(1), form, None, 1_000).await.unwrap().rows;
+    let stored = list_newest(&*store, workspace(1), form, None, 1_000).await.unwrap().rows;
     let mut random = Random::new(7);
     for _ in 0..300 {
         let mut moment = || random.once_in(2).then(|| at(random.below(120) as i64 - 5));
         let (since, until) = (moment(), moment());
         let text = random.once_in(2).then(|| random.below(10).to_string());
         let order = *random.pick(&[Order::NewestFirst, Order::OldestFirst]);
-        let takes = |found: &&Submission| {
+        let matches = |found: &&Submission| {
             since.is_none_or(|since| found.submitted_at() >= since)
                 && until.is_none_or(|until| found.submitted_at() < until)
                 && text.as_ref().is_none_or(|text| found.answers[6..].contains(text))
         };
-        let mut expected: Vec<_> = stored.iter().filter(takes).map(|found| found.id).collect();
+        let mut expected: Vec<_> = stored.iter().filter(matches).map(|found| found.id).collect();
         if order == Order::OldestFirst {
             expected.reverse();
         }
@@ -39,28 +42,28 @@ pub(super) async fn a_search_has_what_its_filter_takes_in_either_order(bench: &i
         loop {
             let page = store.list_submissions(workspace(1), form, &filter, order, after, limit).await;
             let page = page.unwrap().unwrap();
-            assert!(page.rows.len() == limit || page.next.is_none(), "only the last page is short");
+            assert!(page.rows.len() == limit || page.next.is_none(), "a page before the last one is short");
             seen.extend(page.rows.iter().map(|row| row.id));
             after = page.next;
             if after.is_none() {
                 break;
             }
         }
-        assert_eq!(seen, expected, "{query:?} {order:?} by {limit}");
+        assert_eq!(seen, expected, "{query:?} {order:?}, pages of {limit}");
         assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), Some(seen.len() as u64));
     }
 }
 
-pub(super) async fn a_search_finds_answers_as_they_were_edited(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
-    let ids = submit_together(&store, form, 12, 0).await;
-    let edit = EditedContent { answers: r#"{"q1":"mended"}"#.into(), metadata: None };
+pub(super) async fn a_search_finds_edited_answers(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
+    let ids = submit_concurrently(&store, form, 12, 0).await;
+    let edit = EditedContent { answers: r#"{"q1":"corrected"}"#.into(), metadata: None };
     let checked = CheckedEdit { form, submission: ids[5], seen_edits: 0, edit };
     let edited = store.edit_submission(workspace(1), checked, at(0)).await.unwrap();
     assert!(matches!(edited, StepResult::Done(_)), "{edited:?}");
-    let found = newest(&*store, workspace(1), form, None, 100).await.unwrap().rows;
-    for text in ["mended", "5"] {
+    let found = list_newest(&*store, workspace(1), form, None, 100).await.unwrap().rows;
+    for text in ["corrected", "5"] {
         let query = SubmissionQuery { text: Some(text.to_owned()), ..SubmissionQuery::default() };
         let filter = SubmissionFilter::new(&query, &[]).unwrap();
         let expected: Vec<_> =
@@ -72,40 +75,40 @@ pub(super) async fn a_search_finds_answers_as_they_were_edited(bench: &impl Benc
             store.count_filtered(workspace(1), form, &filter).await.unwrap(),
             Some(expected.len() as u64)
         );
-        assert_eq!(listed.contains(&ids[5]), text == "mended");
+        assert_eq!(listed.contains(&ids[5]), text == "corrected");
     }
 }
 
-pub(super) async fn a_long_search_comes_in_slices_and_can_be_given_up(bench: &impl Bench) {
-    let store = bench.open();
-    let form = published(&*store, 11).await;
+pub(super) async fn a_long_search_runs_in_slices_and_can_be_cancelled(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
     let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(500_000));
     for number in 0..12 {
         submit(&*store, form, &text, number).await;
     }
     let query = SubmissionQuery { text: Some("y".to_owned()), ..SubmissionQuery::default() };
     let filter = SubmissionFilter::new(&query, &[]).unwrap();
-    let goes = async |filter| {
-        let mut goes = 0;
+    let count_polls = async |filter| {
+        let mut polls = 0;
         let mut search = pin!(store.count_filtered(workspace(1), form, filter));
         let counted = poll_fn(|context| {
-            goes += 1;
+            polls += 1;
             search.as_mut().poll(context)
         });
         assert_eq!(counted.await.unwrap(), Some(0));
-        goes
+        polls
     };
-    let quick = goes(&filter).await;
-    assert!(quick > 3, "6 MB were read in {quick} goes");
-    // Whoever gives up gives the turn back.
+    let polls = count_polls(&filter).await;
+    assert!(polls > 3, "6 MB were read in {polls} polls");
+    // A cancelled search releases its lock.
     for _ in 0..100 {
         let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
-        assert!(!is_done(&mut search).await, "nothing is read on the caller's own thread");
+        assert!(!is_ready(&mut search).await, "the search ran on the caller's thread");
     }
     assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), Some(0));
-    // So does one whose form goes to the trash meanwhile.
+    // A search whose form is trashed meanwhile ends without a page.
     let mut search = pin!(store.list_submissions(workspace(1), form, &filter, Order::NewestFirst, None, 9));
-    assert!(!is_done(&mut search).await);
-    trash(&*store, form, 20).await;
+    assert!(!is_ready(&mut search).await);
+    trash_form(&*store, form, 20).await;
     assert_eq!(search.await.unwrap(), None);
 }

@@ -1,0 +1,192 @@
+//! Limits on connections, in total and per address, and which connection is closed for the next. Over sockets.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use forms::config::HttpLimits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::harness::{ListeningServer, TestResponse, parse_response, read_to_end};
+
+/// Reached only if the server hangs.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+const ONE: [u8; 4] = [127, 0, 0, 1];
+const OTHER: [u8; 4] = [127, 0, 0, 2];
+
+/// Reports when requests of `/slow` begin, and lets them end.
+struct Gate {
+    begun: &'static Semaphore,
+    release: &'static Semaphore,
+}
+
+/// Starts a server that responds `hello` at once at `/`, `/healthz` and `/readyz`, and at `/slow` once released.
+async fn server(max_connections: usize, per_address: Option<usize>) -> (ListeningServer, Gate) {
+    let gate = Gate {
+        begun: Box::leak(Box::new(Semaphore::new(0))),
+        release: Box::leak(Box::new(Semaphore::new(0))),
+    };
+    let Gate { begun, release } = gate;
+    let slow = get(async || {
+        begun.add_permits(1);
+        release.acquire().await.unwrap().forget();
+        "hello"
+    });
+    let hello = || get(async || "hello");
+    // More than the socket buffers of a client that does not read.
+    let large = get(async || "x".repeat(16 << 20));
+    let router = Router::new().route("/slow", slow).route("/large", large);
+    let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
+    let limits =
+        HttpLimits { max_connections, max_connections_per_address: per_address, ..Default::default() };
+    (ListeningServer::listen(router, limits).await, gate)
+}
+
+fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
+/// Opens a connection with one completed request.
+async fn idle_connection(wire: &ListeningServer, ip: [u8; 4]) -> TcpStream {
+    let mut stream = wire.connect_from(ip).await;
+    exchange_hello(&mut stream).await;
+    stream
+}
+
+/// Sends a request and reads its response; the connection stays open.
+async fn exchange_hello(stream: &mut TcpStream) {
+    stream.write_all(request("/").as_bytes()).await.unwrap();
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"hello") {
+        let count = timeout(TIMEOUT, stream.read_buf(&mut seen)).await.expect("a response").unwrap();
+        assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&seen));
+    }
+}
+
+/// Opens a connection with a request in flight.
+async fn busy_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) -> TcpStream {
+    let mut stream = wire.connect_from(ip).await;
+    stream.write_all(request("/slow").as_bytes()).await.unwrap();
+    gate.begun.acquire().await.unwrap().forget();
+    stream
+}
+
+/// Reads until the server closes the connection.
+async fn read_until_closed(stream: &mut TcpStream) -> String {
+    timeout(TIMEOUT, read_to_end(stream)).await.expect("the server did not close the connection")
+}
+
+/// Returns the response on a new connection, which the server closes after it.
+async fn last_response(wire: &ListeningServer, ip: [u8; 4], path: &str) -> TestResponse {
+    let mut stream = wire.connect_from(ip).await;
+    stream.write_all(request(path).as_bytes()).await.unwrap();
+    let response = parse_response(&read_until_closed(&mut stream).await);
+    assert_eq!(response.header("connection"), Some("close"));
+    response
+}
+
+#[tokio::test]
+async fn the_connection_that_is_idle_longest_is_closed_for_the_next() {
+    let (wire, _) = server(3, None).await;
+    let mut first = idle_connection(&wire, ONE).await;
+    let mut second = idle_connection(&wire, OTHER).await;
+    let mut silent = wire.connect_from(ONE).await;
+    exchange_hello(&mut first).await;
+    let mut third = idle_connection(&wire, ONE).await;
+    assert_eq!(read_until_closed(&mut second).await, "");
+    let mut fourth = idle_connection(&wire, OTHER).await;
+    assert_eq!(read_until_closed(&mut silent).await, "");
+    for stream in [&mut first, &mut third, &mut fourth] {
+        exchange_hello(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn an_address_cannot_exceed_its_share() {
+    let (wire, _) = server(8, Some(2)).await;
+    let mut other = idle_connection(&wire, OTHER).await;
+    let mut first = idle_connection(&wire, ONE).await;
+    let mut second = idle_connection(&wire, ONE).await;
+    let mut third = idle_connection(&wire, ONE).await;
+    assert_eq!(read_until_closed(&mut first).await, "");
+    for stream in [&mut other, &mut second, &mut third] {
+        exchange_hello(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn a_connection_beyond_a_busy_share_is_refused_at_once() {
+    let (wire, gate) = server(8, Some(2)).await;
+    let mut under_way = [busy_connection(&wire, &gate, ONE).await, busy_connection(&wire, &gate, ONE).await];
+    let refused = last_response(&wire, ONE, "/").await;
+    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "overloaded"));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+    assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(refused.header("x-request-id"), refused.json()["request_id"].as_str());
+    idle_connection(&wire, OTHER).await;
+    gate.release.add_permits(2);
+    for stream in &mut under_way {
+        exchange_hello(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn health_is_served_while_every_connection_is_busy() {
+    let (wire, gate) = server(1, None).await;
+    let mut under_way = busy_connection(&wire, &gate, ONE).await;
+    // More than are reserved for health checks: they are closed for each other.
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(wire.connect_from(ONE).await);
+    }
+    for path in ["/healthz", "/readyz"] {
+        let healthy = last_response(&wire, OTHER, path).await;
+        assert_eq!((healthy.status.as_u16(), healthy.text()), (200, "hello"));
+    }
+    assert_eq!(last_response(&wire, OTHER, "/").await.code(), "overloaded");
+    assert_eq!(read_until_closed(&mut silent[0]).await, "");
+    gate.release.add_permits(1);
+    exchange_hello(&mut under_way).await;
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_closed_before_a_recently_used_one() {
+    let (wire, gate) = server(2, None).await;
+    let _under_way = busy_connection(&wire, &gate, ONE).await;
+    let mut silent = wire.connect_from(ONE).await;
+    let mut used = idle_connection(&wire, OTHER).await;
+    assert_eq!(read_until_closed(&mut silent).await, "");
+    exchange_hello(&mut used).await;
+}
+
+#[tokio::test]
+async fn a_request_does_not_begin_on_a_connection_that_is_being_closed() {
+    let (wire, gate) = server(1, None).await;
+    let mut late = idle_connection(&wire, ONE).await;
+    // Both happen before the server polls again.
+    let _next = std::net::TcpStream::connect(wire.address).unwrap();
+    late.try_write(request("/slow").as_bytes()).unwrap();
+    let refused = parse_response(&read_until_closed(&mut late).await);
+    assert_eq!((refused.code().as_str(), refused.header("connection")), ("overloaded", Some("close")));
+    assert_eq!(gate.begun.available_permits(), 0);
+}
+
+#[tokio::test]
+async fn a_connection_with_an_unread_response_is_closed_before_an_idle_one() {
+    let (wire, _gate) = server(2, None).await;
+    let mut unread = wire.connect_from(ONE).await;
+    unread.write_all(request("/large").as_bytes()).await.unwrap();
+    unread.readable().await.unwrap();
+    // By now the server waits for the client: the socket buffers are full.
+    let mut idle = idle_connection(&wire, OTHER).await;
+    let _next = idle_connection(&wire, OTHER).await;
+    exchange_hello(&mut idle).await;
+    let mut seen = Vec::new();
+    let cut = timeout(TIMEOUT, unread.read_to_end(&mut seen)).await.expect("the connection was not closed");
+    assert!(cut.is_err() || seen.len() < 16 << 20, "the whole response was sent");
+}

@@ -1,0 +1,255 @@
+//! Stores written by earlier versions open in this one and return the same data.
+//!
+//! `fixtures/store-1` was written by the first complete version: a published form with submissions from concurrent
+//! clients, from which a question was removed later, and a form in the trash. `fixtures/store-2` is the last store of
+//! format 1: two forms and one in the trash, edited and deleted submissions, idempotency keys, and an answer that is
+//! stored in pieces; `shown.json` has the responses of the server that wrote it. Journals and indexes are stored without
+//! the zeros at their ends.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Request;
+use forms::app::App;
+use forms::config::HttpLimits;
+use forms::cpu_pool::CpuPool;
+use forms::domain::form::definition::Definition;
+use forms::domain::validation::limits::Limits;
+use forms::http::router;
+use forms::server::{Local, open_local};
+use forms::store::Maintenance;
+use forms::store::sled::SledStore;
+use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
+use serde_json::{Value, json};
+
+use crate::engine::real_files;
+use crate::harness::{Call, ManualClock, Server};
+use crate::store::SeededRandom;
+
+/// A store in `fixtures`.
+struct Fixture {
+    name: &'static str,
+    /// Original size of the index file in bytes.
+    index: u64,
+}
+
+const STORE_1: Fixture = Fixture { name: "store-1", index: (512 << 10) - 1 };
+const STORE_2: Fixture = Fixture { name: "store-2", index: 44_481 };
+
+/// Original size of the journal segments in bytes.
+const SEGMENT: u64 = 256 << 10;
+
+impl Fixture {
+    fn path(&self, name: &str) -> PathBuf {
+        [env!("CARGO_MANIFEST_DIR"), "tests/it/fixtures", self.name, name].iter().collect()
+    }
+
+    /// Copies the store without its index to `data`.
+    fn restore(&self, data: &Path) {
+        let journal = data.join("journal");
+        fs::create_dir_all(&journal).unwrap();
+        let segment = journal.join("00000001.log");
+        fs::copy(self.path("00000001.log"), &segment).unwrap();
+        lengthen(&segment, SEGMENT);
+        for name in ["state", "operator-key"] {
+            fs::copy(self.path(name), data.join(name)).unwrap();
+        }
+    }
+
+    fn expected(&self, name: &str) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.path(name)).unwrap()).unwrap()
+    }
+
+    /// Copies the index to `data`, and adjusts `state` so that the index is trusted there.
+    fn restore_index(&self, data: &Path) {
+        fs::create_dir(data.join("index")).unwrap();
+        for file in fs::read_dir(self.path("index")).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), data.join("index").join(file.file_name())).unwrap();
+        }
+        lengthen(&data.join("index/db"), self.index);
+        let identity = SledIndexes::new(data, 4 << 20).unwrap().identity("index").unwrap();
+        let state = fs::read_to_string(data.join("state")).unwrap();
+        let (until, _) = state.rsplit_once("checksum ").unwrap();
+        let (until, _) = until.rsplit_once(' ').unwrap();
+        let state = format!("{until} {}\n", identity.text);
+        let checksum = crc32c::crc32c(state.as_bytes());
+        fs::write(data.join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
+    }
+}
+
+fn lengthen(file: &Path, length: u64) {
+    OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
+}
+
+fn call(local: &Local, request: axum::http::request::Builder, body: Body) -> Call {
+    let key = local.key.as_ref().unwrap().reveal().to_owned();
+    Call::new(local.api.clone(), request.body(body).unwrap()).key(&key)
+}
+
+fn get(local: &Local, path: &str) -> Call {
+    call(local, Request::get(path), Body::empty())
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_version_returns_the_same_data() {
+    let folder = tempfile::tempdir().unwrap();
+    STORE_1.restore(folder.path());
+    assert_store_1_returns_the_same_data(folder.path()).await;
+}
+
+#[tokio::test]
+async fn the_index_of_the_first_version_is_used_without_a_rebuild() {
+    let folder = tempfile::tempdir().unwrap();
+    STORE_1.restore(folder.path());
+    assert_no_rebuild(&STORE_1, folder.path());
+    assert_store_1_returns_the_same_data(folder.path()).await;
+}
+
+#[tokio::test]
+async fn the_last_store_of_format_1_returns_the_same_data() {
+    let folder = tempfile::tempdir().unwrap();
+    STORE_2.restore(folder.path());
+    assert_store_2_returns_the_same_data(folder.path()).await;
+}
+
+#[tokio::test]
+async fn the_last_index_of_format_1_is_used_without_a_rebuild() {
+    let folder = tempfile::tempdir().unwrap();
+    STORE_2.restore(folder.path());
+    assert_no_rebuild(&STORE_2, folder.path());
+    assert_store_2_returns_the_same_data(folder.path()).await;
+}
+
+/// Copies the index of a fixture to its store, opens and closes it, and fails if the index was rebuilt.
+fn assert_no_rebuild(fixture: &Fixture, data: &Path) {
+    fixture.restore_index(data);
+    let (engine, event_log) = real_files::open(data);
+    engine.close().unwrap();
+    // The copies have loose permissions, which are repaired; nothing is rebuilt.
+    let events = event_log.events();
+    assert!(
+        events
+            .iter()
+            .all(|event| matches!(event, EngineEvent::PermissionsRepaired { .. } | EngineEvent::Verified)),
+        "{events:?}"
+    );
+    let state = fs::read_to_string(data.join("state")).unwrap();
+    assert!(state.starts_with("format 2\n"), "the format was not raised: {state}");
+}
+
+/// Compares every response with the recorded one, and replays a request.
+async fn assert_store_2_returns_the_same_data(data: &Path) {
+    let local = open_local(data).await.unwrap();
+    let shown = STORE_2.expected("shown.json");
+    for (path, response) in shown.as_object().unwrap() {
+        assert_eq!(get(&local, path).send().await.expect(200), *response, "{path}");
+    }
+    local.close().await.unwrap();
+    let replay = STORE_2.expected("replay.json");
+    let text = |name: &str| replay[name].as_str().unwrap();
+    let random = Arc::new(SeededRandom::new(1));
+    let store =
+        SledStore::open(data, EngineOptions::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
+    let store = store.unwrap();
+    let clock = Arc::new(ManualClock::at(text("at")));
+    let app =
+        Arc::new(App::new(Arc::new(store.clone()), CpuPool::default(), clock, random, Limits::default()));
+    let api = router(app, HttpLimits::default());
+    let request = Request::post(text("path")).header("content-type", "application/json");
+    let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));
+    let key = fs::read_to_string(data.join("operator-key")).unwrap();
+    let response = Call::new(api, request.unwrap()).key(key.trim()).send().await;
+    assert_eq!(response.expect(201), replay["answer"]);
+    assert_eq!(response.header("idempotency-replayed"), Some("true"));
+    store.close().await.unwrap();
+}
+
+async fn assert_store_1_returns_the_same_data(data: &Path) {
+    let local = open_local(data).await.unwrap();
+    let form = STORE_1.expected("form.json");
+    let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
+    assert_eq!(get(&local, &path).send().await.expect(200), form);
+    let submissions = STORE_1.expected("submissions.json");
+    assert_eq!(get(&local, &format!("{path}/submissions")).send().await.expect(200), submissions);
+    for submission in submissions["submissions"].as_array().unwrap() {
+        let one = format!("{path}/submissions/{}", submission["id"].as_str().unwrap());
+        assert_eq!(get(&local, &one).send().await.expect(200), *submission);
+    }
+    let rows = submissions["submissions"].as_array().unwrap();
+    change_submissions(&local, &path, rows).await;
+    let trashed = get(&local, "/api/v1/forms?trashed=true").send().await.expect(200);
+    assert_eq!(trashed["forms"][0]["title"], "Gone");
+    // The id of the removed question stays reserved.
+    let questions = json!({"questions": [{"id": "mail", "type": "email", "title": "Your address?"}]});
+    let patch = Request::patch(&path).header("content-type", "application/json");
+    let refused = call(&local, patch, Body::from(questions.to_string())).send().await;
+    assert_eq!(refused.expect(422)["errors"][0]["code"], "retired_question_id");
+    local.close().await.unwrap();
+}
+
+/// Edits every third submission, and deletes and restores every third.
+async fn change_submissions(local: &Local, path: &str, rows: &[Value]) {
+    let send = |method: &str, one: String, body: &str| {
+        let request = Request::builder().method(method).uri(one).header("content-type", "application/json");
+        call(local, request, Body::from(body.to_owned())).send()
+    };
+    let mut expected = rows.to_vec();
+    for (place, row) in expected.iter_mut().enumerate() {
+        let one = format!("{path}/submissions/{}", row["id"].as_str().unwrap());
+        match place % 3 {
+            0 => *row = send("PATCH", one, r#"{"metadata":{"seen":"yes"}}"#).await.expect(200),
+            1 => {
+                assert_eq!(send("DELETE", one.clone(), "").await.status, 204);
+                assert_eq!(send("POST", format!("{one}/restore"), "").await.expect(200), *row);
+            }
+            _ => {}
+        }
+    }
+    assert!(expected.len() > 3, "too few submissions for each case");
+    let list = get(local, &format!("{path}/submissions")).send().await.expect(200);
+    assert_eq!(list["submissions"].as_array().unwrap(), &expected);
+}
+
+#[tokio::test]
+async fn a_stored_form_that_exceeds_current_limits_still_works() {
+    let long = |id: &str, more: &str| json!({"id": id, "type": "long_text", "title": "T", "max_length": 60_000, "pattern": format!("{}[ab]*{more}", "(?:[ab]{2000})?".repeat(4))});
+    let matches: Vec<_> = (0..60).map(|number| json!({"tale": {"matches": format!("{number}z$")}})).collect();
+    let includes: Vec<_> =
+        (0..2_000).map(|number| json!({"tale": {"includes": format!("no {number}")}})).collect();
+    let form = json!({"title": "Old", "questions": [
+        long("one", ""), long("other", "c"), long("third", "d"),
+        {"id": "tale", "type": "long_text", "title": "T"},
+        {"id": "why", "type": "rating", "title": "W", "show_if": {"any": matches}},
+        {"id": "how", "type": "rating", "title": "H", "show_if": {"any": includes}},
+    ]});
+    let form = forms::domain::json::parse(&form.to_string()).unwrap();
+    let refused = Definition::read(&form, &Limits::default()).unwrap_err();
+    let codes: Vec<_> = refused.iter().map(|found| found.code.name()).collect();
+    for code in ["invalid_range", "invalid_pattern", "too_many"] {
+        assert!(codes.contains(&code), "{codes:?}");
+    }
+    let server = Server::start().await;
+    let form = server.stored_form(Definition::read(&form, &Limits::UNLIMITED).unwrap()).await;
+    let server = server.with_index(|_| ()).await;
+    let path = format!("/api/v1/forms/{form}");
+    let change = json!({"title": "Still", "status": "published"});
+    let shown = server.patch(&path, change).send().await.expect(200);
+    assert_eq!(shown["questions"].as_array().unwrap().len(), 6);
+    assert_eq!(server.get("/api/v1/forms").send().await.expect(200)["forms"][0]["title"], "Still");
+    let versions = server.get(format!("{path}/versions")).send().await.expect(200);
+    assert_eq!(versions["versions"][0]["questions"], shown["questions"]);
+    let tale = |end: &str| format!("{} {end}", "tale".repeat(3_000));
+    server.submit(&form, json!({"one": "ab".repeat(1_000), "tale": tale("59z"), "why": 5})).await;
+    server.submit(&form, json!({"tale": tale("no 1999"), "how": 5})).await;
+    for (answers, code) in [
+        (json!({"other": "ab".repeat(1_000)}), "pattern_mismatch"),
+        (json!({"tale": tale("z59"), "why": 5}), "question_not_visible"),
+    ] {
+        let refused = server.post(format!("{path}/submissions"), json!({"answers": answers})).send().await;
+        assert_eq!(refused.expect(422)["errors"][0]["code"], code);
+    }
+}

@@ -1,0 +1,303 @@
+//! The OpenAPI document: its examples match real requests and responses, and its question schemas match the server.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use forms::api::Code;
+use forms::domain::question::QuestionKind;
+use serde_json::{Value, json};
+
+use crate::harness::{Server, TestResponse};
+
+async fn document(server: &Server) -> Value {
+    server.call_without_key(Method::GET, "/api/v1/openapi.json").send().await.expect(200)
+}
+
+/// Operations with their ids.
+fn operations(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let items = document["paths"].as_object().unwrap().values();
+    let operations = items.flat_map(|item| item.as_object().unwrap().values());
+    operations.map(|operation| (operation["operationId"].as_str().unwrap(), operation))
+}
+
+fn operation<'a>(document: &'a Value, id: &str) -> &'a Value {
+    operations(document).find(|(found, _)| *found == id).unwrap().1
+}
+
+/// The request example of an operation.
+fn request(document: &Value, id: &str) -> Value {
+    let content = operation(document, id)["requestBody"]["content"].as_object().unwrap();
+    let examples: Vec<_> = content.values().map(|content| &content["example"]).collect();
+    assert!(examples.iter().all(|example| *example == examples[0]), "{id}");
+    examples[0].clone()
+}
+
+/// Replaces ids in `text`, except those of zeros.
+fn without_ids(text: &str) -> String {
+    let id = regex::Regex::new("(frm_|sub_|ws_|key_)[0-9A-Za-z]+").unwrap();
+    let zeros = regex::Regex::new("_0{10,}").unwrap();
+    id.replace_all(&zeros.replace_all(text, "-ZEROS"), "${1}x").into_owned()
+}
+
+/// Compares a response with the example of its operation and status.
+#[track_caller]
+fn assert_matches_example(document: &Value, id: &str, response: &TestResponse) {
+    let status = response.status.as_u16().to_string();
+    let content = operation(document, id)["responses"][&status]["content"].as_object().unwrap();
+    let example = &content.values().next().unwrap()["example"];
+    let found = match example {
+        Value::String(_) => json!(response.text()),
+        _ => response.json(),
+    };
+    assert_eq!(without_ids(&found.to_string()), without_ids(&example.to_string()), "{id} {status}");
+}
+
+#[tokio::test]
+async fn the_examples_match_requests_and_responses() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let mut seen = BTreeSet::new();
+    let mut check = |id: &'static str, response: &TestResponse| {
+        assert_matches_example(&whole, id, response);
+        seen.insert((id, response.status.as_u16()));
+    };
+    let forms = "/api/v1/forms";
+    let definition = request(&whole, "create_form");
+    check("create_form", &server.post("/api/v1/forms?dry_run=true", definition.clone()).send().await);
+    let made = server.post(forms, definition).send().await;
+    check("create_form", &made);
+    let form = format!("{forms}/{}", made.json()["id"].as_str().unwrap());
+    check("get_schema", &server.get(format!("{form}/schema")).send().await);
+    check("update_form", &server.patch(&form, request(&whole, "update_form")).send().await);
+    let answers = request(&whole, "create_submission");
+    let submissions = format!("{form}/submissions");
+    let dry_run = format!("{submissions}?dry_run=true");
+    check("create_submission", &server.post(dry_run, answers.clone()).send().await);
+    let made = server.post(&submissions, answers).send().await;
+    check("create_submission", &made);
+    let submission = format!("{submissions}/{}", made.json()["id"].as_str().unwrap());
+    check("edit_submission", &server.patch(&submission, request(&whole, "edit_submission")).send().await);
+    check("get_submission", &server.get(&submission).send().await);
+    check("list_submissions", &server.get(&submissions).send().await);
+    check("list_submission_history", &server.get(format!("{submission}/history")).send().await);
+    check("list_forms", &server.get(forms).send().await);
+    check("get_form", &server.get(&form).send().await);
+    check("list_versions", &server.get(format!("{form}/versions")).send().await);
+    check("get_version", &server.get(format!("{form}/versions/1")).send().await);
+    for (id, path) in [("restore_submission", &submission), ("restore_form", &form)] {
+        server.call(Method::DELETE, path).send().await;
+        check(id, &server.call(Method::POST, format!("{path}/restore")).send().await);
+    }
+    check("whoami", &server.get("/api/v1/whoami").send().await);
+    check("get_limits", &server.get("/api/v1/limits").send().await);
+    check("explain_problem", &server.get("/problems/form_not_found").send().await);
+    check("get_health", &server.get("/healthz").send().await);
+    check("get_readiness", &server.get("/readyz").send().await);
+    // The document's own example is shortened, and the one of a starting server is covered by another test.
+    seen.extend([("get_openapi", 200), ("get_readiness", 503)]);
+    let mut documented = BTreeSet::new();
+    for (id, operation) in operations(&whole).filter(|(_, operation)| !is_alias(operation)) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let status: u16 = status.parse().unwrap();
+            let bodies = response["content"].as_object().into_iter().flatten();
+            let bodies = bodies.filter(|(kind, _)| *kind != "application/problem+json");
+            documented.extend(bodies.map(|_| (id, status)));
+        }
+    }
+    assert_eq!(seen, documented);
+}
+
+fn is_alias(operation: &Value) -> bool {
+    operation["description"].as_str().is_some_and(|text| text.starts_with("Another name of"))
+}
+
+#[tokio::test]
+async fn every_question_type_and_setting_is_in_the_document() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let schemas = &whole["components"]["schemas"];
+    // For an unknown type the server reports only the type, so that the test below counts the settings itself.
+    let stray = json!({"title": "T", "questions": [{"type": "stray", "title": "T", "stray": 1}]});
+    let refused = server.post("/api/v1/forms", stray).send().await.expect(422);
+    assert_eq!(refused["errors"][0]["code"], "unknown_question_type");
+    let mut documented = BTreeSet::new();
+    for (union, prefix) in [("Question", ""), ("NewQuestion", "New")] {
+        let mapping = schemas[union]["discriminator"]["mapping"].as_object().unwrap();
+        assert_eq!(
+            mapping.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            BTreeSet::from(QuestionKind::NAMES)
+        );
+        assert_eq!(schemas[union]["oneOf"].as_array().unwrap().len(), QuestionKind::NAMES.len());
+        for kind in QuestionKind::NAMES {
+            let name = mapping[kind].as_str().unwrap().strip_prefix("#/components/schemas/").unwrap();
+            assert!(name.starts_with(prefix), "{name}");
+            let question = &schemas[name];
+            assert!(question["description"].is_string(), "{name}");
+            assert_eq!(question["properties"]["type"]["const"], kind);
+            for setting in QuestionKind::settings(kind) {
+                let schema = &question["properties"][setting];
+                assert!(schema["description"].is_string(), "{name} has {setting} without a description");
+                assert!(
+                    !schema["type"].is_null() || schema["anyOf"].is_array(),
+                    "{name} {setting} has no type"
+                );
+                documented.insert(setting);
+            }
+        }
+    }
+    assert_eq!(documented.len(), 28, "a setting was added or removed: adjust this number");
+}
+
+/// A question of type `kind` with its required settings, and `name` set to `value`.
+fn with_setting(kind: &str, name: &str, value: &Value) -> Value {
+    let mut question = json!({"type": kind, "title": "T"});
+    if ["single_choice", "multiple_choice", "ranking"].contains(&kind) {
+        question["options"] = json!(["a", "b"]);
+    } else if kind == "matrix" {
+        (question["rows"], question["columns"]) = (json!(["a"]), json!(["b"]));
+    }
+    if name == "min_length" {
+        // `min_length` must not exceed `max_length`, which has a default.
+        question["max_length"] = json!(65_536);
+    }
+    question[name] = value.clone();
+    json!({"title": "F", "questions": [question]})
+}
+
+/// Boundary values that `schema` accepts, and values just outside.
+fn edges(schema: &Value) -> (Vec<Value>, Vec<Value>) {
+    let (mut within, mut outside) = (Vec::new(), Vec::new());
+    if let Some(least) = schema["minimum"].as_i64() {
+        within.push(json!(least));
+        outside.push(json!(least - 1));
+    }
+    if let Some(most) = schema["maximum"].as_i64() {
+        within.push(json!(most));
+        outside.push(json!(most + 1));
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        within.extend(values.clone());
+        outside.push(json!("stray"));
+    }
+    if schema["exclusiveMinimum"] == 0 {
+        within.push(json!(0.5));
+        outside.push(json!(0));
+    }
+    if schema["minItems"] == 1 {
+        outside.push(json!([]));
+    }
+    match schema["type"].as_str() {
+        Some("boolean") => {
+            within.extend([json!(true), json!(false)]);
+            outside.push(json!("true"));
+        }
+        Some("integer") => outside.push(json!("1")),
+        Some("number") => within.push(json!(1)),
+        _ => {}
+    }
+    (within, outside)
+}
+
+#[tokio::test]
+async fn the_bounds_of_settings_match_the_server() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let mut refused = 0;
+    for kind in QuestionKind::NAMES {
+        let question = |union: &str| {
+            let mapping = &whole["components"]["schemas"][union]["discriminator"]["mapping"];
+            whole.pointer(mapping[kind].as_str().unwrap().trim_start_matches('#')).unwrap()
+        };
+        let (new, question) = (question("NewQuestion"), question("Question"));
+        for name in QuestionKind::settings(kind) {
+            let schema = &question["properties"][name];
+            let (mut within, mut outside) = edges(schema);
+            within.extend(schema.get("example").cloned());
+            if !new["required"].as_array().unwrap().contains(&json!(name)) {
+                within.push(Value::Null);
+            }
+            if let Some(most) = schema["maxLength"].as_u64().filter(|most| *most >= 300) {
+                within.push(json!("x".repeat(most as usize)));
+                outside.push(json!("x".repeat(most as usize + 1)));
+            }
+            for (value, status) in
+                within.iter().map(|value| (value, 200)).chain(outside.iter().map(|value| (value, 422)))
+            {
+                let body = with_setting(kind, name, value);
+                let response = server.post("/api/v1/forms?dry_run=true", body).send().await;
+                let text: String = value.to_string().chars().take(40).collect();
+                assert_eq!(response.status.as_u16(), status, "{kind} {name} {text}: {}", response.text());
+                refused += usize::from(status == 422);
+            }
+        }
+    }
+    assert!(refused > 40, "{refused}");
+}
+
+/// Calls `visit` for `value` and everything in it, with the path to each.
+fn walk<'a>(value: &'a Value, at: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
+    visit(at, value);
+    match value {
+        Value::Object(members) => {
+            members.iter().for_each(|(name, value)| walk(value, &format!("{at}/{name}"), visit));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(place, item)| walk(item, &format!("{at}/{place}"), visit));
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn everything_in_the_document_has_a_description_and_every_reference_resolves() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let mut lacking = Vec::new();
+    for (id, operation) in operations(&whole) {
+        for member in ["summary", "description", "operationId", "tags"] {
+            if operation[member].is_null() {
+                lacking.push(format!("{id}: {member}"));
+            }
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            if parameter["description"].as_str().is_none_or(str::is_empty) || parameter["schema"].is_null() {
+                lacking.push(format!("{id}: {}", parameter["name"]));
+            }
+        }
+    }
+    walk(&whole["components"], "", &mut |at, value| {
+        let is_schema = at.starts_with("/schemas/") && at.matches('/').count() == 2;
+        let is_member = at.contains("/properties/") && at.rsplit('/').nth(1) == Some("properties");
+        let is_plain = value["$ref"].is_null() && value["const"].is_null();
+        if (is_schema || is_member) && is_plain && value["description"].as_str().is_none_or(str::is_empty) {
+            lacking.push(at.to_owned());
+        }
+    });
+    walk(&whole, "", &mut |at, value| {
+        if let Some(reference) = value["$ref"].as_str()
+            && whole.pointer(reference.trim_start_matches('#')).is_none()
+        {
+            lacking.push(format!("{at}: {reference}"));
+        }
+    });
+    assert_eq!(lacking, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn every_code_and_rule_is_in_the_document() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let mut listed = BTreeSet::new();
+    walk(&whole, "", &mut |at, value| {
+        if at.ends_with("/application/problem+json/examples") {
+            listed.extend(value.as_object().unwrap().keys().cloned());
+        }
+    });
+    // An unsupported method belongs to no operation.
+    listed.insert(Code::MethodNotAllowed.name().to_owned());
+    let known: BTreeSet<_> = Code::ALL.iter().map(|code| code.name().to_owned()).collect();
+    assert_eq!(listed, known);
+    let names = |name: &str| whole["components"]["schemas"][name]["enum"].as_array().unwrap().clone();
+    assert!(names("ProblemCode").contains(&json!("form_not_found")));
+    assert!(names("RuleCode").contains(&json!("out_of_range")));
+}

@@ -1,0 +1,246 @@
+//! Startup: the operator key file, responses before the store is open, the listen address.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use forms::config::{Config, HttpLimits};
+use forms::cpu_pool::CpuPool;
+use forms::http::starting;
+use forms::secret::KeyText;
+use forms::server::{Local, ServerError, open_local, run};
+use forms::store::sled::SledStore;
+use forms::store::sled::engine::options::EngineOptions;
+use forms::store::{Health, Maintenance};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use crate::harness::{Call, ListeningServer, exchange};
+use crate::store::SeededRandom;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The status of `whoami` with this key.
+async fn whoami_status(local: &Local, key: &KeyText) -> StatusCode {
+    let request = Request::get("/api/v1/whoami").header("authorization", format!("Bearer {}", key.reveal()));
+    let response = local.api.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    response.status()
+}
+
+fn key_file(folder: &Path) -> std::path::PathBuf {
+    folder.join("operator-key")
+}
+
+#[tokio::test]
+async fn the_first_start_creates_a_private_key_file_and_later_starts_use_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("new");
+    let local = open_local(&data).await.unwrap();
+    let key = local.key.clone().unwrap();
+    assert_eq!(whoami_status(&local, &key).await, 200);
+    local.close().await.unwrap();
+    assert_eq!(fs::read_to_string(key_file(&data)).unwrap().trim(), key.reveal());
+    assert_eq!(fs::metadata(key_file(&data)).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = open_local(&data).await.unwrap();
+    assert_eq!(again.key, Some(key.clone()));
+    assert_eq!(whoami_status(&again, &key).await, 200);
+}
+
+#[tokio::test]
+async fn the_key_is_not_written_through_a_symbolic_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, target) = (folder.path().join("store"), folder.path().join("target"));
+    fs::create_dir(&data).unwrap();
+    fs::create_dir(data.join("journal")).unwrap();
+    symlink(&target, data.join("operator-key.new")).unwrap();
+    assert!(matches!(open_local(&data).await, Err(ServerError::KeyFile { .. })));
+    assert!(!target.exists());
+}
+
+#[tokio::test]
+async fn a_key_file_written_before_a_crash_becomes_the_key_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = KeyText::draw(&SeededRandom::new(5));
+    fs::write(key_file(folder.path()), format!("{}\n", key.reveal())).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(whoami_status(&local, &key).await, 200);
+}
+
+#[tokio::test]
+async fn a_store_without_its_key_file_gets_no_new_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    local.close().await.unwrap();
+    fs::remove_file(key_file(folder.path())).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key, None);
+    assert!(!key_file(folder.path()).exists());
+}
+
+#[tokio::test]
+async fn the_key_file_of_another_store_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    open_local(folder.path()).await.unwrap().close().await.unwrap();
+    let key = KeyText::draw(&SeededRandom::new(6));
+    fs::write(key_file(folder.path()), key.reveal()).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key, None);
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_is_replaced_by_a_new_valid_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let mut known = vec![local.key.clone().unwrap()];
+    local.close().await.unwrap();
+    let intact = fs::read(key_file(folder.path())).unwrap();
+    let flipped = |place: usize, bit: u8| {
+        let mut bytes = intact.clone();
+        bytes[place] ^= 1 << bit;
+        bytes
+    };
+    let last = intact.len() - 1;
+    for damaged in [flipped(0, 0), flipped(8, 7), flipped(30, 2), flipped(last, 6), Vec::new(), b"x".to_vec()]
+    {
+        fs::write(key_file(folder.path()), damaged).unwrap();
+        let local = open_local(folder.path()).await.unwrap();
+        known.push(local.key.clone().unwrap());
+        // Earlier keys stay valid.
+        for key in &known {
+            assert_eq!(whoami_status(&local, key).await, 200);
+        }
+        local.close().await.unwrap();
+    }
+    known.dedup();
+    assert_eq!(known.len(), 7);
+    assert_eq!(fs::metadata(key_file(folder.path())).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = open_local(folder.path()).await.unwrap();
+    assert_eq!(again.key.as_ref(), known.last());
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_of_an_empty_store_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(key_file(folder.path()), [0xff; 50]).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let key = local.key.clone().unwrap();
+    assert_eq!(whoami_status(&local, &key).await, 200);
+    assert_eq!(fs::read_to_string(key_file(folder.path())).unwrap().trim(), key.reveal());
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_that_cannot_be_replaced_does_not_prevent_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    open_local(folder.path()).await.unwrap().close().await.unwrap();
+    fs::write(key_file(folder.path()), "nothing").unwrap();
+    fs::create_dir(folder.path().join("operator-key.new")).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key, None);
+}
+
+#[tokio::test]
+async fn a_server_that_rebuilds_its_index_is_alive_and_reports_progress() {
+    let health = Arc::new(|| Health::Rebuilding { done: 3, total: 9 });
+    let router = starting(HttpLimits::default(), health);
+    let get = |path: &str| Call::new(router.clone(), Request::get(path).body(Body::empty()).unwrap()).send();
+    get("/healthz").await.expect(200);
+    let progress = json!({"status": "rebuilding", "bytes_done": 3, "bytes_total": 9});
+    assert_eq!(get("/readyz").await.expect(503), progress);
+    let refused = get("/api/v1/forms").await;
+    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "store_unavailable"));
+    assert!(refused.header("retry-after").is_some());
+    let put = Request::put("/healthz").body(Body::empty()).unwrap();
+    assert_eq!(Call::new(router.clone(), put).send().await.code(), "method_not_allowed");
+}
+
+/// A running server: its key and address once it is ready, the channel that stops it, and its task.
+struct Running {
+    ready: oneshot::Receiver<(String, std::net::SocketAddr)>,
+    stop: oneshot::Sender<()>,
+    ended: tokio::task::JoinHandle<Result<(), ServerError>>,
+}
+
+fn begin(config: Config) -> Running {
+    let (report, ready) = oneshot::channel();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let ended = tokio::spawn(async move {
+        let stopped = async {
+            stopped.await.ok();
+        };
+        run(config, stopped, |serving| {
+            let key = serving.key.unwrap().reveal().to_owned();
+            assert_eq!(serving.local_url, format!("http://{}", serving.address));
+            report.send((key, serving.address)).unwrap();
+        })
+        .await
+    });
+    Running { ready, stop, ended }
+}
+
+fn config(folder: &Path) -> Config {
+    Config { listen: "127.0.0.1:0".parse().unwrap(), ..Config::new(folder) }
+}
+
+#[tokio::test]
+async fn a_server_reports_when_it_is_ready_and_closes_its_store_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = begin(config(folder.path()));
+    let (key, address) = timeout(TIMEOUT, running.ready).await.unwrap().unwrap();
+    let wire = ListeningServer::at(address);
+    assert_eq!(wire.call("GET", "/readyz", &key, None).await.expect(200), json!({"status": "ready"}));
+    let form = json!({"title": "Visit", "questions": []});
+    wire.call("POST", "/api/v1/forms", &key, Some(form)).await.expect(201);
+    running.stop.send(()).unwrap();
+    timeout(TIMEOUT, running.ended).await.unwrap().unwrap().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let request = Request::get("/api/v1/forms").body(Body::empty()).unwrap();
+    let list: Value = Call::new(local.api.clone(), request).key(&key).send().await.expect(200);
+    assert_eq!(list["forms"][0]["title"], "Visit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_store_is_being_opened_responds_503() {
+    let folder = tempfile::tempdir().unwrap();
+    let holder = {
+        let (pool, random) = (CpuPool::default(), Arc::new(SeededRandom::new(1)));
+        SledStore::open(folder.path(), EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
+    };
+    // A free port, because the server reports its address only once it is ready.
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let running = begin(Config { listen: free, ..config(folder.path()) });
+    let request = b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let waiting = async {
+        loop {
+            match exchange(free, request).await {
+                Ok(text) => break text,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    assert!(timeout(TIMEOUT, waiting).await.unwrap().starts_with("HTTP/1.1 503"));
+    holder.close().await.unwrap();
+    let (key, _) = timeout(TIMEOUT, running.ready).await.unwrap().unwrap();
+    ListeningServer::at(free).call("GET", "/api/v1/whoami", &key, None).await.expect(200);
+    running.stop.send(()).unwrap();
+    timeout(TIMEOUT, running.ended).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_listen_reports_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let in_use = Config { listen: taken.local_addr().unwrap(), ..config(folder.path()) };
+    let error = run(in_use, std::future::pending(), |_| ()).await.unwrap_err();
+    assert!(matches!(error, ServerError::Listen { .. }), "{error}");
+    let open_to_all = Config { listen: "0.0.0.0:0".parse().unwrap(), ..config(folder.path()) };
+    let error = run(open_to_all, std::future::pending(), |_| ()).await.unwrap_err();
+    assert!(error.to_string().contains("--insecure-http"), "{error}");
+    assert!(!folder.path().join("operator-key").exists(), "the store was created");
+}

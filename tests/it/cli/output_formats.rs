@@ -1,0 +1,211 @@
+//! Every command in every format: stdout has only the document, and is empty after a failure.
+
+use serde::Deserialize;
+
+use super::help::leaf_commands;
+use super::{Home, Run};
+
+/// Calls of a command that succeed, and calls that fail, with their exit codes. FORM and SUBMISSION exist; NEW is
+/// replaced by a new published form, TRASHED by a new form in the trash, ANSWERED by FORM and a new submission,
+/// DISCARDED by FORM and a new submission in the trash.
+fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
+    match command {
+        "create" => (
+            &[
+                "-f survey.yaml",
+                "-f survey.yaml --publish",
+                "-f survey.yaml --dry-run",
+                "-f two.yaml",
+                "--title A -Q email:B",
+            ],
+            &[(6, "-f bad.yaml"), (2, "-f missing.yaml"), (6, "--title A -Q ratting:B"), (2, "")],
+        ),
+        "edit" => (
+            &["NEW --title A", "NEW --set questions.q2=", "FORM --title A --dry-run"],
+            &[(2, "FORM"), (3, "nope --title A"), (6, "FORM --set questions.q1.required=5")],
+        ),
+        "validate" => (
+            &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
+            &[(6, "bad.yaml"), (2, "missing.yaml"), (6, "bad.yaml q1=x")],
+        ),
+        "publish" => (&["FORM", "NEW NEW", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")]),
+        "unpublish" => (&["NEW", "FORM --dry-run"], &[(3, "nope")]),
+        "close" => (&["NEW", "FORM --dry-run"], &[(3, "nope")]),
+        "list" => {
+            (&["", "--limit 0", "--trashed"], &[(2, "--limit x"), (2, "--limit -1"), (2, "--columns id,x")])
+        }
+        "show" => (&["FORM"], &[(3, "nope")]),
+        "delete" => (&["NEW --dry-run", "NEW --yes", "NEW --yes --purge"], &[(2, "NEW"), (3, "nope --yes")]),
+        "restore" => (&["TRASHED"], &[(3, "nope"), (5, "FORM")]),
+        "submit" => {
+            (&["FORM q1=x", "FORM q1=x --dry-run", "FORM --file set.json"], &[(6, "FORM"), (3, "nope q1=x")])
+        }
+        "responses" => (&["FORM", "NEW", "FORM --trashed"], &[(3, "nope")]),
+        "responses list" => (&["FORM", "FORM --limit 1"], &[(3, "nope")]),
+        "responses delete" => (
+            &["FORM SUBMISSION --dry-run", "ANSWERED --yes", "ANSWERED --yes --purge"],
+            &[(2, "FORM SUBMISSION"), (3, "FORM nope --yes")],
+        ),
+        "responses restore" => (&["DISCARDED"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
+        "responses show" => (&["FORM SUBMISSION"], &[(3, "FORM nope")]),
+        "serve" => (&[], &[(5, "--data store"), (2, "")]),
+        "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
+        "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
+        // A completion script has no output format.
+        "completions" => (&[], &[(2, "nope")]),
+        "help" => (&["exit-codes", "environment", "formatting", "submit", "responses list"], &[(2, "nope")]),
+        _ => panic!("add calls of `forms {command}` to this table"),
+    }
+}
+
+struct Fixture {
+    home: Home,
+    form: String,
+    submission: String,
+}
+
+impl Fixture {
+    fn new() -> (Self, super::RunningServer) {
+        let home = Home::new();
+        let server = home.serve();
+        home.write("two.yaml", "title: A\n---\ntitle: B\n");
+        home.write("bad.yaml", "titel: A\n");
+        home.write("set.json", "{\"q1\": \"x\", \"q3\": 4}");
+        home.write("sets.jsonl", "{\"q1\": \"x\"}\n{\"q1\": \"y\"}\n");
+        let form = home.published_form(&[]);
+        let submission = home.ok(&["submit", &form, "q1=\"tab\there,\"", "q3=2"]).trim().to_owned();
+        (Self { home, form, submission }, server)
+    }
+
+    /// Replaces a placeholder.
+    fn expand(&self, word: &str) -> Vec<String> {
+        let ok = |arguments: &[&str]| self.home.ok(arguments).trim().to_owned();
+        let answered = || ok(&["submit", &self.form, "q1=x"]);
+        match word {
+            "FORM" => vec![self.form.clone()],
+            "SUBMISSION" => vec![self.submission.clone()],
+            "NEW" => vec![self.home.published_form(&[])],
+            "TRASHED" => vec![ok(&["delete", "--yes", &self.home.published_form(&[])])],
+            "ANSWERED" => vec![self.form.clone(), answered()],
+            "DISCARDED" => {
+                vec![self.form.clone(), ok(&["responses", "delete", "--yes", &self.form, &answered()])]
+            }
+            word => vec![word.to_owned()],
+        }
+    }
+
+    fn run(&self, format: &str, command: &str, call: &str) -> Run {
+        let words = command.split(' ').chain(call.split_whitespace()).flat_map(|word| self.expand(word));
+        let words: Vec<_> = ["-o".to_owned(), format.to_owned()].into_iter().chain(words).collect();
+        self.home.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+fn commands() -> Vec<String> {
+    let mut found = Vec::new();
+    leaf_commands(&forms::cli::command(), &[], &mut found);
+    let mut names: Vec<_> = found.into_iter().map(|(path, _)| path.join(" ")).collect();
+    names.push("help".to_owned());
+    names
+}
+
+/// Whether `text` is a valid document of this format.
+#[track_caller]
+fn is_document(format: &str, text: &str) -> bool {
+    let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+    match format {
+        "json" => is_json(text) && text.lines().count() == 1,
+        "jsonl" => text.lines().all(is_json),
+        "yaml" => {
+            let mut documents = serde_yaml::Deserializer::from_str(text);
+            documents.all(|document| {
+                let value = serde_yaml::Value::deserialize(document);
+                value.is_ok_and(|value| value.is_mapping() || value.is_sequence())
+            })
+        }
+        "csv" => {
+            let widths = csv_widths(text);
+            widths.first().is_some_and(|first| *first > 0 && widths.iter().all(|width| width == first))
+        }
+        _ => panic!("unexpected format {format}"),
+    }
+}
+
+/// The number of cells of each CSV record (RFC 4180).
+fn csv_widths(text: &str) -> Vec<usize> {
+    let (mut widths, mut cells, mut is_quoted) = (Vec::new(), 1, false);
+    for character in text.chars() {
+        match character {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => cells += 1,
+            '\n' if !is_quoted => {
+                widths.push(cells);
+                cells = 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(!is_quoted, "{text}");
+    widths
+}
+
+/// Runs `check` for every command and format, with the formats in parallel.
+fn check_every_format(check: impl Fn(&str, &str) + Sync) {
+    let commands = commands();
+    std::thread::scope(|scope| {
+        for format in ["json", "jsonl", "yaml", "csv", "table"] {
+            let (check, commands) = (&check, &commands);
+            scope.spawn(move || commands.iter().for_each(|command| check(format, command)));
+        }
+    });
+}
+
+#[test]
+fn a_result_is_a_single_document() {
+    let (fixture, _server) = Fixture::new();
+    check_every_format(|format, command| {
+        for call in calls(command).0 {
+            let run = fixture.run(format, command, call).expect(0);
+            if format == "table" {
+                assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains("error"), "{run:?}");
+            } else {
+                assert!(is_document(format, &run.stdout), "{command} {call} -o {format}: {run:?}");
+                assert!(run.stderr.is_empty(), "{command} {call} -o {format}: {run:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_failure_is_one_line_of_json_without_a_result() {
+    let (fixture, _server) = Fixture::new();
+    check_every_format(|format, command| {
+        for (code, call) in calls(command).1.iter().chain(&[(2, "--no-such-flag")]) {
+            let run = fixture.run(format, command, call).expect(*code);
+            if format == "table" {
+                assert!(run.stderr.contains("error"), "{command} {call}: {run:?}");
+                continue;
+            }
+            assert!(run.stdout.is_empty(), "{command} {call} -o {format}: {run:?}");
+            let problem = run.problem();
+            assert_eq!(problem["exit"], *code, "{command} {call} -o {format}: {run:?}");
+            assert!(problem["code"].is_string() && problem["title"].is_string(), "{problem}");
+        }
+    });
+}
+
+#[test]
+fn every_csv_column_can_be_selected() {
+    let (fixture, _server) = Fixture::new();
+    // Help topics are texts without columns.
+    for command in commands().iter().filter(|command| *command != "help") {
+        for call in calls(command).0 {
+            let header = |call: &str| {
+                let csv = fixture.run("csv", command, call).expect(0).stdout;
+                csv.lines().next().unwrap_or_default().to_owned()
+            };
+            let all = header(call);
+            assert_eq!(header(&format!("{call} --columns {all}")), all, "{command} {call}");
+        }
+    }
+}

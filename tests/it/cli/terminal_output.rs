@@ -1,0 +1,257 @@
+//! Results on a terminal: empty lists, colours, indented JSON, the suggested next step.
+
+use super::Home;
+use super::terminal::Session;
+
+const DATA: [&str; 2] = ["--data", "store"];
+
+fn run_on_terminal(home: &Home, arguments: &[&str]) -> String {
+    let arguments = [&DATA[..], arguments].concat();
+    Session::start(home, &[("NO_COLOR", "1")], &arguments).finish().1.replace('\r', "")
+}
+
+#[test]
+fn an_empty_list_shows_a_message_instead_of_headings() {
+    let home = Home::new();
+    home.create_empty_store();
+    assert_eq!(run_on_terminal(&home, &["list"]), "no forms yet: forms --data store create\n");
+    assert_eq!(run_on_terminal(&home, &["list", "--status", "draft"]), "no forms match\n");
+    assert_eq!(run_on_terminal(&home, &["list", "--trashed"]), "no forms in the trash\n");
+    assert_eq!(run_on_terminal(&home, &["-q", "list"]), "");
+    let piped = home.run(&["--data", "store", "list"]).expect(0);
+    assert_eq!((piped.stdout.as_str(), piped.stderr.as_str()), ("", ""));
+    let id = home.published_form(&DATA);
+    assert_eq!(run_on_terminal(&home, &["responses", &id]), "no responses yet\n");
+    home.ok(&["--data", "store", "submit", &id, "q1=soup"]);
+    assert_eq!(run_on_terminal(&home, &["responses", &id, "--where", "q1=stew"]), "no responses match\n");
+    assert_eq!(run_on_terminal(&home, &["responses", &id, "--trashed"]), "no responses in the trash\n");
+    assert_eq!(run_on_terminal(&home, &["responses", &id, "--limit", "0"]), "");
+}
+
+#[test]
+fn statuses_and_columns_are_accepted_as_they_are_shown() {
+    let home = Home::new();
+    let (open, closed) = (home.published_form(&DATA), home.published_form(&DATA));
+    home.ok(&["--data", "store", "close", &closed]);
+    let ids = |status: &str| home.ok(&["--data", "store", "list", "--columns", "ID", "--status", status]);
+    for status in ["closed", "Closed"] {
+        assert_eq!(ids(status), format!("{closed}\n"));
+    }
+    home.ok(&["--data", "store", "edit", &open, "--set", "settings.opens_at=9999-01-01T00:00:00Z"]);
+    for status in ["not open yet", "not_open_yet", "NOT-OPEN-YET"] {
+        assert_eq!(ids(status), format!("{open}\n"));
+    }
+    assert_eq!(ids("Published").lines().count(), 2);
+    assert_eq!((ids("full"), ids("draft")), (String::new(), String::new()));
+    let unknown = home.run(&["--data", "store", "list", "--status", "open"]).expect(2).stderr;
+    let names = "expected one of: draft, published, closed, full, expired, not_open_yet";
+    assert!(unknown.contains(names), "{unknown}");
+    for columns in ["responses,updated", "RESPONSES,Updated", "response_count,updated_at"] {
+        let csv = home.ok(&["--data", "store", "list", "-o", "csv", "--columns", columns]);
+        assert!(csv.starts_with("response_count,updated_at\n"), "{csv}");
+    }
+    let shown = home.ok(&["--data", "store", "show", &open, "--columns", "RESPONSES,Title"]);
+    assert_eq!(shown, "0\tLunch\n");
+}
+
+#[test]
+fn the_columns_of_csv_do_not_depend_on_their_content() {
+    let home = Home::new();
+    home.write("plain.yaml", "title: A\nquestions: [{type: email, title: T}]\n");
+    home.write("rich.yaml", "title: A\nslug: a\ndescription: D\nquestions: [{type: email, title: T}]\n");
+    let header = |arguments: &[&str]| {
+        let csv = home.ok(&[&DATA[..], arguments, &["-o", "csv"]].concat());
+        csv.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(header(&["create", "-f", "plain.yaml"]), header(&["create", "-f", "rich.yaml"]));
+    assert_eq!(header(&["publish", "a"]), header(&["unpublish", "a"]));
+    assert_eq!(header(&["publish", "a"]).split(',').count(), 14);
+    assert_eq!(header(&["help", "environment"]), "name,meaning");
+    assert_eq!(header(&["help", "exit-codes"]), "code,name,meaning");
+}
+
+#[test]
+fn json_is_indented_and_coloured_on_a_terminal() {
+    let home = Home::new();
+    home.published_form(&DATA);
+    let screen = run_on_terminal(&home, &["list", "-o", "json"]);
+    assert!(screen.starts_with("{\n  \"forms\": [\n    {\n      \"id\": \"frm_"), "{screen}");
+    let coloured = Session::start(&home, &[], &["--data", "store", "list", "-o", "json"]).finish().1;
+    assert!(coloured.contains("\u{1b}[34m\"forms\"\u{1b}[0m"), "{coloured}");
+    assert_eq!(home.ok(&["--data", "store", "list", "-o", "json"]).lines().count(), 1);
+}
+
+#[test]
+fn the_status_is_coloured_and_the_slug_has_a_column_if_any_form_has_one() {
+    let home = Home::new();
+    home.published_form(&DATA);
+    let list = ["--data", "store", "list"];
+    let screen = Session::start(&home, &[], &list).finish().1;
+    assert!(screen.contains("  \u{1b}[32mpublished\u{1b}[0m  ") && !screen.contains("SLUG"), "{screen}");
+    home.write("slug.yaml", "title: B\nslug: brunch\n");
+    home.ok(&["--data", "store", "create", "-f", "slug.yaml"]);
+    let screen = Session::start(&home, &[], &list).finish().1;
+    assert!(screen.contains("  \u{1b}[33mdraft\u{1b}[0m  ") && screen.contains("  SLUG"), "{screen}");
+    assert_eq!(home.ok(&list).lines().next().unwrap().split('\t').count(), 6);
+}
+
+#[test]
+fn the_json_error_contains_warnings() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = home.write("key", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&key, mode).unwrap();
+    let failed = home.run(&["--url", &server.url, "--key-file", "key", "list", "-o", "json"]).expect(4);
+    let warnings = failed.problem()["warnings"].to_string();
+    assert!(warnings.contains("key is readable by others"), "{warnings}");
+    std::fs::copy(home.path().join("store/operator-key"), &key).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let done = home.run(&["--url", &server.url, "--key-file", "key", "list", "-o", "json"]).expect(0);
+    assert!(done.stderr.starts_with("warning: key is readable by others"), "{done:?}");
+}
+
+#[test]
+fn the_next_step_and_the_confirmation_message_are_shown() {
+    let home = Home::new();
+    home.write(
+        "thanks.yaml",
+        "title: T\nsettings: {confirmation: Thank you}\nquestions: [{id: e, type: email, title: E}]\n",
+    );
+    let id = home.ok(&["--data", "store", "create", "-f", "thanks.yaml"]);
+    let id = id.trim();
+    let published = home.run(&["--data", "store", "publish", id]).expect(0).stderr;
+    assert!(published.ends_with(&format!("next: forms --data store submit {id} e=VALUE\n")), "{published}");
+    let sent = home.run(&["--data", "store", "submit", id, "e=a@example.com"]).expect(0);
+    let expected = format!("submitted to \"T\"\nThank you\nnext: forms --data store responses {id}\n");
+    assert_eq!(sent.stderr, expected);
+    assert!(sent.stdout.starts_with("sub_") && sent.stdout.lines().count() == 1);
+    let unpublished = home.run(&["--data", "store", "unpublish", id]).expect(0).stderr;
+    assert!(!unpublished.contains("next:"), "{unpublished}");
+    home.ok(&["--data", "store", "responses", id, "--since", "1d", "--until", "9999-01-01"]);
+    assert_eq!(home.ok(&["--data", "store", "responses", id, "--since", "9000-01-01"]), "");
+}
+
+#[test]
+fn deleting_responses_checks_first_that_they_exist_and_reports_once() {
+    let home = Home::new();
+    let id = home.published_form(&DATA);
+    let submit = || home.ok(&["--data", "store", "submit", &id, "q1=soup"]).trim().to_owned();
+    let (one, other) = (submit(), submit());
+    let missing = "sub_01k3v8m2f4q6s8t0w2y4z6a8bc";
+    let delete = |home: &Home, extra: &[&str]| {
+        home.run(&[&["--data", "store", "responses", "delete", &id, &one, &other], extra].concat()).expect(0)
+    };
+    let missed = ["--data", "store", "responses", "delete", &id, &one, missing];
+    let (code, screen) = Session::start(&home, &[("NO_COLOR", "1")], &missed).finish();
+    assert!(
+        code == Some(3) && !screen.contains("Delete 2") && screen.contains("submission_not_found"),
+        "{screen}"
+    );
+    assert_eq!(delete(&home, &["--dry-run"]).stderr, "2 responses would be deleted\n");
+    let done = delete(&home, &["--yes"]);
+    let restore = format!("forms --data store responses restore {id} {one} {other}");
+    assert_eq!(done.stderr, format!("2 responses moved to the trash; {restore} takes them out\n"));
+    assert_eq!(done.stdout, format!("{one}\n{other}\n"));
+}
+
+#[test]
+fn a_file_beyond_a_default_limit_causes_a_warning() {
+    let home = Home::new();
+    home.write("long.yaml", &format!("title: {}\nquestions: [{{type: email, title: E}}]\n", "x".repeat(400)));
+    let run = home.run(&["validate", "long.yaml"]).expect(0);
+    assert_eq!(run.stdout, "long.yaml: ok\n");
+    assert!(
+        run.stderr.starts_with("warning: long.yaml:1: ") && run.stderr.contains("--max-title"),
+        "{run:?}"
+    );
+    home.write("both.yaml", &format!("titel: A\ntitle: {}\n", "x".repeat(400)));
+    home.run(&["validate", "both.yaml"]).expect(6);
+}
+
+#[test]
+fn completion_offers_commands_and_offers_files_only_where_a_file_is_expected() {
+    let home = Home::new();
+    home.write("completion.bash", &home.ok(&["completions", "bash"]));
+    let offered = |line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+        let script = format!(
+            "source ./completion.bash; COMP_WORDS=({}); COMP_CWORD={}; _forms forms '{}' '{}' 2>/dev/null; echo ${{COMPREPLY[*]}}",
+            quoted.join(" "),
+            words.len() - 1,
+            words[words.len() - 1],
+            words[words.len() - 2],
+        );
+        let output =
+            std::process::Command::new("bash").args(["-c", &script]).current_dir(home.path()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let commands = offered("forms ");
+    assert!(commands.starts_with("create edit show get validate") && !commands.contains("--"), "{commands}");
+    assert_eq!(offered("forms pub"), "publish");
+    assert!(offered("forms publish -").contains("--dry-run"));
+    assert_eq!(offered("forms publish "), "");
+    assert!(offered("forms validate ").contains("survey.yaml"));
+    assert!(offered("forms create --file s").contains("survey.yaml"));
+    assert!(!offered("forms list --status s").contains("survey.yaml"));
+    assert!(!home.ok(&["completions", "bash"]).contains("-o default"));
+}
+
+#[test]
+fn help_covers_question_types_and_codes_and_fits_sixty_lines() {
+    let home = Home::new();
+    assert!(home.ok(&["help"]).lines().count() <= 60);
+    let types = home.ok(&["help", "questions"]);
+    assert!(
+        types.contains("  rating\n      a whole number from 1 to 5: 1\n      settings: max, labels\n"),
+        "{types}"
+    );
+    assert!(types.lines().all(|line| line.chars().count() <= 80), "{types}");
+    let data = home.run(&["help", "questions", "-o", "json"]).expect(0).json();
+    assert_eq!(data["questions"].as_array().unwrap().len(), 20);
+    assert_eq!(data["questions"][6]["settings"], serde_json::json!(["max", "labels"]));
+    let codes = home.ok(&["explain"]);
+    assert!(codes.contains("  form_not_found\n") && codes.contains("  out_of_range\n"), "{codes}");
+    assert!(home.ok(&["explain", "-o", "csv"]).starts_with("code,status,meaning\n"));
+}
+
+#[test]
+fn the_examples_of_question_types_are_shown_and_valid() {
+    let home = Home::new();
+    let text = home.ok(&["help", "questions"]);
+    let types = home.run(&["help", "questions", "-o", "json"]).expect(0).json();
+    let (mut questions, mut answers) = (Vec::new(), serde_json::Map::new());
+    for question in types["questions"].as_array().unwrap() {
+        let name = question["type"].as_str().unwrap();
+        let mut definition = serde_json::json!({"id": name, "type": name, "title": name});
+        for setting in question["settings"].as_array().unwrap() {
+            let value = match setting.as_str().unwrap() {
+                "options" => ["red", "green"],
+                "rows" => ["taste", "price"],
+                "columns" => ["good", "bad"],
+                _ => continue,
+            };
+            definition[setting.as_str().unwrap()] = serde_json::json!(value);
+        }
+        questions.push(definition);
+        let example = &question["example"];
+        if !example.is_null() {
+            answers.insert(name.to_owned(), example.clone());
+        }
+    }
+    let names: Vec<_> =
+        text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
+    assert_eq!(names.len(), questions.len(), "{text}");
+    assert_eq!(answers.len(), questions.len() - 2, "a statement and a page take no answer: {answers:?}");
+    for example in ["\"hello\"", "\"+49 30 901820\"", "[\"red\",\"green\"]", "\"good\",\"price\":\"good\"}"] {
+        assert!(text.contains(&format!("{example}\n")), "{example}: {text}");
+    }
+    let form = serde_json::json!({"title": "All types", "questions": questions});
+    home.write("all.json", &form.to_string());
+    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "all.json"]);
+    home.write("answers.json", &serde_json::json!({"answers": answers}).to_string());
+    home.ok(&["--data", "store", "submit", id.trim(), "--file", "answers.json"]);
+    let stored = home.run(&["--data", "store", "responses", id.trim(), "-o", "json"]).json();
+    assert_eq!(stored["submissions"][0]["answers"].as_object().unwrap().len(), answers.len());
+}

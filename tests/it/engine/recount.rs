@@ -1,0 +1,140 @@
+//! Counters computed from an index with missing rows: they are counted again once the index is rebuilt.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use forms::app::bootstrap;
+use forms::cpu_pool::CpuPool;
+use forms::secret::KeyText;
+use forms::store::sled::SledStore;
+use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
+use forms::store::sled::engine::tx::Direction;
+use forms::store::{Maintenance, Submissions};
+
+use super::machine::{Machine, put, rows};
+use super::real_files::{EventLog, options};
+use crate::store::{SeededRandom, at, published_form, submit, workspace};
+
+/// A machine that counts the rows under `S`, and whose journal has wrong digests because a row was missing.
+fn miscounted() -> Machine {
+    let mut machine = Machine::new(5);
+    machine.recount = Arc::new(|tx| {
+        let count = tx.scan(b"S".to_vec()..b"T".to_vec(), Direction::Ascending, 100)?.len();
+        tx.put_last(b"C".to_vec(), vec![count as u8]);
+        Ok(())
+    });
+    let mut writer = machine.open();
+    (0..5_u8).for_each(|number| put(&mut writer, &[b'S', number], b"one"));
+    machine.indexes.tamper(|index| drop(index.remove(&b"S\x03"[..])));
+    put(&mut writer, b"S\x03", b"taken for a new row");
+    put(&mut writer, b"C", &[6]);
+    machine.crash_machine();
+    machine
+}
+
+fn mismatches(machine: &Machine) -> usize {
+    machine
+        .event_log
+        .events()
+        .iter()
+        .filter(|event| matches!(event, EngineEvent::DigestMismatch { .. }))
+        .count()
+}
+
+#[test]
+fn a_wrong_counter_is_corrected_before_the_first_read_and_stays_correct() {
+    let machine = miscounted();
+    let writer = machine.open();
+    assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
+    assert_eq!(mismatches(&machine), 1);
+    drop(writer);
+    machine.crash_machine();
+    let writer = machine.open();
+    assert_eq!(rows(&writer).len(), 6);
+    assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
+    assert_eq!((machine.rebuilds(), mismatches(&machine)), (2, 1));
+}
+
+#[test]
+fn a_crash_while_counting_leaves_no_wrong_counter() {
+    let mut crashes = 0;
+    loop {
+        let machine = miscounted();
+        machine.faults.crash_in(crashes + 1);
+        let opened = machine.try_to_open(0);
+        if opened.is_ok() && !machine.faults.has_triggered() {
+            break;
+        }
+        drop(opened);
+        crashes += 1;
+        match crashes % 2 {
+            0 => machine.crash_process(),
+            _ => machine.crash_machine(),
+        }
+        assert_eq!(machine.open().reader().get(b"C").unwrap(), Some(vec![5]), "crash {crashes}");
+    }
+    assert!(crashes > 20, "{crashes} crashes do not cover all calls of an opening");
+}
+
+#[test]
+fn a_counter_that_is_found_wrong_while_serving_is_counted_again() {
+    let machine = miscounted();
+    let mut writer = machine.open();
+    machine.indexes.tamper(|index| drop(index.remove(&b"S\x02"[..])));
+    put(&mut writer, b"S\x02", b"taken for a new row");
+    put(&mut writer, b"C", &[6]);
+    assert_eq!(mismatches(&machine), 1);
+    while writer.is_verifying() {
+        writer.verify(3);
+        put(&mut writer, b"T", b"a concurrent write");
+    }
+    assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
+}
+
+fn open(path: &Path, event_log: &EventLog) -> SledStore {
+    let options = EngineOptions { verify_index: false, ..options() };
+    SledStore::open(path, options, CpuPool::default(), Arc::new(SeededRandom::new(1)), event_log.report())
+        .unwrap()
+}
+
+#[tokio::test]
+async fn the_number_of_submissions_is_counted_again_by_a_rebuild() {
+    let folder = tempfile::tempdir().unwrap();
+    let event_log = EventLog::default();
+    let store = open(folder.path(), &event_log);
+    let random = SeededRandom::new(2);
+    bootstrap(&store, &KeyText::draw(&random), &random, at(0)).await.unwrap();
+    let form = published_form(&store, 1).await;
+    for number in 0..3 {
+        submit(&store, form, "{}", number).await;
+    }
+    store.close().await.unwrap();
+    drop(store);
+    remove_counter(folder.path(), &[b"C".as_slice(), &form.to_bytes()].concat());
+
+    let store = open(folder.path(), &event_log);
+    submit(&store, form, "{}", 10).await;
+    assert_eq!(
+        store.count_submissions(workspace(1), form).await.unwrap(),
+        1,
+        "the missing counter is not detected"
+    );
+    store.close().await.unwrap();
+    drop(store);
+    fs::remove_dir_all(folder.path().join("index")).unwrap();
+
+    let store = open(folder.path(), &event_log);
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 4);
+    submit(&store, form, "{}", 11).await;
+    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 5);
+}
+
+fn remove_counter(path: &Path, key: &[u8]) {
+    let indexes = SledIndexes::new(path, 4 << 20).unwrap();
+    let index = indexes.open("index").unwrap();
+    assert!(index.get(key).unwrap().is_some());
+    index.apply(&mut [Change { key, cell: None }].into_iter()).unwrap();
+    indexes.close("index", index).unwrap();
+}

@@ -1,0 +1,134 @@
+//! Statements and pages, which take no answer, and hidden questions, which are not shown.
+
+use forms::clock::Timestamp;
+use forms::domain::form::RetiredIds;
+use forms::domain::form::admission::Refusal;
+use forms::domain::form::definition::FormPatch;
+use forms::domain::json;
+use forms::domain::submission;
+use forms::domain::validation::limits::Limits;
+use serde_json::json;
+
+use super::{form, now, object, pointers, read, version};
+use crate::harness::Server;
+
+#[test]
+fn statements_and_pages_have_an_id_only_if_the_author_sets_one_and_are_never_required() {
+    let version = version(
+        r#"{"type":"page","title":"One"},{"type":"email","title":"Mail"},{"type":"statement","title":"Read","id":"intro","description":"d"},
+           {"type":"rating","title":"Stars","required":true},{"type":"hidden"},{"type":"hidden","id":"source","default":"web","from_url":"src"}"#,
+    );
+    assert_eq!(
+        serde_json::to_string(&version.questions).unwrap(),
+        concat!(
+            r#"[{"type":"page","title":"One"},{"id":"q1","type":"email","title":"Mail","required":false},"#,
+            r#"{"id":"intro","type":"statement","title":"Read","description":"d"},"#,
+            r#"{"id":"q2","type":"rating","title":"Stars","required":true},"#,
+            r#"{"id":"q3","type":"hidden","title":"q3","required":false},"#,
+            r#"{"id":"source","type":"hidden","title":"source","required":false,"default":"web","from_url":"src"}]"#
+        )
+    );
+    let violations = read(
+        r#"{"type":"page"},{"type":"statement","title":"S","required":false},{"type":"hidden","default":[1]},
+           {"type":"hidden","default":" "},{"type":"hidden","default":"a\nb","title":7},{"type":"page","title":"P","default":1}"#,
+    );
+    assert_eq!(
+        pointers(&violations.unwrap_err()),
+        [
+            ("/questions/0/title", "missing_field"),
+            ("/questions/1/required", "unknown_field"),
+            ("/questions/2/default", "type_mismatch"),
+            ("/questions/3/default", "empty"),
+            ("/questions/4/default", "invalid_character"),
+            ("/questions/4/title", "type_mismatch"),
+            ("/questions/5/default", "unknown_field"),
+        ]
+    );
+    let long = |length| read(&format!(r#"{{"type":"hidden","default":"{}"}}"#, "é".repeat(length)));
+    assert!(long(1_000).is_ok());
+    assert_eq!(pointers(&long(1_001).unwrap_err()), [("/questions/0/default", "too_long")]);
+    let long = format!(r#"{{"type":"hidden","default":"\u0007{}"}}"#, "x".repeat(1_000));
+    let both = ["invalid_character", "too_long"].map(|code| ("/questions/0/default", code));
+    assert_eq!(pointers(&read(&long).unwrap_err()), both);
+}
+
+#[test]
+fn an_answer_to_a_statement_or_page_is_refused() {
+    let version = version(
+        r#"{"type":"page","title":"P"},{"type":"statement","id":"intro","title":"S"},{"type":"hidden","id":"h"}"#,
+    );
+    let check = |text: &str| match version.check(&object(text), &Limits::default(), now()) {
+        Ok(_) => Vec::new(),
+        Err(violations) => {
+            violations.into_iter().map(|found| (found.pointer, found.code.known().unwrap().name())).collect()
+        }
+    };
+    let refused = |pointer: &str, code| vec![(pointer.to_owned(), code)];
+    for accepted in [r#"{}"#, r#"{"h":"x"}"#, r#"{"h":1.50}"#, r#"{"h":false}"#, r#"{"h":null,"intro":""}"#] {
+        assert_eq!(check(accepted), [], "{accepted}");
+    }
+    assert_eq!(check(r#"{"intro":"x"}"#), refused("/answers/intro", "not_answerable"));
+    assert_eq!(check(r#"{"h":["x"]}"#), refused("/answers/h", "type_mismatch"));
+    assert_eq!(check(r#"{"h":"a\nb"}"#), refused("/answers/h", "invalid_character"));
+    assert_eq!(check(r#"{"":"x"}"#), refused("/answers/", "unknown_question"));
+    assert_eq!(check(r#"{"q1":"x"}"#), refused("/answers/q1", "unknown_question"));
+}
+
+#[test]
+fn a_form_can_be_published_only_if_a_question_takes_an_answer() {
+    let publish = json::parse(r#"{"status":"published"}"#).unwrap();
+    let publish = FormPatch::read(&publish, &Limits::default()).unwrap();
+    let now = Timestamp::from_millis(2_000);
+    let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"statement","title":"S"}"#);
+    assert_eq!(
+        draft.change(&questions, &RetiredIds::new(), &publish, now).unwrap_err(),
+        Refusal::NoQuestions
+    );
+    let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"hidden"}"#);
+    assert!(draft.change(&questions, &RetiredIds::new(), &publish, now).is_ok());
+}
+
+#[test]
+fn defaults_are_appended_and_the_sent_answers_are_kept_byte_for_byte() {
+    let version = version(
+        r#"{"type":"hidden","id":"a","default":"w\"b"},{"type":"email","title":"M"},{"type":"hidden","id":"b","default":1.50}"#,
+    );
+    for (sent, kept) in [
+        ("{}", r#"{"a":"w\"b","b":1.50}"#),
+        ("{ }", r#"{ "a":"w\"b","b":1.50}"#),
+        (r#"{"b" : 2 }"#, r#"{"b" : 2 ,"a":"w\"b"}"#),
+        (
+            "{\"q1\":\"\\u0061@b.example\",\n\"a\":null}",
+            "{\"q1\":\"\\u0061@b.example\",\n\"a\":null,\"b\":1.50}",
+        ),
+        (r#"{"b":false,"a":""}"#, r#"{"b":false,"a":""}"#),
+    ] {
+        let answers =
+            submission::read(&format!(r#"{{"answers":{sent}}}"#), &Limits::default()).unwrap().answers;
+        let defaults = version.check(answers.values(), &Limits::default(), now()).unwrap();
+        let answers = answers.with_defaults(defaults);
+        assert_eq!(answers.text(), kept, "{sent}");
+        assert_eq!(json::parse(kept).unwrap(), json::Value::Object(answers.values().to_vec()), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_default_is_in_the_stored_and_in_the_replayed_submission() {
+    let server = Server::start().await;
+    let questions = json!([{"type": "page", "title": "P"}, {"type": "short_text", "title": "Name"},
+        {"type": "hidden", "id": "source", "default": "web"}]);
+    let form = server.published_form(questions).await;
+    let path = format!("/api/v1/forms/{form}/submissions");
+    let body = json!({"answers": {"q1": "Ann"}});
+    let submit = || server.post(&path, body.clone()).header("idempotency-key", "one").send();
+    let stored = submit().await.expect(201);
+    assert_eq!(stored["answers"].to_string(), r#"{"q1":"Ann","source":"web"}"#);
+    let list = server.get(&path).send().await.expect(200);
+    assert_eq!(list["submissions"][0]["answers"], stored["answers"]);
+    // The replay has the default of the original version.
+    let questions = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name"}]});
+    server.patch(format!("/api/v1/forms/{form}"), questions).send().await.expect(200);
+    let replayed = submit().await;
+    assert_eq!(replayed.header("idempotency-replayed"), Some("true"));
+    assert_eq!(replayed.expect(201), stored);
+}

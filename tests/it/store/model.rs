@@ -1,0 +1,260 @@
+//! Random operations on submissions, compared with a model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use forms::domain::form::admission::Refusal;
+use forms::domain::submission::filter::{Order, SubmissionFilter};
+use forms::domain::submission::{EditInfo, Submission, SubmissionStatus};
+use forms::id::{FormId, SubmissionId};
+use forms::store::{StepResult, Store};
+
+use super::{
+    StoreFixture, at, edit_submission, find_submission, list_trash, published_form, purge_submission,
+    restore_submission, submit, trash_submission, workspace,
+};
+use crate::engine::random::Random;
+
+/// The submissions, in the trash or not, each with the answers that edits replaced.
+type Model = BTreeMap<(FormId, SubmissionId), (Submission, Vec<String>)>;
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Submit(String),
+    Edit(SubmissionId, u32, String),
+    Trash(SubmissionId),
+    Restore(SubmissionId),
+    Purge(SubmissionId),
+}
+
+/// The outcome of an operation.
+#[derive(Debug)]
+enum Outcome {
+    Created(SubmissionId),
+    Done,
+    Missing,
+    NotInTrash,
+}
+
+async fn perform(store: &dyn Store, form: FormId, operation: &Operation, millis: i64) -> Outcome {
+    let step = match operation {
+        Operation::Submit(text) => return Outcome::Created(submit(store, form, text, millis).await),
+        Operation::Edit(id, seen, text) => {
+            edit_submission(store, form, *id, *seen, text, millis).await.map(drop)
+        }
+        Operation::Trash(id) => trash_submission(store, form, *id, millis).await,
+        Operation::Restore(id) => restore_submission(store, form, *id, millis).await.map(drop),
+        Operation::Purge(id) => purge_submission(store, form, *id).await,
+    };
+    match step {
+        StepResult::Done(()) => Outcome::Done,
+        StepResult::Missing => Outcome::Missing,
+        StepResult::Refused(Refusal::NotInTrash) => Outcome::NotInTrash,
+        other => panic!("{operation:?}: {other:?}"),
+    }
+}
+
+/// Applies `operation` to the model and returns whether `outcome` is the expected one.
+fn apply(model: &mut Model, form: FormId, operation: Operation, outcome: &Outcome, millis: i64) -> bool {
+    let id = match (&operation, outcome) {
+        (Operation::Submit(text), Outcome::Created(id)) => {
+            let new = Submission {
+                id: *id,
+                form,
+                form_version: 1,
+                status: SubmissionStatus::Completed,
+                answers: text.as_str().into(),
+                metadata: None,
+                edited: None,
+                deleted_at: None,
+            };
+            return model.insert((form, *id), (new, Vec::new())).is_none();
+        }
+        (
+            Operation::Edit(id, ..) | Operation::Trash(id) | Operation::Restore(id) | Operation::Purge(id),
+            _,
+        ) => *id,
+        (Operation::Submit(_), _) => return false,
+    };
+    let Some((known, replaced)) = model.get_mut(&(form, id)) else {
+        return matches!(outcome, Outcome::Missing);
+    };
+    let is_live = known.deleted_at.is_none();
+    match operation {
+        Operation::Edit(_, seen, text) if is_live => {
+            replaced.push(known.answers.to_string());
+            known.answers = text.into();
+            known.metadata = Some(r#"{"by":"hand"}"#.into());
+            known.edited = Some(EditInfo { at: at(millis), count: seen + 1 });
+        }
+        Operation::Trash(_) if is_live => known.deleted_at = Some(at(millis)),
+        Operation::Restore(_) if is_live => return matches!(outcome, Outcome::NotInTrash),
+        Operation::Restore(_) => known.deleted_at = None,
+        Operation::Purge(_) => drop(model.remove(&(form, id))),
+        Operation::Edit(..) | Operation::Trash(_) | Operation::Submit(_) => {
+            return matches!(outcome, Outcome::Missing);
+        }
+    }
+    matches!(outcome, Outcome::Done)
+}
+
+struct Run {
+    seed: u64,
+    random: Random,
+    model: Model,
+    /// All ids ever assigned.
+    assigned: Vec<(FormId, SubmissionId)>,
+    millis: i64,
+}
+
+impl Run {
+    /// Draws operations on different submissions, so that their order does not matter.
+    fn operations(&mut self, forms: &[FormId]) -> Vec<(FormId, Operation)> {
+        let mut operations = BTreeMap::new();
+        for _ in 0..1 + self.random.below(12) {
+            let Some((form, id)) = self.random_id() else { continue };
+            let seen = self.model.get(&(form, id)).map_or(0, |(known, _)| known.edits());
+            let operation = match self.random.below(9) {
+                0 | 1 => Operation::Edit(id, seen, self.text()),
+                2..5 => Operation::Trash(id),
+                5..8 => Operation::Restore(id),
+                _ => Operation::Purge(id),
+            };
+            operations.insert((form, id), operation);
+        }
+        let mut operations: Vec<_> =
+            operations.into_iter().map(|((form, _), operation)| (form, operation)).collect();
+        for _ in 0..self.random.below(10) {
+            let operation = (*self.random.pick(forms), Operation::Submit(self.text()));
+            operations.insert(self.random.below(operations.len() + 1), operation);
+        }
+        operations
+    }
+
+    /// Draws an assigned id, more often a recent one.
+    fn random_id(&mut self) -> Option<(FormId, SubmissionId)> {
+        let last = if self.random.once_in(2) { 8 } else { usize::MAX };
+        let candidates = self.assigned.len().min(last);
+        self.assigned.iter().rev().nth(self.random.below(candidates + 1)).copied()
+    }
+
+    fn text(&mut self) -> String {
+        let length = match self.random.below(12) {
+            0 => 3_000 + self.random.below(3_000),
+            _ => self.random.below(30),
+        };
+        format!("{{ \"q1\":\"{}\"}}", "x".repeat(length))
+    }
+
+    async fn step(&mut self, store: &Arc<dyn Store>, forms: &[FormId]) {
+        self.millis += match self.random.below(12) {
+            // Back to times before existing submissions.
+            0 => -100_000 - self.random.below(50_000) as i64,
+            1 => 70_000,
+            _ => self.random.below(4) as i64,
+        };
+        let mut tasks = tokio::task::JoinSet::new();
+        for (form, operation) in self.operations(forms) {
+            let (store, millis) = (Arc::clone(store), self.millis);
+            tasks.spawn(async move {
+                let outcome = perform(&*store, form, &operation, millis).await;
+                (form, operation, outcome)
+            });
+        }
+        for (form, operation, outcome) in tasks.join_all().await {
+            if let Outcome::Created(id) = outcome {
+                self.assigned.push((form, id));
+            }
+            let description = format!("{operation:?}: {outcome:?}");
+            assert!(
+                apply(&mut self.model, form, operation, &outcome, self.millis),
+                "run {}: {description}",
+                self.seed
+            );
+        }
+    }
+
+    async fn check(&mut self, store: &dyn Store, forms: &[FormId]) {
+        for form in forms {
+            let of_form = self.model.iter().rev().filter(|((other, _), _)| other == form);
+            let (live, trashed): (Vec<_>, Vec<_>) =
+                of_form.map(|(_, known)| known.clone()).partition(|(known, _)| known.deleted_at.is_none());
+            let known = |known: &[(Submission, Vec<String>)]| {
+                known.iter().map(|(submission, _)| submission.clone()).collect::<Vec<_>>()
+            };
+            let limit = 1 + self.random.below(30);
+            let mut expected = known(&live);
+            let newest = read(store, *form, Order::NewestFirst, limit).await;
+            assert_eq!(newest, expected, "run {}, pages of {limit}", self.seed);
+            expected.reverse();
+            let oldest = read(store, *form, Order::OldestFirst, limit).await;
+            assert_eq!(oldest, expected, "run {}, pages of {limit}", self.seed);
+            assert_eq!(
+                list_trash(store, *form, limit).await,
+                known(&trashed),
+                "run {}, pages of {limit}",
+                self.seed
+            );
+            let count = store.count_submissions(workspace(1), *form).await.unwrap();
+            assert_eq!(count, live.len() as u64);
+            for (submission, replaced) in &live {
+                assert_eq!(find_submission(store, *form, submission.id).await.as_ref(), Some(submission));
+                let id = submission.id;
+                let history = store.list_history(workspace(1), *form, id, None, 1_000).await.unwrap();
+                let texts = history.unwrap().rows.into_iter().rev().map(|row| row.answers.into_string());
+                assert_eq!(texts.collect::<Vec<_>>(), *replaced);
+            }
+        }
+        for (form, id) in &self.assigned {
+            let is_live = self.model.get(&(*form, *id)).is_some_and(|(known, _)| known.deleted_at.is_none());
+            assert_eq!(find_submission(store, *form, *id).await.is_some(), is_live, "{id}");
+        }
+    }
+}
+
+/// All live submissions of a form in one order, read by pages of `limit`.
+async fn read(store: &dyn Store, form: FormId, order: Order, limit: usize) -> Vec<Submission> {
+    let all = SubmissionFilter::default();
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page =
+            store.list_submissions(workspace(1), form, &all, order, after, limit).await.unwrap().unwrap();
+        after = page.next;
+        seen.extend(page.rows);
+        if after.is_none() {
+            return seen;
+        }
+    }
+}
+
+async fn check_seed(fixture: &impl StoreFixture, seed: u64) {
+    let mut run =
+        Run { seed, random: Random::new(seed), model: Model::new(), assigned: Vec::new(), millis: 200_000 };
+    let mut store = fixture.open();
+    let mut forms = Vec::new();
+    for number in 1..=2 {
+        forms.push(published_form(&*store, seed * 10 + number).await);
+    }
+    for _ in 0..5 {
+        for _ in 0..6 {
+            run.step(&store, &forms).await;
+        }
+        run.check(&*store, &forms).await;
+        if run.random.once_in(3) {
+            store.close().await.unwrap();
+            if run.random.once_in(2) {
+                fixture.remove_index();
+            }
+            store = fixture.open();
+            run.check(&*store, &forms).await;
+        }
+    }
+    store.close().await.unwrap();
+}
+
+pub(super) async fn random_operations_agree_with_a_model(fixture: &impl StoreFixture) {
+    let count = std::env::var("FORMS_STORIES").map_or(12, |text| text.parse().unwrap());
+    for seed in 0..count {
+        check_seed(fixture, seed).await;
+    }
+}
