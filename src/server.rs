@@ -229,9 +229,22 @@ fn log(event: &EngineEvent) {
     }
 }
 
+/// Time between attempts to read an index that is being rebuilt.
+const REBUILD_POLL: Duration = Duration::from_millis(20);
+
 async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Local, ServerError> {
     let clock = Arc::new(SystemClock);
-    let key = operator_key(&store, &config.data, &*clock).await?;
+    let key = loop {
+        match operator_key(&store, &config.data, &*clock).await {
+            // Its verification found the index damaged just after it was opened: it is rebuilt.
+            Err(ServerError::Store(StoreError::Unavailable(_)))
+                if !matches!(store.health(), Health::Stopped(_)) =>
+            {
+                sleep(REBUILD_POLL).await;
+            }
+            found => break found?,
+        }
+    };
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
     let app = Arc::new(App::new(store, pool, clock, random, config.content));

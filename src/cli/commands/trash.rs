@@ -149,9 +149,9 @@ impl DeleteTarget {
 /// Take forms and their answers out of the trash
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. In the trash a form is found by its id only: its slug
-is free for another form. `forms list --trashed` shows the ids. Forms are erased after the number of days that the
-server is set to keep them.
+Prints the id of each form. In the trash a form is found by its id only: its
+slug is free for another form. `forms list --trashed` shows the ids. Forms are
+erased after the number of days that the server is set to keep them.
 
 Examples:
   forms restore frm_7k2m9q4x1abz

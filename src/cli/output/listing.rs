@@ -6,7 +6,7 @@ use crate::cli::output::columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::yaml;
-use crate::cli::output::{Format, Output, json_line, value_of};
+use crate::cli::output::{Format, Output, value_of};
 use crate::client::{MAX_PAGE, Pages};
 use crate::domain::json::Value;
 
@@ -68,7 +68,7 @@ impl<T: Serialize> Listing<'_, T> {
             page.truncate(remaining);
             remaining -= page.len();
             match self.output.format {
-                Format::Jsonl => self.lines(&page)?,
+                Format::Jsonl => self.output.json_lines(&page)?,
                 Format::Csv => self.output.data(&self.table(&page, &selected).csv_rows(self.raw))?,
                 Format::Table | Format::Json | Format::Yaml => items.extend(page),
             }
@@ -78,11 +78,6 @@ impl<T: Serialize> Listing<'_, T> {
         }
         self.write_collected(&items, &selected)?;
         Ok((is_truncated && self.list_limit.is_default).then_some(items.len()))
-    }
-
-    fn lines(&self, page: &[T]) -> Result<(), CliError> {
-        let lines: Result<String, CliError> = page.iter().map(json_line).collect();
-        self.output.data(&lines?)
     }
 
     /// Writes the formats that need all items at once.

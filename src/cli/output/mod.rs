@@ -30,7 +30,7 @@ use crate::cli::output::table::Table;
 use crate::cli::output::text::wrap_message;
 use crate::domain::json::Value;
 
-pub use crate::cli::output::json::{json_line, value_of};
+pub use crate::cli::output::json::value_of;
 pub use crate::cli::output::text::{visible, visible_lines, wrap};
 
 /// Output format.
@@ -135,8 +135,18 @@ impl Output {
     pub fn json<T: Serialize>(&self, object: &T) -> Result<(), CliError> {
         self.write(&match self.stdout.is_terminal {
             true => json::indented(&value_of(object)?, self.stdout.colour),
-            false => json_line(object)?,
+            false => json::json_line(object)?,
         })
+    }
+
+    /// Writes each object as JSON on one line.
+    pub fn json_lines<T: Serialize>(&self, objects: &[T]) -> Result<(), CliError> {
+        let line = |object: &T| match self.stdout.is_terminal {
+            true => Ok(json::escaped(&value_of(object)?) + "\n"),
+            false => json::json_line(object),
+        };
+        let lines: Result<String, CliError> = objects.iter().map(line).collect();
+        self.write(&lines?)
     }
 
     /// Starts collecting the results of several items, which [`Output::finish`] writes as one document.
@@ -163,7 +173,7 @@ impl Output {
                 Ok(())
             }
             (Format::Json, None) => self.json(object),
-            (Format::Jsonl, _) => self.data(&json_line(object)?),
+            (Format::Jsonl, _) => self.json_lines(std::slice::from_ref(object)),
             (Format::Table | Format::Csv, None) => {
                 self.rows(&Table::of_objects(&[value_of(object)?], &self.columns))
             }

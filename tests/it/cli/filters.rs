@@ -33,7 +33,7 @@ fn responses_are_filtered_by_answers_and_time() {
     let logged = list(&["--since", "2026-12-01", "-v"]).expect(0).stderr;
     assert!(logged.contains("since=2026-12-01T00"), "{logged}");
     for (test, exit, message) in [
-        ("q3", 2, "expected QUESTION=VALUE"),
+        ("q3", 2, "expected QUESTION=VALUE or QUESTION.OPERATOR=VALUE"),
         ("q3>=4", 2, "write q3.gte=4"),
         ("q3!=4", 2, "write q3.ne=4"),
         ("q3=good", 6, "`--where q3`: this can never be true of `q3`: Enter a whole number from 1 to 5"),

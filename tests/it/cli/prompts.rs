@@ -298,6 +298,25 @@ fn reading_stdin_from_a_terminal_shows_a_notice() {
 }
 
 #[test]
+fn ctrl_c_ends_a_command_that_reads_the_terminal() {
+    let home = Home::new();
+    let id = home.published_form(&["--data", "store"]);
+    let commands: [&[&str]; 4] = [
+        &["create", "-f", "-"],
+        &["edit", &id, "-f", "-"],
+        &["submit", &id, "--file", "-"],
+        &["submit", &id, "q1=@-"],
+    ];
+    for command in commands {
+        let mut session = Session::start(&home, &[], &[&["--data", "store"], command].concat());
+        session.wait_for("reading from the terminal, end with Ctrl-D");
+        session.type_keys("title: Half\n\u{3}");
+        let (code, screen) = session.finish();
+        assert_eq!(code, Some(130), "{command:?}: {screen:?}");
+    }
+}
+
+#[test]
 fn serve_on_a_terminal_shows_the_address_and_how_to_stop() {
     let home = Home::new();
     let mut session = Session::start(&home, &[], &["serve", "--data", "store", "--listen", "127.0.0.1:0"]);

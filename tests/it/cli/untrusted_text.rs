@@ -97,9 +97,15 @@ fn json_on_a_terminal_has_json_escapes() {
         "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
     });
     let list = serde_json::json!({ "forms": [form] });
-    for (command, body) in [(&["show", "f"][..], &form), (&["list"], &list)] {
+    let cases = [
+        (&["show", "f", "-o", "json"][..], &form),
+        (&["show", "f", "-o", "jsonl"], &form),
+        (&["list", "-o", "json"], &list),
+        (&["list", "-o", "jsonl"], &list),
+    ];
+    for (command, body) in cases {
         let server = FakeServer::with_replies(vec![FakeServer::ok(&body.to_string())]);
-        let arguments = [&["--url", &server.url, "-o", "json"], command].concat();
+        let arguments = [&["--url", &server.url], command].concat();
         let (code, screen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).finish();
         assert_eq!(code, Some(0), "{screen:?}");
         let json = screen.replace("\u{1b}[?25h", "");

@@ -12,9 +12,11 @@ use crate::domain::validation::violation::{Rule, Violation, unescape};
 /// Question, operator and value.
 pub(super) type WhereClause = (String, String, String);
 
+const EXPECTED: &str = "expected QUESTION=VALUE or QUESTION.OPERATOR=VALUE";
+
 /// Parses a `--where`.
 pub(super) fn parse(text: &str) -> Result<WhereClause, String> {
-    let (name, value) = text.split_once('=').ok_or("expected QUESTION=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or(EXPECTED)?;
     let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
     for (sign, operator) in [('<', "lte"), ('>', "gte"), ('!', "ne")] {
         if question.ends_with(sign) {
@@ -22,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<WhereClause, String> {
         }
     }
     if question.is_empty() || operator.is_empty() {
-        return Err("expected QUESTION=VALUE or QUESTION.OPERATOR=VALUE".to_owned());
+        return Err(EXPECTED.to_owned());
     }
     Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
 }
