@@ -163,15 +163,15 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(schema_with = schema::violations)]
     pub errors: Vec<Violation>,
-    /// Unknown members sent by a newer server.
+    /// Unknown members sent by a newer server (RFC 9457 §3.2).
     #[serde(flatten)]
     #[schema(ignore)]
-    pub others: BTreeMap<String, Value>,
+    pub extensions: BTreeMap<String, Value>,
 }
 
 impl Problem {
     /// Parses the problem document in `body`, which came with `status`, as far as it can be read; `None` if it has no
-    /// code. A member of another type than expected is kept among the others.
+    /// code. A member of another type than expected is kept in `extensions`.
     pub fn read(body: &[u8], status: u16) -> Option<Self> {
         let mut members: Map<String, Value> = serde_json::from_slice(body).ok()?;
         let code = take_text(&mut members, "code")?;
@@ -185,7 +185,7 @@ impl Problem {
             instance: take_text(&mut members, "instance"),
             form_id: take_text(&mut members, "form_id"),
             errors: take_list(&mut members, "errors").into_iter().filter_map(read_violation).collect(),
-            others: members.into_iter().filter(|(name, _)| name != "status").collect(),
+            extensions: members.into_iter().filter(|(name, _)| name != "status").collect(),
         })
     }
 
@@ -201,7 +201,7 @@ impl Problem {
             instance: None,
             form_id: None,
             errors: Vec::new(),
-            others: BTreeMap::new(),
+            extensions: BTreeMap::new(),
         }
     }
 
@@ -225,7 +225,7 @@ fn read_violation(entry: Value) -> Option<Violation> {
         allowed: take_list(&mut members, "allowed").iter().filter_map(name_of).collect(),
         help: take_text(&mut members, "help"),
         related: take_text(&mut members, "related"),
-        others: members.into_iter().collect(),
+        extensions: members.into_iter().collect(),
     })
 }
 

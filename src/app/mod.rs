@@ -207,7 +207,7 @@ impl From<PoolError> for AppError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Overloaded => Self::Overloaded,
-            PoolError::Panicked(what) => Self::Store(StoreError::Panicked(what)),
+            PoolError::Panicked(message) => Self::Store(StoreError::Panicked(message)),
         }
     }
 }

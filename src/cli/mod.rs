@@ -41,7 +41,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
 
 fn bug() -> CliError {
     CliError::Failed {
-        what: concat!("this is a bug in forms ", env!("CARGO_PKG_VERSION")).to_owned(),
+        message: concat!("this is a bug in forms ", env!("CARGO_PKG_VERSION")).to_owned(),
         causes: vec!["please report it with the command and the lines above".to_owned()],
     }
 }
@@ -67,8 +67,8 @@ fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
 
 /// Converts clap's message to a usage error: the first paragraph is the message, a tip is the help.
 fn usage(text: &str) -> CliError {
-    let what = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    let message = what.split_whitespace().collect::<Vec<_>>().join(" ");
+    let paragraph = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let message = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let help = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: ")).map(str::to_owned);
     CliError::Usage { message, help }
 }

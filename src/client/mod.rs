@@ -5,7 +5,7 @@
 mod exchange;
 mod pages;
 mod query;
-mod received;
+mod received_body;
 mod transport;
 
 use std::fmt;
@@ -26,11 +26,11 @@ pub use reqwest::Url;
 
 pub use pages::{MAX_PAGE, Pages};
 pub use query::{FormQuery, SubmissionQuery};
-pub use received::Received;
+pub use received_body::ReceivedBody;
 pub use transport::Transport;
 
 use exchange::Request;
-use received::unreadable;
+use received_body::unreadable;
 
 /// Errors of a client operation.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +47,8 @@ pub enum ClientError {
     #[error("{url} answered {status} {reason}, without a problem document")]
     WithoutProblem { url: String, status: u16, reason: &'static str },
     /// A response that no forms server sends.
-    #[error("{url} does not answer like a forms server: {what}")]
-    Unexpected { url: String, what: String },
+    #[error("{url} does not answer like a forms server: {message}")]
+    Unexpected { url: String, message: String },
 }
 
 /// Timeout and number of retries.
@@ -132,21 +132,24 @@ impl Client {
         &self,
         definition: &str,
         dry_run: bool,
-    ) -> Result<Received<FormCreated>, ClientError> {
+    ) -> Result<ReceivedBody<FormCreated>, ClientError> {
         self.call(Request::post("/api/v1/forms").flag("dry_run", dry_run).body(definition)).await
     }
 
     /// Lists the forms of the workspace, newest first, `page` at a time.
-    pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, Received<FormEntry>> {
+    pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, ReceivedBody<FormEntry>> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormPage>(body)?.forms);
         Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
-    pub async fn get_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
+    pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>, ClientError> {
         self.call(Request::get(form_path(form)?)).await
     }
 
-    pub async fn get_revision(&self, form: &str) -> Result<(Received<FormDetail>, Revision), ClientError> {
+    pub async fn get_revision(
+        &self,
+        form: &str,
+    ) -> Result<(ReceivedBody<FormDetail>, Revision), ClientError> {
         let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.ok_or_else(|| self.unexpected("a form came without its revision".to_owned()))?;
@@ -161,7 +164,7 @@ impl Client {
         patch: &str,
         at: Option<&Revision>,
         dry_run: bool,
-    ) -> Result<Received<FormDetail>, ClientError> {
+    ) -> Result<ReceivedBody<FormDetail>, ClientError> {
         self.call(Request::new(Method::PATCH, form_path(form)?).flag("dry_run", dry_run).body(patch).at(at))
             .await
     }
@@ -171,7 +174,7 @@ impl Client {
         self.send(&Request::new(Method::DELETE, form_path(form)?).flag("purge", purge)).await.map(drop)
     }
 
-    pub async fn restore_form(&self, form: &str) -> Result<Received<FormDetail>, ClientError> {
+    pub async fn restore_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>, ClientError> {
         self.call(Request::post(form_path(form)? + "/restore")).await
     }
 
@@ -181,7 +184,7 @@ impl Client {
         form: &str,
         body: &str,
         dry_run: bool,
-    ) -> Result<Received<SubmissionBody>, ClientError> {
+    ) -> Result<ReceivedBody<SubmissionBody>, ClientError> {
         let path = form_path(form)? + "/submissions";
         self.call(Request::post(path).flag("dry_run", dry_run).body(body)).await
     }
@@ -192,7 +195,7 @@ impl Client {
         form: &str,
         query: &SubmissionQuery,
         page: usize,
-    ) -> Result<Pages<'_, Received<SubmissionDetail>>, ClientError> {
+    ) -> Result<Pages<'_, ReceivedBody<SubmissionDetail>>, ClientError> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionPage>(body)?.submissions);
         let first = format!("{}/submissions?{}", form_path(form)?, query.parameters(page));
         Ok(Pages::new(self, first, read))
@@ -219,7 +222,7 @@ impl Client {
         &self,
         form: &str,
         id: &str,
-    ) -> Result<Received<SubmissionDetail>, ClientError> {
+    ) -> Result<ReceivedBody<SubmissionDetail>, ClientError> {
         self.call(Request::post(submission_path(form, id)? + "/restore")).await
     }
 
@@ -227,7 +230,7 @@ impl Client {
         &self,
         form: &str,
         id: &str,
-    ) -> Result<Received<SubmissionDetail>, ClientError> {
+    ) -> Result<ReceivedBody<SubmissionDetail>, ClientError> {
         self.call(Request::get(submission_path(form, id)?)).await
     }
 
@@ -243,19 +246,19 @@ impl Client {
         serde_json::from_slice(body).map_err(|error| self.unexpected(unreadable(&error).to_owned()))
     }
 
-    fn unexpected(&self, what: String) -> ClientError {
-        ClientError::Unexpected { url: self.transport.address().to_owned(), what }
+    fn unexpected(&self, message: String) -> ClientError {
+        ClientError::Unexpected { url: self.transport.address().to_owned(), message }
     }
 }
 
 #[derive(Deserialize)]
 struct FormPage {
-    forms: Vec<Received<FormEntry>>,
+    forms: Vec<ReceivedBody<FormEntry>>,
 }
 
 #[derive(Deserialize)]
 struct SubmissionPage {
-    submissions: Vec<Received<SubmissionDetail>>,
+    submissions: Vec<ReceivedBody<SubmissionDetail>>,
 }
 
 #[derive(Deserialize)]
@@ -283,10 +286,10 @@ fn submission_path(form: &str, id: &str) -> Result<String, ClientError> {
 
 /// Returns the error of a missing resource if `name` is neither an id nor a slug. The server is not asked: `..` and
 /// `a/b`, even percent-encoded, would address something else.
-fn check_name(name: &str, code: Code, what: &str) -> Result<(), ClientError> {
+fn check_name(name: &str, code: Code, noun: &str) -> Result<(), ClientError> {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !name.is_empty() && name.bytes().all(is_fine) {
         return Ok(());
     }
-    Err(ClientError::Problem(Box::new(Problem::new(code).detail(format!("no {what} `{name}`")))))
+    Err(ClientError::Problem(Box::new(Problem::new(code).detail(format!("no {noun} `{name}`")))))
 }

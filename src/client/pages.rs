@@ -36,8 +36,8 @@ impl<'a, T> Pages<'a, T> {
     pub async fn next(&mut self) -> Result<Option<Vec<T>>, ClientError> {
         let Some(path) = self.next.take() else { return Ok(None) };
         if !self.visited.insert(path.clone()) {
-            let what = "the link to the next page leads back to an earlier one";
-            return Err(self.client.unexpected(what.to_owned()));
+            let message = "the link to the next page leads back to an earlier one";
+            return Err(self.client.unexpected(message.to_owned()));
         }
         let answer = self.client.send(&Request::get(path)).await?;
         self.next = next_link(&answer.headers);

@@ -61,7 +61,7 @@ impl Transport {
         }
         match builder.build() {
             Ok(client) => Ok(Self::Http { client, url }),
-            Err(error) => Err(ClientError::Unexpected { url: url.to_string(), what: reason(&error) }),
+            Err(error) => Err(ClientError::Unexpected { url: url.to_string(), message: reason(&error) }),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
-use crate::client::{ClientError, FormQuery, Received};
+use crate::client::{ClientError, FormQuery, ReceivedBody};
 use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
@@ -100,7 +100,7 @@ impl List {
         let now = session.now();
         // The other columns are only shown if chosen.
         let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
-        let row = |form: &Received<FormEntry>| cells(form, now).into_iter().take(count).collect();
+        let row = |form: &ReceivedBody<FormEntry>| cells(form, now).into_iter().take(count).collect();
         let moment = if self.trashed { "deleted_at" } else { "updated_at" };
         let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
         let headers = COLUMNS.iter().take(count).map(name).collect();

@@ -71,12 +71,12 @@ fn no_space(data: &Path) -> CliError {
     let cause = format!("cause: its disk has {free} free, less than `--min-free` keeps (128 MiB by default)");
     let advice = "free some space, or start the server with a lower `--min-free`".to_owned();
     CliError::Failed {
-        what: format!("cannot use the store in {}", data.display()),
+        message: format!("cannot use the store in {}", data.display()),
         causes: vec![cause, advice],
     }
 }
 
-fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError {
+fn failure(message: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError {
     let mut causes = Vec::new();
     while let Some(next) = cause {
         let text = match next.downcast_ref::<io::Error>() {
@@ -86,5 +86,5 @@ fn failure(what: String, mut cause: Option<&(dyn Error + 'static)>) -> CliError 
         causes.push(format!("cause: {text}"));
         cause = next.source();
     }
-    CliError::Failed { what, causes }
+    CliError::Failed { message, causes }
 }

@@ -230,10 +230,10 @@ impl Session {
         self.lent.get()
     }
 
-    /// Asks for confirmation of `what`; fails if the user cannot be prompted.
-    pub async fn confirm(&self, what: &str, question: String, how: ConfirmBy) -> Result<(), CliError> {
+    /// Asks for confirmation of `action`; fails if the user cannot be prompted.
+    pub async fn confirm(&self, action: &str, question: String, how: ConfirmBy) -> Result<(), CliError> {
         if let Some(obstacle) = prompt::prompt_obstacle(self.global.no_input, &self.environment) {
-            let message = format!("{what} needs a confirmation, and {obstacle}");
+            let message = format!("{action} needs a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
         prompt::dialogue(&self.output, "cancelled, nothing was done", prompt::confirm(question, how)).await
@@ -253,7 +253,7 @@ impl Session {
                 if problem.code == Code::Unauthorized =>
             {
                 let shown = url.value.as_str().trim_end_matches('/');
-                let (what, note, way_out) = match key {
+                let (detail, note, way_out) = match key {
                     Some(key) => (
                         format!("{shown} refused the API key {}", key.redacted()),
                         format!("key from: {}", key.origin),
@@ -265,7 +265,7 @@ impl Session {
                         "set FORMS_API_KEY, or add --key-file PATH".to_owned(),
                     ),
                 };
-                problem.detail = Some(what);
+                problem.detail = Some(detail);
                 notes.push(note);
                 help = help.or(Some(way_out));
             }

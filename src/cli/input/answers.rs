@@ -211,7 +211,7 @@ fn convert(key: &str, kind: Option<&QuestionKind>, values: &[&ArgValue]) -> Resu
                 ArgValue::Text(text) if text.is_empty() => None,
                 ArgValue::Text(text) => Some(Ok(text.as_str().into())),
                 ArgValue::Json(_) => Some(Err(CliError::usage(format!(
-                    "`{key}` is given as JSON and again; put everything into the JSON"
+                    "`{key}` is given more than once, and once as JSON; put everything into the JSON"
                 )))),
             };
             Ok(Value::Array(values.iter().filter_map(item).collect::<Result<_, _>>()?))

@@ -44,6 +44,6 @@ fn judge(editor: &str, status: ExitStatus) -> Result<(), CliError> {
         (Some(code), _) => format!("with exit code {code}"),
         (None, _) => "by a signal".to_owned(),
     };
-    let what = format!("the editor `{editor}` ended {how}; nothing was changed");
-    Err(CliError::Failed { what, causes: vec!["VISUAL and EDITOR name the editor".to_owned()] })
+    let message = format!("the editor `{editor}` ended {how}; nothing was changed");
+    Err(CliError::Failed { message, causes: vec!["VISUAL and EDITOR name the editor".to_owned()] })
 }

@@ -86,9 +86,9 @@ pub enum CliError {
     /// The listen address is in use, by a server of this user if one is known.
     AddressInUse { address: String, holder: Option<(u32, PathBuf)> },
     /// An input or output operation failed locally.
-    Io { what: String, source: io::Error },
+    Io { message: String, source: io::Error },
     /// The operation failed locally for another reason.
-    Failed { what: String, causes: Vec<String> },
+    Failed { message: String, causes: Vec<String> },
     /// Some of several items failed; each failure was reported when it happened.
     Partial { failed: usize, of: usize, exit: Exit },
     /// The user declined.
@@ -127,8 +127,8 @@ impl CliError {
     }
 
     /// Creates an I/O error about `what`.
-    pub fn io(what: impl Into<String>, source: io::Error) -> Self {
-        Self::Io { what: what.into(), source }
+    pub fn io(message: impl Into<String>, source: io::Error) -> Self {
+        Self::Io { message: message.into(), source }
     }
 
     pub fn exit(&self) -> Exit {

@@ -22,7 +22,7 @@ fn serialize<T: Serialize>(object: &T) -> Result<String, CliError> {
 }
 
 fn unwritable(error: impl ToString) -> CliError {
-    CliError::Failed { what: "cannot write JSON".to_owned(), causes: vec![error.to_string()] }
+    CliError::Failed { message: "cannot write JSON".to_owned(), causes: vec![error.to_string()] }
 }
 
 const KEY: &str = "\u{1b}[34m";

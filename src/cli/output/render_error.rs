@@ -70,9 +70,9 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
             local_diagnostic("address_in_use", &format!("{address} is in use by {by}"))
                 .help(Some("choose another with --listen, or 127.0.0.1:0 for any free one".to_owned()))
         }
-        CliError::Io { what, source } => local_diagnostic("io", &format!("{what}: {}", reason(source))),
-        CliError::Failed { what, causes } => {
-            Diagnostic { notes: causes.clone(), ..local_diagnostic("failed", what) }
+        CliError::Io { message, source } => local_diagnostic("io", &format!("{message}: {}", reason(source))),
+        CliError::Failed { message, causes } => {
+            Diagnostic { notes: causes.clone(), ..local_diagnostic("failed", message) }
         }
         CliError::Partial { failed, of, .. } => {
             local_diagnostic("partial", &format!("{failed} of {of} failed"))
@@ -130,8 +130,8 @@ fn client_diagnostic(error: &ClientError) -> Diagnostic {
             let responded = format!("{url} responded {status} {reason}");
             unexpected_answer(&format!("{}, without a problem document", responded.trim_end()))
         }
-        ClientError::Unexpected { url, what } => {
-            unexpected_answer(&format!("{url} does not respond like a forms server: {what}"))
+        ClientError::Unexpected { url, message } => {
+            unexpected_answer(&format!("{url} does not respond like a forms server: {message}"))
         }
     }
 }

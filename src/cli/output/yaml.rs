@@ -19,7 +19,7 @@ pub fn yaml(value: &Value) -> Result<String, CliError> {
     let mut converter = Converter { placeholder, verbatim: Vec::new() };
     let converted = converter.convert(value);
     let written = serde_yaml::to_string(&converted).map_err(|error| CliError::Failed {
-        what: "cannot write YAML".to_owned(),
+        message: "cannot write YAML".to_owned(),
         causes: vec![error.to_string()],
     })?;
     let mut pieces = written.split(&*converter.placeholder);

@@ -7,9 +7,9 @@ use crate::domain::json::{MAX_DEPTH, Number, Value};
 
 /// A JSON syntax error. Lines and columns count from 1; columns are in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at line {line}, column {column}")]
+#[error("{message} at line {line}, column {column}")]
 pub struct SyntaxError {
-    pub what: String,
+    pub message: String,
     pub line: usize,
     pub column: usize,
 }
@@ -84,8 +84,8 @@ impl Parser<'_> {
                 !keys.insert(key.clone())
             };
             if is_duplicate {
-                let what = format!("the key `{key}` appears twice in one object");
-                return Err(parser.error_at(key_start, &what));
+                let message = format!("the key `{key}` appears twice in one object");
+                return Err(parser.error_at(key_start, &message));
             }
             parser.space();
             if !parser.skip(b':') {
@@ -220,15 +220,15 @@ impl Parser<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn error(&self, what: &str) -> SyntaxError {
-        self.error_at(self.at, what)
+    fn error(&self, message: &str) -> SyntaxError {
+        self.error_at(self.at, message)
     }
 
-    fn error_at(&self, at: usize, what: &str) -> SyntaxError {
+    fn error_at(&self, at: usize, message: &str) -> SyntaxError {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
-        SyntaxError { what: what.to_owned(), line, column }
+        SyntaxError { message: message.to_owned(), line, column }
     }
 }

@@ -106,7 +106,7 @@ pub struct Violation {
     pub related: Option<String>,
     /// Unknown members sent by a newer server.
     #[serde(flatten)]
-    pub others: BTreeMap<String, serde_json::Value>,
+    pub extensions: BTreeMap<String, serde_json::Value>,
 }
 
 impl Violation {
@@ -120,7 +120,7 @@ impl Violation {
             allowed: Vec::new(),
             help: None,
             related: None,
-            others: BTreeMap::new(),
+            extensions: BTreeMap::new(),
         }
     }
 

@@ -121,13 +121,16 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
     let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());
     // Every line has a colon, a space and a line end besides its name and value.
     let size = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    for (code, what, actual, unit, limit) in [
+    for (code, subject, actual, unit, limit) in [
         (Code::UriTooLong, "the URI has", target, "bytes", limits.max_uri),
         (Code::HeadersTooLarge, "the request has", headers.len(), "headers", limits.max_headers),
         (Code::HeadersTooLarge, "the headers have", size, "bytes", limits.max_head),
     ] {
         if actual > limit {
-            return Err(ApiError::with_detail(code, format!("{what} {actual} {unit}, the limit is {limit}")));
+            return Err(ApiError::with_detail(
+                code,
+                format!("{subject} {actual} {unit}, the limit is {limit}"),
+            ));
         }
     }
     // A request made in process needs no host.

@@ -140,13 +140,13 @@ impl From<AppError> for ApiError {
                 Code::InsufficientScope,
                 format!("this operation needs an API key with the scope `{scope}`"),
             ),
-            AppError::NotFound(what) => {
-                let code = match what {
+            AppError::NotFound(resource) => {
+                let code = match resource {
                     Resource::Form(_) => Code::FormNotFound,
                     Resource::Submission(_) => Code::SubmissionNotFound,
                     Resource::Version(_) => Code::VersionNotFound,
                 };
-                Self::with_detail(code, format!("there is no {what}"))
+                Self::with_detail(code, format!("there is no {resource}"))
             }
             AppError::Malformed(error) => Self::with_detail(Code::MalformedJson, error.to_string()),
             AppError::Refused(refusal) => refusal.into(),

@@ -20,7 +20,7 @@ pub(super) struct ChangeCounter(Arc<AtomicU64>);
 
 impl ChangeCounter {
     /// Counts a change that is visible in the index from now on.
-    pub(super) fn count(&self) {
+    pub(super) fn record_change(&self) {
         self.0.fetch_add(1, Ordering::Release);
     }
 }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(get(&rows, b"a", Some(3)), Some(3));
         assert_eq!(get(&rows, b"a", Some(4)), Some(3));
         assert_eq!(get(&rows, b"b", Some(5)), Some(5));
-        changes.count();
+        changes.record_change();
         assert_eq!(get(&rows, b"a", Some(4)), Some(4));
         assert_eq!(get(&rows, b"b", None), None);
     }
@@ -104,7 +104,7 @@ mod tests {
         let changes = ChangeCounter::default();
         let rows = DecodedCache::new(&changes);
         let outrun = || {
-            changes.count();
+            changes.record_change();
             Ok(Some(vec![1; 3]))
         };
         rows.get(b"a", outrun, length).unwrap();

@@ -321,17 +321,12 @@ pub(super) fn undecodable(what: &str) -> StoreError {
     StoreError::Undecodable(format!("{what} has a format this version does not know"))
 }
 
-pub(super) fn encode_idempotency_record(remembered: &IdempotencyRecord) -> Vec<u8> {
-    [
-        &remembered.body.to_be_bytes()[..],
-        &remembered.result.to_be_bytes(),
-        &remembered.at.millis().to_be_bytes(),
-    ]
-    .concat()
+pub(super) fn encode_idempotency_record(record: &IdempotencyRecord) -> Vec<u8> {
+    [&record.body.to_be_bytes()[..], &record.result.to_be_bytes(), &record.at.millis().to_be_bytes()].concat()
 }
 
 pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord> {
-    split_idempotency_record(body).map(|(remembered, _)| remembered)
+    split_idempotency_record(body).map(|(record, _)| record)
 }
 
 /// Decodes the idempotency record at the start of `body`, and returns the remaining bytes.
@@ -340,12 +335,12 @@ pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
     let (at, given) = rest.split_first_chunk().ok_or_else(unknown)?;
-    let remembered = IdempotencyRecord {
+    let record = IdempotencyRecord {
         body: u128::from_be_bytes(*hash),
         result: u128::from_be_bytes(*made),
         at: Timestamp::from_millis(i64::from_be_bytes(*at)),
     };
-    Ok((remembered, given))
+    Ok((record, given))
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {

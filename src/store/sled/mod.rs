@@ -80,7 +80,7 @@ impl SledStore {
             recount: Arc::new(recount::recount),
             on_change: Arc::new(move |key| {
                 if key.is_none_or(layout::is_decoded) {
-                    changes.count();
+                    changes.record_change();
                 }
             }),
             ..options

@@ -49,7 +49,7 @@ fn a_duplicate_key_is_found_among_many() {
     for (first, second) in [(0, 39), (15, 16), (16, 17), (30, 39)] {
         keys[second] = first;
         let error = parse(&members(&keys)).unwrap_err();
-        assert_eq!(error.what, format!("the key `k{first}` appears twice in one object"));
+        assert_eq!(error.message, format!("the key `k{first}` appears twice in one object"));
         keys[second] = second;
     }
 }
@@ -90,7 +90,7 @@ fn parsing_agrees_with_serde_json() {
                 let again: serde_json::Value = serde_json::from_str(&ours.to_string()).unwrap();
                 assert_eq!(common.unwrap(), again, "{text}");
             }
-            (Err(error), _) if error.what.contains("appears twice") => {}
+            (Err(error), _) if error.message.contains("appears twice") => {}
             (Err(_), Err(_)) => {}
             _ => panic!("{text}: {ours:?} {common:?}"),
         }

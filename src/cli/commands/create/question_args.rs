@@ -42,7 +42,7 @@ pub(super) fn parse(argument: &str) -> Result<Value, String> {
     for name in list_settings(kind).into_iter().rev() {
         let (before, list) = rest
             .rsplit_once(':')
-            .ok_or_else(|| format!("{name} of a {kind} follow behind a colon: {argument}:one,two"))?;
+            .ok_or_else(|| format!("{name} of a {kind} are expected after a colon: {argument}:one,two"))?;
         items.insert(0, list.to_owned());
         rest = before;
     }

@@ -17,7 +17,7 @@ use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
 use crate::cli::output::visible;
 use crate::cli::output::yaml;
-use crate::client::{ClientError, Received};
+use crate::client::{ClientError, ReceivedBody};
 use crate::domain::json::Value;
 
 /// Prefix of our own comments, which are replaced each time the editor opens.
@@ -88,7 +88,7 @@ fn report(
     session: &Session,
     command: &Edit,
     base: &EditBase,
-    sent: Option<&Received<FormDetail>>,
+    sent: Option<&ReceivedBody<FormDetail>>,
 ) -> Result<(), CliError> {
     let Some(form) = sent else { return command.report(session, &base.form, None) };
     let updated = [format!("updated \"{}\"", form.title)];
@@ -102,7 +102,7 @@ async fn send_text(
     base: &EditBase,
     file: &str,
     text: &str,
-) -> Result<Option<Received<FormDetail>>, CliError> {
+) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
     let document = parse_single(file, text, &base.definition)?;
     let changes = diff(&base.definition, &document.value);
     if changes.is_empty() {
@@ -163,9 +163,9 @@ fn is_conflict(error: &CliError) -> bool {
 
 fn header(session: &Session, form: &FormDetail) -> Result<String, CliError> {
     let (title, target) = (visible(&form.title), session.target_name()?);
-    let what = format!("\"{title}\" ({}) on {}", form.id, visible(&target));
+    let subject = format!("\"{title}\" ({}) on {}", form.id, visible(&target));
     let how = "Change it, save, and close the editor. An empty file changes nothing.";
-    Ok(format!("{COMMENT_PREFIX} {what}\n{COMMENT_PREFIX} {how}\n"))
+    Ok(format!("{COMMENT_PREFIX} {subject}\n{COMMENT_PREFIX} {how}\n"))
 }
 
 /// Formats the problems of `edited` as comments; `None` if editing the text cannot solve them.

@@ -22,7 +22,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
 use crate::cli::output::yaml;
-use crate::client::{ClientError, Received, Revision, SubmissionQuery};
+use crate::client::{ClientError, ReceivedBody, Revision, SubmissionQuery};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
@@ -87,7 +87,7 @@ pub struct Edit {
 
 /// A form as it was read before editing.
 pub(super) struct EditBase {
-    pub(super) form: Received<FormDetail>,
+    pub(super) form: ReceivedBody<FormDetail>,
     pub(super) definition: Value,
     pub(super) revision: Revision,
 }
@@ -109,7 +109,7 @@ impl EditBase {
         session: &Session,
         new: &Value,
         dry_run: bool,
-    ) -> Result<Received<FormDetail>, CliError> {
+    ) -> Result<ReceivedBody<FormDetail>, CliError> {
         let patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
         let client = session.client().await?;
         Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
@@ -179,7 +179,7 @@ impl Edit {
     pub(super) fn report(
         &self,
         session: &Session,
-        form: &Received<FormDetail>,
+        form: &ReceivedBody<FormDetail>,
         lines: Option<&[String]>,
     ) -> Result<(), CliError> {
         let output = &session.output;

@@ -16,7 +16,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
-use crate::client::{Pages, Received, SubmissionQuery};
+use crate::client::{Pages, ReceivedBody, SubmissionQuery};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 
@@ -88,7 +88,7 @@ impl List {
         let headers = headers(&ids, trashed);
         let mut pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
         let others = Slot::new(false);
-        let row = |submission: &Received<SubmissionDetail>| {
+        let row = |submission: &ReceivedBody<SubmissionDetail>| {
             let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
             others.set(others.get() || has_others(&answers, &ids));
             cells(submission, &answers, &ids, now)
@@ -133,7 +133,7 @@ fn moment(text: &str, now: Timestamp) -> Result<String, CliError> {
 /// Returns the ids of questions, other than `ids`, that have answers in the first `most` submissions of `pages`, in order
 /// of appearance.
 async fn removed(
-    mut pages: Pages<'_, Received<SubmissionDetail>>,
+    mut pages: Pages<'_, ReceivedBody<SubmissionDetail>>,
     mut most: usize,
     ids: &[String],
 ) -> Result<Vec<String>, CliError> {

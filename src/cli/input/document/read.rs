@@ -96,7 +96,7 @@ impl<'a> FileReader<'a> {
         if self.is_json && diagnostics.is_empty() {
             match json::parse(&self.source) {
                 Ok(value) => values.push((value, roots.next())),
-                Err(error) => diagnostics.push(self.malformed(error.what, error.line, error.column)),
+                Err(error) => diagnostics.push(self.malformed(error.message, error.line, error.column)),
             }
             return (values, diagnostics);
         }

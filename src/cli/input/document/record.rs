@@ -84,7 +84,7 @@ fn parse_lines(reader: &FileReader<'_>, text: &str) -> (Vec<(Value, Option<Node>
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match json::parse(line) {
             Ok(value) => values.push((value, None)),
-            Err(error) => diagnostics.push(reader.malformed(error.what, index + 1, error.column)),
+            Err(error) => diagnostics.push(reader.malformed(error.message, index + 1, error.column)),
         }
     }
     (values, diagnostics)

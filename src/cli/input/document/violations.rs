@@ -59,7 +59,7 @@ fn of_violation(form: &Value, violation: &Violation) -> Diagnostic {
 /// Returns help for a violation: the name that `text` resembles, else the server's help, else all allowed
 /// names.
 pub fn help(text: &str, violation: &Violation) -> Option<String> {
-    let what = match violation.code.known() {
+    let label = match violation.code.known() {
         Some(Rule::UnknownField) if is_in_condition(violation) => "an operator with a similar name exists",
         Some(Rule::UnknownField) => "a field with a similar name exists",
         Some(Rule::UnknownReference) => "an earlier question has a similar id",
@@ -67,7 +67,7 @@ pub fn help(text: &str, violation: &Violation) -> Option<String> {
         _ => "a similar name exists",
     };
     let suggestion = match nearest(text, violation) {
-        Some(name) => Some(format!("{what}: `{name}`")),
+        Some(name) => Some(format!("{label}: `{name}`")),
         None => aliases::resolve(text, &violation.allowed).map(|(_, hint)| hint),
     };
     let names = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());

@@ -14,7 +14,7 @@ pub mod index;
 pub mod reader;
 pub mod state;
 
-mod applied;
+mod applied_frame;
 mod cell;
 mod digest;
 mod discover;

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use super::applied::{self, Applied};
+use super::applied_frame::{self, AppliedFrame};
 use super::discover::{self, JournalEnd, Segments, clean_end, damage, find_end, io_error};
 use super::disk::{Disk, StoreLock};
 use super::group::Group;
@@ -27,7 +27,7 @@ pub(crate) struct OpenedStore {
     pub(crate) state: StateFile,
     pub(crate) journal: Journal,
     pub(crate) index: Arc<dyn Index>,
-    pub(crate) applied: Applied,
+    pub(crate) applied: AppliedFrame,
 }
 
 /// Environment of a store.
@@ -67,7 +67,7 @@ pub(crate) fn reopen(
     journal: &mut Journal,
     rebuild_reason: Option<&str>,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Arc<dyn Index>, Applied), OpenError> {
+) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     let trusted = state.trust.clone();
     let decision = match rebuild_reason {
         Some(why) => Ok(TrustDecision::Untrusted(why.to_owned())),
@@ -97,7 +97,7 @@ fn recover_index(
     journal: &mut Journal,
     state: &mut StateFile,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Arc<dyn Index>, Applied), OpenError> {
+) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     if let TrustDecision::Trusted(index, applied) = decision {
         decision = catch_up(env, index, applied, journal)?;
     }
@@ -153,15 +153,15 @@ fn find_journal_end(
     let end = find_end(&*env.disk, &segments.headers)?;
     let last = end.last.position;
     if last.sequence < state.floor.sequence {
-        let what =
+        let message =
             format!("the journal ends with change {}, it once held {}", last.sequence, state.floor.sequence);
-        return Err(damage(&end.header.path(), end.at, &what, last.sequence, None));
+        return Err(damage(&end.header.path(), end.at, &message, last.sequence, None));
     }
     Ok((end, closed_at == Some(last)))
 }
 
 enum TrustDecision {
-    Trusted(Arc<dyn Index>, Applied),
+    Trusted(Arc<dyn Index>, AppliedFrame),
     Untrusted(String),
 }
 
@@ -180,10 +180,11 @@ fn trust_index(
     state.trust = Trust::None;
     state.write(&*env.disk).map_err(io_error("write `state`"))?;
     let opened = env.indexes.open(INDEX);
-    let (index, applied) = match opened.and_then(|index| Ok((Arc::clone(&index), Applied::read(&*index)?))) {
-        Ok(opened) => opened,
-        Err(error) => return damaged(env, error).map(TrustDecision::Untrusted),
-    };
+    let (index, applied) =
+        match opened.and_then(|index| Ok((Arc::clone(&index), AppliedFrame::read(&*index)?))) {
+            Ok(opened) => opened,
+            Err(error) => return damaged(env, error).map(TrustDecision::Untrusted),
+        };
     refuse_if_ahead(end, applied)?;
     if digest_after(&*env.disk, &segments.headers, end, applied.sequence)? != applied.digest {
         return Ok(TrustDecision::Untrusted("the index does not match the journal".to_owned()));
@@ -213,7 +214,7 @@ fn refuse_untrusted_if_ahead(env: &Env, end: &JournalEnd) -> Result<(), OpenErro
     env.disk.create(PEEK_MARKER).map_err(io_error("look at an old index"))?;
     let peeked = peek(env);
     env.disk.remove(PEEK_MARKER).map_err(io_error("look at an old index"))?;
-    match peeked.and_then(Applied::decode) {
+    match peeked.and_then(AppliedFrame::decode) {
         Ok(applied) => refuse_if_ahead(end, applied),
         Err(error) => damaged(env, error).map(drop),
     }
@@ -228,7 +229,7 @@ fn peek(env: &Env) -> Result<Option<Vec<u8>>, IndexError> {
     let (sender, result) = mpsc::channel();
     let indexes = Arc::clone(&env.indexes);
     let peeking = thread::Builder::new().name("peek".to_owned()).spawn(move || {
-        let _nobody_waits = sender.send(indexes.peek(INDEX, applied::KEY));
+        let _nobody_waits = sender.send(indexes.peek(INDEX, applied_frame::KEY));
     });
     let hangs = |_| Err(IndexError::Failed("it does not answer".to_owned()));
     match peeking {
@@ -242,17 +243,17 @@ const PEEK_TIMEOUT: Duration = Duration::from_secs(10);
 const PEEK_BYTES_PER_SECOND: u64 = 20 << 20;
 
 /// Refuses an index that is ahead of the journal: only durable frames are applied, so the journal was longer.
-fn refuse_if_ahead(end: &JournalEnd, applied: Applied) -> Result<(), OpenError> {
+fn refuse_if_ahead(end: &JournalEnd, applied: AppliedFrame) -> Result<(), OpenError> {
     let last = end.last.position.sequence;
     if applied.sequence <= last {
         return Ok(());
     }
-    let what = format!(
-        "the journal ends with change {last}, but the index has seen change {}: what came between is gone; put the \
+    let message = format!(
+        "the journal ends with change {last}, but the index has seen change {}: message came between is gone; put the \
          whole journal back, or remove `index` and go on without it",
         applied.sequence
     );
-    Err(damage(&end.header.path(), end.at, &what, last, None))
+    Err(damage(&end.header.path(), end.at, &message, last, None))
 }
 
 /// Checks whether the index can be trusted; the error is the reason why not.
@@ -281,8 +282,8 @@ fn correct_digest(
     journal: &mut Journal,
     state: &mut StateFile,
     index: &dyn Index,
-    applied: Applied,
-) -> Result<Applied, OpenError> {
+    applied: AppliedFrame,
+) -> Result<AppliedFrame, OpenError> {
     let mut digest = applied.digest;
     if digest == journal.last().digest {
         return Ok(applied);
@@ -295,7 +296,7 @@ fn correct_digest(
     } else {
         journal.append(state, &changes, digest)?;
     }
-    let applied = Applied { sequence: journal.last().position.sequence, digest };
+    let applied = AppliedFrame { sequence: journal.last().position.sequence, digest };
     apply(index, &changes, applied)?;
     Ok(applied)
 }
@@ -313,7 +314,7 @@ fn recounted(env: &Env, index: &dyn Index) -> Result<Group> {
 fn catch_up(
     env: &Env,
     index: Arc<dyn Index>,
-    applied: Applied,
+    applied: AppliedFrame,
     journal: &Journal,
 ) -> Result<TrustDecision, OpenError> {
     let end = journal.last().position.sequence;

@@ -178,5 +178,5 @@ fn cells(index: &dyn Index, range: &KeyRange, direction: Direction, limit: usize
 
 /// Whether a key belongs to the engine: pieces, and the record of the last applied frame.
 fn is_engine_key(key: &[u8]) -> bool {
-    key.first() == Some(&b'P') || key == super::applied::KEY
+    key.first() == Some(&b'P') || key == super::applied_frame::KEY
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::applied::Applied;
+use super::applied_frame::AppliedFrame;
 use super::discover::{self, io_error};
 use super::index::Index;
 use super::journal::LastFrame;
@@ -25,7 +25,7 @@ pub(crate) fn rebuild(
     why: &str,
     last: LastFrame,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Arc<dyn Index>, Applied), OpenError> {
+) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     let segments = discover::find_segments(&*env.disk)?.headers;
     let end = last.position.sequence;
     for folder in [NEW, OLD] {
@@ -33,7 +33,7 @@ pub(crate) fn rebuild(
     }
     if end == 0 {
         env.indexes.remove(INDEX).map_err(io_error("remove an old index"))?;
-        return Ok((env.indexes.open(INDEX)?, Applied::default()));
+        return Ok((env.indexes.open(INDEX)?, AppliedFrame::default()));
     }
     make_space(env, &segments, end)?;
     (env.report)(EngineEvent::Rebuilding { why: why.to_owned() });
@@ -52,7 +52,7 @@ fn build(
     segments: &[SegmentHeader],
     end: u64,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Applied, OpenError> {
+) -> Result<AppliedFrame, OpenError> {
     let index = env.indexes.open(NEW)?;
     let total = segments.iter().map(|header| header.size).sum();
     let mut done = 0;
@@ -85,13 +85,13 @@ fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), Ope
 }
 
 /// Compares the digest of the rebuilt index with the journal's. All frames are valid, so the rebuilt index is right.
-fn compare(env: &Env, index: &dyn Index, applied: Applied) -> Result<Applied, OpenError> {
+fn compare(env: &Env, index: &dyn Index, applied: AppliedFrame) -> Result<AppliedFrame, OpenError> {
     let digest = verify::sum(index)?;
     if digest == applied.digest {
         return Ok(applied);
     }
     (env.report)(EngineEvent::DigestMismatch { sequence: applied.sequence });
-    let applied = Applied { digest, ..applied };
+    let applied = AppliedFrame { digest, ..applied };
     apply(index, &[], applied)?;
     Ok(applied)
 }

@@ -1,6 +1,6 @@
 //! Replay of the journal into the index.
 
-use super::applied::{self, Applied};
+use super::applied_frame::{self, AppliedFrame};
 use super::digest::IndexDigest;
 use super::discover::{JournalEnd, complete, read};
 use super::disk::Disk;
@@ -67,24 +67,28 @@ pub(crate) fn replay(
     after: u64,
     index: &dyn Index,
     mut progress: impl FnMut(u64),
-) -> Result<Applied, OpenError> {
+) -> Result<AppliedFrame, OpenError> {
     let mut last = None;
     frames_after(disk, segments, end, after, |frames, bytes| {
         apply_in_slices(index, frames)?;
         let newest = frames.last();
-        last = newest.map(|frame| Applied { sequence: frame.sequence, digest: frame.digest }).or(last);
+        last = newest.map(|frame| AppliedFrame { sequence: frame.sequence, digest: frame.digest }).or(last);
         progress(bytes);
         Ok(())
     })?;
-    let Some(applied) = last else { return Ok(Applied::read(index)?) };
+    let Some(applied) = last else { return Ok(AppliedFrame::read(index)?) };
     apply(index, &[], applied)?;
     Ok(applied)
 }
 
 /// Applies the changes of a frame; the last change records that it was applied.
-pub(crate) fn apply(index: &dyn Index, changes: &[CellChange], applied: Applied) -> Result<(), IndexError> {
+pub(crate) fn apply(
+    index: &dyn Index,
+    changes: &[CellChange],
+    applied: AppliedFrame,
+) -> Result<(), IndexError> {
     let applied = applied.cell();
-    let applied = Change { key: applied::KEY, cell: Some(&applied) };
+    let applied = Change { key: applied_frame::KEY, cell: Some(&applied) };
     let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
     index.apply(&mut cells.chain([applied]))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::applied;
+use super::applied_frame;
 use super::cell;
 use super::digest::{IndexDigest, row_hash};
 use super::group::CellChange;
@@ -43,7 +43,7 @@ impl IndexVerifier {
         let cursor = self.cursor.get_or_insert_default();
         cursor.clear();
         cursor.extend_from_slice(key);
-        if key != applied::KEY {
+        if key != applied_frame::KEY {
             self.digest.add(row_hash(key, row));
         }
         !cell::is_intact(key, row)

@@ -7,7 +7,7 @@ mod recovery;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::sled::engine::applied::Applied;
+use crate::store::sled::engine::applied_frame::AppliedFrame;
 use crate::store::sled::engine::digest::IndexDigest;
 use crate::store::sled::engine::disk::{Disk, StoreLock};
 use crate::store::sled::engine::group::{CellChange, Group};
@@ -165,7 +165,7 @@ impl Writer {
     fn apply(&mut self, changes: &[CellChange]) {
         let Some(index) = &self.index else { return };
         let sequence = self.journal.last().position.sequence;
-        let applied = Applied { sequence, digest: self.digest };
+        let applied = AppliedFrame { sequence, digest: self.digest };
         match replay::apply(&**index, changes, applied) {
             Ok(()) => {
                 if let Some(verifier) = &mut self.verifier {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Writer, wait_until_unused};
 use crate::store::Health;
-use crate::store::sled::engine::applied::Applied;
+use crate::store::sled::engine::applied_frame::AppliedFrame;
 use crate::store::sled::engine::discover::io_error;
 use crate::store::sled::engine::index::{Index, IndexError};
 use crate::store::sled::engine::open;
@@ -84,7 +84,7 @@ impl Writer {
         }
     }
 
-    fn attach_index(&mut self, index: Arc<dyn Index>, applied: Applied) {
+    fn attach_index(&mut self, index: Arc<dyn Index>, applied: AppliedFrame) {
         // A rebuilt index needs no verification. Any other may lack changes that sled could not write.
         self.verifier =
             if self.rebuild_reason.take().is_some() { None } else { Some(IndexVerifier::default()) };

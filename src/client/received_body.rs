@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// A parsed body that serializes as it was received, with fields that only a newer server knows.
 #[derive(Debug, Clone)]
-pub struct Received<T> {
+pub struct ReceivedBody<T> {
     parsed: T,
     text: Box<RawValue>,
 }
@@ -23,7 +23,7 @@ pub(super) fn unreadable(error: &serde_json::Error) -> &'static str {
     }
 }
 
-impl<T> Deref for Received<T> {
+impl<T> Deref for ReceivedBody<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -31,13 +31,13 @@ impl<T> Deref for Received<T> {
     }
 }
 
-impl<T> Serialize for Received<T> {
+impl<T> Serialize for ReceivedBody<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.text.serialize(serializer)
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Received<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for ReceivedBody<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let parsed = serde_json::from_str(text.get()).map_err(D::Error::custom)?;

@@ -10,22 +10,22 @@ pub(crate) const KEY: &[u8] = b"Ma";
 
 /// The last applied frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedFrame {
     pub(crate) sequence: u64,
     pub(crate) digest: IndexDigest,
 }
 
-impl Applied {
+impl AppliedFrame {
     /// Reads the record; an index without one has applied nothing.
-    pub(crate) fn read(index: &dyn Index) -> Result<Applied, IndexError> {
-        Applied::decode(index.get(KEY)?)
+    pub(crate) fn read(index: &dyn Index) -> Result<AppliedFrame, IndexError> {
+        AppliedFrame::decode(index.get(KEY)?)
     }
 
     /// Decodes the record.
-    pub(crate) fn decode(cell: Option<Vec<u8>>) -> Result<Applied, IndexError> {
-        let Some(cell) = cell else { return Ok(Applied::default()) };
+    pub(crate) fn decode(cell: Option<Vec<u8>>) -> Result<AppliedFrame, IndexError> {
+        let Some(cell) = cell else { return Ok(AppliedFrame::default()) };
         match cell::decode(KEY, cell) {
-            Some(Cell::Whole(body)) if body.len() == 32 => Ok(Applied {
+            Some(Cell::Whole(body)) if body.len() == 32 => Ok(AppliedFrame {
                 sequence: u64_at(&body, 0),
                 digest: IndexDigest { count: u64_at(&body, 8), sum: u128_at(&body, 16) },
             }),
