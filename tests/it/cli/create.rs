@@ -107,7 +107,7 @@ fn all_problems_of_flags_are_reported_and_nothing_is_stored() {
         (
             &["--title", "A", "-Q", "ranking:Best"],
             2,
-            "options of a ranking follow behind a colon: ranking:Best:one,two",
+            "options of a ranking are expected after a colon: ranking:Best:one,two",
         ),
         (&["-Q", "email:A"], 2, "--title"),
         (&["-f", "survey.yaml", "-Q", "email:A"], 2, "cannot be used with"),

@@ -144,7 +144,7 @@ fn a_journal_that_is_shorter_than_the_index_knows_is_refused_in_any_boot() {
         let error = machine.try_to_open(0).err().expect("three changes are missing");
         assert!(matches!(error, OpenError::Damaged(_)), "{error}");
         let text = error.to_string();
-        assert!(text.contains("what came between is gone"), "{text}");
+        assert!(text.contains("the changes in between are missing"), "{text}");
         assert!(text.contains("restore"), "the error does not say what to do: {text}");
     }
     assert_eq!(machine.rebuilds(), 0);

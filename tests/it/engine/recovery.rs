@@ -275,7 +275,7 @@ fn without_state_an_index_that_is_ahead_of_the_journal_reveals_a_missing_segment
     for _ in 0..2 {
         let error = machine.try_to_open(0).err().unwrap();
         assert!(matches!(error, OpenError::Damaged(_)), "{error}");
-        assert!(error.to_string().contains("what came between is gone"), "{error}");
+        assert!(error.to_string().contains("the changes in between are missing"), "{error}");
     }
     assert_eq!(machine.rebuilds(), 0);
 }

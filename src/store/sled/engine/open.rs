@@ -249,7 +249,7 @@ fn refuse_if_ahead(end: &JournalEnd, applied: AppliedFrame) -> Result<(), OpenEr
         return Ok(());
     }
     let message = format!(
-        "the journal ends with change {last}, but the index has seen change {}: message came between is gone; put the \
+        "the journal ends with change {last}, but the index has seen change {}: the changes in between are missing; put the \
          whole journal back, or remove `index` and go on without it",
         applied.sequence
     );
