@@ -126,7 +126,7 @@ impl CliError {
         Self::Client { error, notes: Vec::new(), help: Some(help.into()) }
     }
 
-    /// Creates an I/O error about `what`.
+    /// Creates an I/O error with `message` on what failed.
     pub fn io(message: impl Into<String>, source: io::Error) -> Self {
         Self::Io { message: message.into(), source }
     }
