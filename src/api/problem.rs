@@ -60,19 +60,19 @@ codes! {
         "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
     RouteNotFound "route_not_found" 404 "There is nothing at this address"
         "The path does not belong to an operation. `GET /api/v1/openapi.json` lists them all.";
-    MethodNotAllowed "method_not_allowed" 405 "This address does not take that method"
+    MethodNotAllowed "method_not_allowed" 405 "The method is not allowed here"
         "The header `Allow` lists the supported methods.";
-    NotAcceptable "not_acceptable" 406 "The answer cannot be given in that form"
+    NotAcceptable "not_acceptable" 406 "The requested media type is not available"
         "The header `Accept` excludes `application/json`, the only media type of this operation.";
-    RequestTimeout "request_timeout" 408 "The request came too slowly"
+    RequestTimeout "request_timeout" 408 "The request timed out"
         "The body did not arrive in time. `GET /api/v1/limits` shows the time limit. Send the request again.";
-    FormNotPublished "form_not_published" 409 "The form is a draft and takes no answers"
+    FormNotPublished "form_not_published" 409 "The form is a draft and does not accept answers"
         "Publish it first: `forms publish <form>`, or PATCH it with `{\"status\":\"published\"}`.";
     FormClosed "form_closed" 409 "The form is closed"
         "Its author has closed it; `closed_message`, if there is one, is the detail. `forms publish <form>` opens it again, as does PATCH with `{\"settings\":{\"closed\":null}}`.";
-    FormNotOpenYet "form_not_open_yet" 409 "The form does not take answers yet"
+    FormNotOpenYet "form_not_open_yet" 409 "The form does not accept answers yet"
         "`settings.opens_at` is the time when it opens.";
-    FormExpired "form_expired" 409 "The form takes no more answers"
+    FormExpired "form_expired" 409 "The form does not accept answers any more"
         "The time in `settings.closes_at` has passed. A later time, or none, opens the form again.";
     FormFull "form_full" 409 "The form has reached its response limit"
         "`settings.max_responses` is reached. A higher number, or none, opens the form again; deleting a submission makes room for another. Restored submissions count, too.";
@@ -90,7 +90,7 @@ codes! {
         "Send the header `Content-Type: application/json` (PATCH also takes `application/merge-patch+json`), and no `Content-Encoding`.";
     ExpectationFailed "expectation_failed" 417 "The expectation cannot be met"
         "The only supported value of `Expect` is `100-continue`.";
-    ValidationFailed "validation_failed" 422 "What was sent was not accepted"
+    ValidationFailed "validation_failed" 422 "The request body is not valid"
         "Each entry of `errors` has a JSON pointer into the body, a code and what was expected. All errors are listed, up to 100. Nothing was stored.";
     IdempotencyKeyReused "idempotency_key_reused" 422 "The idempotency key was used for another request"
         "For 24 hours, an `Idempotency-Key` belongs to one request; a retry must have the same body, byte for byte. Use a new key for a new request.";

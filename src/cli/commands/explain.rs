@@ -32,7 +32,7 @@ impl Run for Explain {
     const ENTRY: (Group, &str) = (Group::Tools, "explain an error code");
 
     fn columns(&self) -> Columns {
-        Columns::Fixed(&["code", "status", "meaning"])
+        Columns::Fixed(&["code", "status", "title", "meaning"])
     }
 
     fn run(self, session: &Session) -> Result<(), CliError> {
@@ -46,11 +46,13 @@ impl Run for Explain {
             };
             return Err(CliError::usage_with_help(message, help));
         };
-        session.output.object(&entry(code), || format!("{}\n", wrap(meaning, 80)))
+        let title = Code::parse(code).map(|code| format!("{} (status {}).\n", code.title(), code.status()));
+        let text = || title.unwrap_or_default() + &wrap(meaning, 80) + "\n";
+        session.output.object(&entry(code), text)
     }
 }
 
-/// Lists all codes, each with the first sentence of its meaning.
+/// Lists all codes, each with its title or the first sentence of its meaning.
 fn list_codes(session: &Session) -> Result<(), CliError> {
     let codes: Vec<_> = all_codes().map(entry).collect();
     if session.output.format == Format::Csv || !session.output.columns.is_empty() {
@@ -58,7 +60,7 @@ fn list_codes(session: &Session) -> Result<(), CliError> {
         return session.output.rows(&Table::of_objects(&rows?, &session.output.columns));
     }
     let line = |entry: &Value| {
-        let meaning = entry["meaning"].as_str().unwrap_or_default();
+        let meaning = entry["title"].as_str().or(entry["meaning"].as_str()).unwrap_or_default();
         let first = meaning.split_inclusive(". ").next().unwrap_or_default().trim_end();
         let lines = wrap(first, 74).replace('\n', "\n      ");
         format!("  {}\n      {lines}\n", entry["code"].as_str().unwrap_or_default())
@@ -67,7 +69,9 @@ fn list_codes(session: &Session) -> Result<(), CliError> {
 }
 
 fn entry(code: &str) -> Value {
-    json!({"code": code, "status": Code::parse(code).map(Code::status), "meaning": meaning(code)})
+    let known = Code::parse(code);
+    let (status, title) = (known.map(Code::status), known.map(Code::title));
+    json!({"code": code, "status": status, "title": title, "meaning": meaning(code)})
 }
 
 fn meaning(code: &str) -> Option<&'static str> {

@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
+use crate::api::FormDetail;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
@@ -12,6 +13,8 @@ use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state;
 use crate::domain::form::FormStatus;
+use crate::domain::form::admission::AcceptingReason;
+use crate::domain::open_enum::OpenEnum;
 
 /// Open forms for answers
 #[derive(Debug, Args)]
@@ -82,7 +85,7 @@ impl Publish {
 }
 
 impl Run for Unpublish {
-    const ENTRY: (Group, &str) = (Group::Run, "back to draft");
+    const ENTRY: (Group, &str) = (Group::Run, "return to draft");
 
     fn columns(&self) -> Columns {
         FORM
@@ -100,7 +103,7 @@ impl Unpublish {
 }
 
 impl Run for Close {
-    const ENTRY: (Group, &str) = (Group::Run, "take no more answers");
+    const ENTRY: (Group, &str) = (Group::Run, "stop accepting answers");
 
     fn columns(&self) -> Columns {
         FORM
@@ -130,12 +133,22 @@ async fn change(session: &Session, forms: &Forms, patch: &serde_json::Value) -> 
         }
         output.object(&changed, || format!("{}\n", changed.id))?;
         output.success(&format!("\"{title}\" {}", form_state::describe(&changed)));
-        let ids = answers::answerable_ids(&answers::parse_questions(&changed.questions));
-        if let (None, Some(id)) = (&changed.accepting_reason, ids.first()) {
-            let prefix = session.command_prefix();
-            output.status(&format!("next: {prefix} submit {} {id}=VALUE", changed.id));
+        if let Some(next) = next_command(&changed) {
+            output.status(&format!("next: {} {next}", session.command_prefix()));
         }
         Ok(())
     })
     .await
+}
+
+/// Returns the command a user probably runs after this change.
+fn next_command(form: &FormDetail) -> Option<String> {
+    use AcceptingReason::{Closed, Draft};
+    let ids = answers::answerable_ids(&answers::parse_questions(&form.questions));
+    match &form.accepting_reason {
+        None => ids.first().map(|id| format!("submit {} {id}=VALUE", form.id)),
+        Some(OpenEnum::Known(Draft)) => Some(format!("edit {}", form.id)),
+        Some(OpenEnum::Known(Closed)) => Some(format!("responses {}", form.id)),
+        Some(_) => None,
+    }
 }

@@ -45,7 +45,7 @@ pub struct Delete {
 }
 
 impl Run for Delete {
-    const ENTRY: (Group, &str) = (Group::Run, "move it to the trash");
+    const ENTRY: (Group, &str) = (Group::Run, "move to the trash");
 
     fn columns(&self) -> Columns {
         DELETED
@@ -163,7 +163,7 @@ pub struct Restore {
 }
 
 impl Run for Restore {
-    const ENTRY: (Group, &str) = (Group::Run, "take it out of trash");
+    const ENTRY: (Group, &str) = (Group::Run, "restore from the trash");
 
     fn columns(&self) -> Columns {
         FORM

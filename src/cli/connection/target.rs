@@ -1,7 +1,7 @@
 //! Resolution of the server and key: flag, then environment, then a running server of this user, then default.
 
 use std::fs;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -194,6 +194,10 @@ fn explicit_key(
 fn read_key(path: &Path, source: Source, origin: String, output: &Output) -> Result<Key, CliError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
+        if std::io::stdin().is_terminal() {
+            let message = format!("the API key ({origin}) cannot be typed: it would be shown");
+            return Err(CliError::usage_with_help(message, "name a file that contains it, or pipe it in"));
+        }
         std::io::stdin().lock().take(4096).read_to_string(&mut text)
     } else {
         if fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0) {

@@ -38,7 +38,7 @@ pub fn visible_lines(text: &str) -> String {
 /// Whether the character is a control character, a line separator, or changes text direction.
 pub fn is_terminal_control(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(character, '\u{61c}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Wraps the first line, which is the message, at `width`. The other lines are unchanged: they are source lines, or

@@ -147,7 +147,7 @@ impl Parser<'_> {
                 }
                 Some(0..=0x1f) => return Err(self.error("a control character in text must be escaped")),
                 Some(_) => self.at += 1,
-                None => return Err(self.error("the text ends inside quotes")),
+                None => return Err(self.error("a string is not closed")),
             }
         }
         self.at += 1;

@@ -186,7 +186,9 @@ impl From<Refusal> for ApiError {
                 error.problem.form_id = Some(holder.to_string());
                 error
             }
-            Refusal::NotInTrash => Self::with_detail(Code::NotInTrash, "the resource is not in the trash"),
+            Refusal::NotInTrash => {
+                Self::with_detail(Code::NotInTrash, "the form or submission is not in the trash")
+            }
             Refusal::InvalidDefinition(violations) => {
                 let detail = summarize_count(violations.len(), ["problem", "problems"], "in the definition");
                 Self::invalid(detail, violations)

@@ -119,7 +119,9 @@ fn the_message_of_a_failure_names_the_item() {
     let message = run(&home, "table", &["responses", "restore", &form, &one, &other]).expect(5).stderr;
     for id in [one, other] {
         assert!(
-            message.contains(&format!("error[not_in_trash]: {id}: the resource is not in the trash\n")),
+            message.contains(&format!(
+                "error[not_in_trash]: {id}: the form or submission is not in the trash\n"
+            )),
             "{message}"
         );
     }

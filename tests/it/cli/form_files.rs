@@ -90,6 +90,7 @@ fn every_value_is_found_by_its_pointer() {
 
 #[test]
 fn a_file_that_is_not_a_form_is_refused() {
+    let aliases = format!("x-a: &a {}\nx-b: [{}]\n", "b".repeat(100_000), "*a,".repeat(50));
     for (text, message) in [
         ("", "a.yaml contains no form"),
         ("a: [1\n", "expected `,` or `]`"),
@@ -99,6 +100,7 @@ fn a_file_that_is_not_a_form_is_refused() {
         ("a: !!int x\n", "not valid YAML"),
         ("a: 1\nb: 2\na: 3\n", "field `a` given more than once"),
         ("a: &x {c: 1}\n<<: *x\n", "merge keys are not supported"),
+        (&aliases, "aliases expand to more than 4 MiB"),
         ("a: !env SECRET\n", "unknown tag `!env`"),
         ("a: .inf\n", "`.inf` is not a valid JSON number"),
         ("? [a]\n: 1\n", "a key must be text"),

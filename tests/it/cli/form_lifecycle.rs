@@ -109,7 +109,12 @@ fn a_closed_form_accepts_no_answers_until_it_is_published_again() {
     let closed = run(&["close", &id]).expect(0);
     assert_eq!(
         (closed.stdout, closed.stderr.as_str()),
-        (format!("{id}\n"), "\"Lunch\" is closed and does not accept answers\n")
+        (
+            format!("{id}\n"),
+            &*format!(
+                "\"Lunch\" is closed and does not accept answers\nnext: forms --data store responses {id}\n"
+            )
+        )
     );
     assert!(run(&["show", &id]).expect(0).stdout.contains("accepting:  no: closed\n"));
     let refused = run(&["submit", &id, "q1=x"]).expect(5);

@@ -25,7 +25,17 @@ fn page(command: clap::Command, name: &str) -> (String, String) {
     let command = command.mut_args(|argument| argument.hide_short_help(false));
     let (titled, title) = (command.name(name.to_owned()), name.to_uppercase());
     Man::new(titled).title(title).source("forms").manual("Forms Manual").render(&mut page).unwrap();
-    (format!("{name}.1"), String::from_utf8(page).unwrap())
+    let mut page = String::from_utf8(page).unwrap();
+    // The long help has lines of its own, and headings that a manual page has as sections.
+    for (heading, section) in [
+        (".SH EXTRA\n", ".SH DETAILS\n.nf\n"),
+        ("Examples:\n", ".fi\n.SH EXAMPLES\n.nf\n"),
+        ("Environment:\n", ".fi\n.SH ENVIRONMENT\n.nf\n"),
+        ("Exit codes:\n", ".fi\n.SH \"EXIT STATUS\"\n.nf\n"),
+    ] {
+        page = page.replace(&format!("\n{heading}"), &format!("\n{section}"));
+    }
+    (format!("{name}.1"), page.replace(".nf\n.fi\n", ""))
 }
 
 #[test]

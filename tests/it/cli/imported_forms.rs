@@ -95,7 +95,7 @@ fn a_survey_from_surveyjs_is_supported() {
 #[test]
 fn a_demonstration_from_typeform_is_supported() {
     let home = Home::new();
-    let form = create_example(&home, "every-type.yaml");
+    let form = create_example(&home, "from-typeform.yaml");
     // The shortest path, which ends with the statement.
     submit(&home, &form, &["looks_better=no"], &json!({"looks_better": false}));
     // A number that ends the form.

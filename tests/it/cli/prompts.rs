@@ -317,6 +317,13 @@ fn ctrl_c_ends_a_command_that_reads_the_terminal() {
 }
 
 #[test]
+fn an_api_key_is_not_typed_at_a_terminal() {
+    let session = Session::start(&Home::new(), &[], &["list", "--key-file", "-"]);
+    let (code, screen) = session.finish();
+    assert!(code == Some(2) && screen.contains("cannot be typed: it would be shown"), "{screen:?}");
+}
+
+#[test]
 fn serve_on_a_terminal_shows_the_address_and_how_to_stop() {
     let home = Home::new();
     let mut session = Session::start(&home, &[], &["serve", "--data", "store", "--listen", "127.0.0.1:0"]);

@@ -127,7 +127,7 @@ fn the_next_step_and_the_confirmation_message_are_shown() {
     assert_eq!(sent.stderr, expected);
     assert!(sent.stdout.starts_with("sub_") && sent.stdout.lines().count() == 1);
     let unpublished = home.run(&["--data", "store", "unpublish", id]).expect(0).stderr;
-    assert!(!unpublished.contains("next:"), "{unpublished}");
+    assert!(unpublished.ends_with(&format!("next: forms --data store edit {id}\n")), "{unpublished}");
     home.ok(&["--data", "store", "responses", id, "--since", "1d", "--until", "9999-01-01"]);
     assert_eq!(home.ok(&["--data", "store", "responses", id, "--since", "9000-01-01"]), "");
 }
@@ -213,7 +213,7 @@ fn help_covers_question_types_and_codes_and_fits_sixty_lines() {
     assert_eq!(data["questions"][6]["settings"], serde_json::json!(["max", "labels"]));
     let codes = home.ok(&["explain"]);
     assert!(codes.contains("  form_not_found\n") && codes.contains("  out_of_range\n"), "{codes}");
-    assert!(home.ok(&["explain", "-o", "csv"]).starts_with("code,status,meaning\n"));
+    assert!(home.ok(&["explain", "-o", "csv"]).starts_with("code,status,title,meaning\n"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Wizard<'_> {
         let form = |question: Value| {
             with_member(&self.form, "questions", Value::Array([before, &[question]].concat()))
         };
-        let what = format!("Question {} (nothing if that is all)", before.len() + 1);
+        let what = format!("Question {} (Enter to finish)", before.len() + 1);
         let mut title = prompt::text(&what, "", true).await?;
         while !title.trim().is_empty() && !self.is_valid(&form(question("statement", &title, false, &[]))) {
             title = prompt::text(&what, &title, true).await?;

@@ -47,7 +47,7 @@ enum ResponsesCommand {
 }
 
 impl Run for Responses {
-    const ENTRY: (Group, &str) = (Group::Collect, "list, show, delete");
+    const ENTRY: (Group, &str) = (Group::Collect, "read and delete answers");
 
     fn columns(&self) -> Columns {
         match &self.command {

@@ -90,7 +90,7 @@ impl<'a> FileReader<'a> {
             walked.issues.iter().map(|issue| self.issue_diagnostic(issue)).collect();
         let mut values = Vec::new();
         let mut roots = walked.roots.into_iter();
-        if walked.is_too_deep {
+        if walked.is_too_costly {
             return (values, diagnostics);
         }
         if self.is_json && diagnostics.is_empty() {
@@ -166,6 +166,10 @@ impl<'a> FileReader<'a> {
             YamlIssue::Deep { span } => {
                 let message = format!("more than {} levels of nesting", json::MAX_DEPTH);
                 self.diagnostic("malformed_file", message, span, None)
+            }
+            YamlIssue::Expanded { span } => {
+                let message = format!("aliases expand to more than {} MiB", spans::MAX_EXPANDED >> 20);
+                self.diagnostic("file_too_large", message, span, None)
             }
             YamlIssue::Merge { span } => self
                 .diagnostic("unsupported_yaml", MERGE, span, None)

@@ -22,6 +22,8 @@ pub(super) struct Node {
     pub(super) span: Span,
     /// Whether it is a plain (unquoted) scalar.
     pub(super) is_plain: bool,
+    /// Bytes of the texts in it, with aliases expanded.
+    size: usize,
     /// Shared with the aliases of the value.
     children: Arc<Children>,
 }
@@ -68,6 +70,10 @@ pub(super) enum YamlIssue {
     Deep {
         span: Span,
     },
+    /// The alias with which all expanded aliases exceed [`MAX_EXPANDED`].
+    Expanded {
+        span: Span,
+    },
 }
 
 /// The documents of one file.
@@ -75,8 +81,23 @@ pub(super) enum YamlIssue {
 pub(super) struct Documents {
     pub(super) roots: Vec<Node>,
     pub(super) issues: Vec<YamlIssue>,
-    /// Whether the walk ended at a [`YamlIssue::Deep`]: parsers take more than linear time for deeper nesting.
-    pub(super) is_too_deep: bool,
+    /// Whether the walk ended at a [`YamlIssue::Deep`], for which parsers take more than linear time, or at a
+    /// [`YamlIssue::Expanded`], for which they take as much memory.
+    pub(super) is_too_costly: bool,
+}
+
+impl Children {
+    fn size(&self) -> usize {
+        match self {
+            Self::None => 1,
+            Self::Items(items) => items.iter().map(|item| item.size).fold(1, usize::saturating_add),
+            Self::Members(members) => {
+                let sizes =
+                    members.iter().map(|member| member.key.text.len().saturating_add(member.value.size));
+                sizes.fold(1, usize::saturating_add)
+            }
+        }
+    }
 }
 
 impl Node {
@@ -136,7 +157,7 @@ pub(super) fn walk(source: &str) -> Documents {
             }
             Err(_) => break,
         }
-        if walk.documents.is_too_deep {
+        if walk.documents.is_too_costly {
             break;
         }
     }
@@ -154,9 +175,14 @@ struct Open {
     key: Option<Key>,
 }
 
+/// Maximum size of all expanded aliases, in bytes.
+pub(super) const MAX_EXPANDED: usize = 4 << 20;
+
 #[derive(Default)]
 struct Walk {
     open: Vec<Open>,
+    /// Bytes of all aliases so far, expanded.
+    expanded: usize,
     anchors: HashMap<usize, Node>,
     documents: Documents,
 }
@@ -171,7 +197,7 @@ impl Walk {
         match event {
             Event::Scalar(text, style, anchor, _) => {
                 let is_plain = style == ScalarStyle::Plain;
-                let node = Node { span, is_plain, children: Arc::new(Children::None) };
+                let node = Node { span, is_plain, size: text.len() + 1, children: Arc::new(Children::None) };
                 self.add(node, anchor, &text);
             }
             Event::SequenceStart(_, anchor, _) => self.open(span, anchor, Children::Items(Vec::new())),
@@ -180,6 +206,11 @@ impl Walk {
             Event::Alias(anchor) => {
                 if let Some(target) = self.anchors.get(&anchor) {
                     let node = Node { span, ..target.clone() };
+                    self.expanded = self.expanded.saturating_add(node.size);
+                    if self.expanded > MAX_EXPANDED {
+                        self.documents.is_too_costly = true;
+                        self.documents.issues.push(YamlIssue::Expanded { span: node.span.clone() });
+                    }
                     self.add(node, 0, "");
                 }
             }
@@ -196,13 +227,14 @@ impl Walk {
 
     /// Records that the value at `start` is nested too deep, and ends the walk.
     fn end_at(&mut self, start: usize) {
-        self.documents.is_too_deep = true;
+        self.documents.is_too_costly = true;
         self.documents.issues.push(YamlIssue::Deep { span: start..start });
     }
 
     fn close(&mut self, end: usize) {
         let Some(Open { start, anchor, children, .. }) = self.open.pop() else { return };
-        let node = Node { span: start..end.max(start), is_plain: false, children: Arc::new(children) };
+        let span = start..end.max(start);
+        let node = Node { span, is_plain: false, size: children.size(), children: Arc::new(children) };
         self.add(node, anchor, "");
     }
 
