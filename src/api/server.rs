@@ -51,17 +51,17 @@ pub struct LimitsView {
     pub max_questions: u64,
     /// Options of a question, and rows and columns of a matrix.
     pub max_options: u64,
-    /// Characters of a title.
+    /// Maximum characters of a title.
     pub max_title: u64,
-    /// Bytes of one answer.
+    /// Maximum bytes of one answer.
     pub max_answer: u64,
-    /// Answers of a submission.
+    /// Maximum answers of a submission.
     pub max_answers: u64,
-    /// Bytes of a request's address.
+    /// Maximum bytes of a request's address.
     pub max_uri: u64,
-    /// Bytes of a request's line and headers.
+    /// Maximum bytes of a request's line and headers.
     pub max_head: u64,
-    /// Headers of a request.
+    /// Maximum headers of a request.
     pub max_headers: u64,
     /// Maximum seconds to send a request's line and headers.
     pub head_timeout: f64,
@@ -73,11 +73,11 @@ pub struct LimitsView {
     pub min_body_rate: u64,
     /// Seconds after which an idle connection is closed.
     pub idle_timeout: f64,
-    /// Simultaneous connections.
+    /// Maximum simultaneous connections.
     pub max_connections: u64,
-    /// Simultaneous connections from one address.
+    /// Maximum simultaneous connections from one address.
     pub max_connections_per_address: u64,
-    /// Failed authentications from one address; `null` if unlimited.
+    /// Maximum failed authentications from one address; `null` if unlimited.
     #[schema(required = true, example = "10/min")]
     pub auth_failures: Option<String>,
 }

@@ -10,9 +10,9 @@ use crate::store::{Store, StoreError};
 impl App {
     /// Authenticates the API key `text`. The checksum is verified before the store is queried.
     pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
-        let given: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
-        let known = self.store.find_key(given.id()).await?;
-        let valid = known.filter(|key| given.matches(&key.hash));
+        let sent: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
+        let known = self.store.find_key(sent.id()).await?;
+        let valid = known.filter(|key| sent.matches(&key.hash));
         let valid = valid.filter(|key| key.expires_at.is_none_or(|end| self.now() < end));
         valid.map(Caller::authenticated).ok_or(AppError::Unauthenticated)
     }

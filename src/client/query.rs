@@ -16,7 +16,7 @@ pub struct FormQuery<'a> {
 
 impl FormQuery<'_> {
     pub(super) fn parameters(&self, page: usize) -> String {
-        let mut parameters = paged(page);
+        let mut parameters = page_params(page);
         parameters.extend_pairs(self.status.map(|status| ("status", status)));
         parameters.extend_pairs(self.accepting_reason.map(|reason| ("accepting_reason", reason)));
         parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
@@ -43,7 +43,7 @@ impl SubmissionQuery {
     }
 
     pub(super) fn parameters(&self, page: usize) -> String {
-        let mut parameters = paged(page);
+        let mut parameters = page_params(page);
         parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
         parameters.extend_pairs(self.since.iter().map(|since| ("since", since)));
         parameters.extend_pairs(self.until.iter().map(|until| ("until", until)));
@@ -55,7 +55,7 @@ impl SubmissionQuery {
 }
 
 /// Creates the parameters of a page of `page` items.
-fn paged(page: usize) -> Serializer<'static, String> {
+fn page_params(page: usize) -> Serializer<'static, String> {
     let mut parameters = Serializer::new(String::new());
     parameters.append_pair("limit", &page.clamp(1, MAX_PAGE).to_string());
     parameters

@@ -12,7 +12,7 @@ pub enum ExpectedRevision {
 }
 
 impl ExpectedRevision {
-    /// Checks `revision`, the current one.
+    /// Checks that the current `revision` is one of the expected ones.
     ///
     /// # Errors
     /// [`Refusal::PreconditionFailed`] if it is not among the expected ones.

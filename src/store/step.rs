@@ -112,7 +112,7 @@ pub struct FormUpdate {
     pub form: Form,
     /// The new version, if the questions changed.
     pub version: Option<StoredVersion>,
-    /// All ids of removed questions, if there are new ones.
+    /// Ids of all questions removed so far; `None` if this update removes none.
     pub retired: Option<RetiredIds>,
 }
 

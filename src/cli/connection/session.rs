@@ -205,7 +205,7 @@ impl Session {
     }
 
     /// Tells the user that the command reads from the terminal, if `path` is `-`.
-    pub fn warn_of_terminal(&self, path: &Path) {
+    pub fn announce_stdin(&self, path: &Path) {
         if path == Path::new("-") && io::stdin().is_terminal() {
             self.output.status("reading from the terminal, end with Ctrl-D");
         }
@@ -282,9 +282,11 @@ impl Session {
     fn missing_key_note(&self, url: &Url) -> String {
         match self.running_servers().iter().find(|server| server.may_be_at(url)) {
             Some(server) => {
-                format!("no key was sent: none is set, and a server of yours is at --url {}", server.url)
+                format!("no API key is set, so none was sent; your own server is at --url {}", server.url)
             }
-            None => "no key was sent: none is set, and no running server of this user was found there".into(),
+            None => {
+                "no API key is set, so none was sent; no running server of this user was found there".into()
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ impl Exit {
         (
             Self::WrongState,
             "wrong state",
-            "wrong state: a draft, a slug that is taken, a change by others, a store in use",
+            "wrong state: a draft, a slug taken, a change by others, a store in use",
         ),
         (Self::Rejected, "rejected", "rejected: the file or the answers are not valid"),
         (

@@ -120,7 +120,8 @@ pub fn admit(input: &AdmissionInput<'_>, now: Timestamp) -> Result<Admission, Re
         .map_err(|why| Refusal::not_accepting(input.form, why))
 }
 
-/// Checks whether `form`, which has `responses` submissions, accepts answers at `now`.
+/// Checks whether `form`, which has `responses` submissions, accepts answers at `now`: its status, its times and its
+/// response limit.
 pub fn accepting(form: &Form, responses: u64, now: Timestamp) -> Result<(), AcceptingReason> {
     let settings = &form.settings;
     let refusals = [

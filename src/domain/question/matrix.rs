@@ -82,7 +82,7 @@ impl Rules for Matrix {
             if errors.len() > MAX_VIOLATIONS {
                 return errors;
             }
-            let found = match self.rows.position(row) {
+            let row_errors = match self.rows.position(row) {
                 Some(_) if is_empty(value) => continue,
                 Some(place) => {
                     answered[place] = true;
@@ -92,7 +92,7 @@ impl Rules for Matrix {
                     vec![AnswerError::new(Rule::UnknownRow, format!("The rows are {}", self.rows.describe()))]
                 }
             };
-            errors.extend(found.into_iter().map(|error| error.within(row)));
+            errors.extend(row_errors.into_iter().map(|error| error.within(row)));
         }
         errors.extend(self.missing(&answered));
         errors

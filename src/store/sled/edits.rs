@@ -25,7 +25,10 @@ pub(super) fn edit(
     if old.edits() != seen_edits {
         return Ok(StepResult::Recheck);
     }
-    tx.put(layout::replaced(form, submission, seen_edits), EncodedSubmission::of(old)?.with_timestamp(now));
+    tx.put(
+        layout::replaced_state(form, submission, seen_edits),
+        EncodedSubmission::of(old)?.with_timestamp(now),
+    );
     let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
     let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
     found.replace(tx, &new)?;
@@ -38,7 +41,7 @@ pub(super) fn read_as_of_edit(
     count: u32,
     get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
 ) -> Result<Submission> {
-    match get(&layout::replaced(now.form, now.id, count))? {
+    match get(&layout::replaced_state(now.form, now.id, count))? {
         Some(body) => submission_codec::read_with_timestamp(&body)?.1.to_submission(now.form, now.id),
         None => Ok(now),
     }

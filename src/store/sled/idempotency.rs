@@ -28,17 +28,17 @@ pub(super) fn find_replay(
 ) -> Result<Option<Result<Replay, Refusal>>> {
     let Some(idempotency_key) = idempotency_key else { return Ok(None) };
     let Some(body) = tx.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
-    let (earlier, given) = layout::split_idempotency_record(&body)?;
+    let (earlier, extra) = layout::split_idempotency_record(&body)?;
     let answer = earlier.replay(idempotency_key.body, now);
-    Ok(answer.map(|answer| answer.map(|earlier| (earlier, given.to_vec()))))
+    Ok(answer.map(|answer| answer.map(|earlier| (earlier, extra.to_vec()))))
 }
 
-/// Records the result of a request: the object `made`, and in `given` what cannot be derived from it later.
+/// Records the result of a request: the object `made`, and in `extra` what cannot be derived from it later.
 pub(super) fn insert_record(
     tx: &mut Tx<'_>,
     idempotency_key: &IdempotencyKey,
     made: u128,
-    given: &[u8],
+    extra: &[u8],
     at: Timestamp,
 ) -> Result<()> {
     let record = layout::encode_idempotency_record(&IdempotencyRecord {
@@ -46,7 +46,7 @@ pub(super) fn insert_record(
         result: made,
         at,
     });
-    tx.put_last(layout::idempotency_record(idempotency_key), [&record, given].concat());
+    tx.put_last(layout::idempotency_record(idempotency_key), [&record, extra].concat());
     tx.put(layout::expiry(idempotency_key, at), Vec::new());
     Ok(())
 }

@@ -119,11 +119,11 @@ pub(super) fn overflow(form: FormId, submission: SubmissionId) -> Vec<u8> {
     key(b'E', &[&form.to_bytes(), &submission.to_bytes()])
 }
 
-pub(super) fn replaced(form: FormId, submission: SubmissionId, edit: u32) -> Vec<u8> {
+pub(super) fn replaced_state(form: FormId, submission: SubmissionId, edit: u32) -> Vec<u8> {
     key(b'H', &[&form.to_bytes(), &submission.to_bytes(), &edit.to_be_bytes()])
 }
 
-/// Decodes the number of earlier edits in a key of [`replaced`].
+/// Decodes the number of earlier edits in a key of [`replaced_state`].
 pub(super) fn edit_number(key: &[u8]) -> Result<u32> {
     key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| undecodable("a list entry"))
 }
@@ -272,7 +272,7 @@ pub(super) fn trashed_submissions(form: FormId, before: Option<SubmissionId>) ->
 pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32>) -> KeyRange {
     with_prefix_below(
         key(b'H', &[&form.to_bytes(), &submission.to_bytes()]),
-        before.map(|before| replaced(form, submission, before)),
+        before.map(|before| replaced_state(form, submission, before)),
     )
 }
 
@@ -334,13 +334,13 @@ pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord
     let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
-    let (at, given) = rest.split_first_chunk().ok_or_else(unknown)?;
+    let (at, extra) = rest.split_first_chunk().ok_or_else(unknown)?;
     let record = IdempotencyRecord {
         body: u128::from_be_bytes(*hash),
         result: u128::from_be_bytes(*made),
         at: Timestamp::from_millis(i64::from_be_bytes(*at)),
     };
-    Ok((record, given))
+    Ok((record, extra))
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {

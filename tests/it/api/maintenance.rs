@@ -27,7 +27,7 @@ async fn count_trashed(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn a_clock_a_month_ahead_erases_nothing_before_a_day_of_uptime() {
+async fn after_a_clock_jump_nothing_is_erased_for_24_hours() {
     let mut server = with_trash().await;
     for hour in 0..24 {
         server.clock.set(&format!("2026-12-25T{hour:02}:00:00.000Z"));

@@ -11,7 +11,7 @@ async fn server() -> (Server, ListeningServer) {
 }
 
 #[tokio::test]
-async fn section_4_1_lists_forms_with_six_fields_each() {
+async fn the_api_lists_forms_with_six_fields_each() {
     let (server, wire) = server().await;
     let form = server.published_form(questions()).await;
     server.submit(&form, json!({"q1": "Ada"})).await;
@@ -27,7 +27,7 @@ async fn section_4_1_lists_forms_with_six_fields_each() {
 }
 
 #[tokio::test]
-async fn section_4_2_creates_a_draft_and_returns_five_fields() {
+async fn the_api_creates_a_draft_and_returns_five_fields() {
     let (server, wire) = server().await;
     let sent = json!({"title": "Visit", "questions": questions()});
     let response = wire.call("POST", "/api/v1/forms", &server.key, Some(sent)).await;
@@ -50,7 +50,7 @@ async fn section_4_2_creates_a_draft_and_returns_five_fields() {
 }
 
 #[tokio::test]
-async fn section_4_3_gets_a_form() {
+async fn a_form_is_read_as_specified() {
     let (server, wire) = server().await;
     let form = server.draft_form(questions()).await;
     let response = wire.call("GET", &format!("/api/v1/forms/{form}"), &server.key, None).await;
@@ -59,7 +59,7 @@ async fn section_4_3_gets_a_form() {
 }
 
 #[tokio::test]
-async fn section_4_4_publishes_by_patch() {
+async fn the_api_publishes_by_patch() {
     let (server, wire) = server().await;
     let form = server.draft_form(questions()).await;
     let path = format!("/api/v1/forms/{form}");
@@ -69,7 +69,7 @@ async fn section_4_4_publishes_by_patch() {
 }
 
 #[tokio::test]
-async fn section_4_5_deletes_a_form() {
+async fn the_api_deletes_a_form() {
     let (server, wire) = server().await;
     let form = server.draft_form(questions()).await;
     let path = format!("/api/v1/forms/{form}");
@@ -81,7 +81,7 @@ async fn section_4_5_deletes_a_form() {
 }
 
 #[tokio::test]
-async fn section_4_6_creates_a_submission_and_echoes_the_answers() {
+async fn the_api_creates_a_submission_and_echoes_the_answers() {
     let (server, wire) = server().await;
     let form = server.published_form(questions()).await;
     let path = format!("/api/v1/forms/{form}/submissions");
@@ -97,7 +97,7 @@ async fn section_4_6_creates_a_submission_and_echoes_the_answers() {
 }
 
 #[tokio::test]
-async fn section_4_6_rules_1_and_2_refuse_drafts_and_missing_answers() {
+async fn drafts_and_missing_answers_are_refused() {
     let (server, wire) = server().await;
     let draft = server.draft_form(questions()).await;
     let published = server.published_form(questions()).await;
@@ -119,7 +119,7 @@ async fn section_4_6_rules_1_and_2_refuse_drafts_and_missing_answers() {
 }
 
 #[tokio::test]
-async fn section_4_7_lists_submissions_under_both_names() {
+async fn the_api_lists_submissions_under_both_names() {
     let (server, wire) = server().await;
     let form = server.published_form(questions()).await;
     let id = server.submit(&form, json!({"q1": "Ada", "q3": 4})).await;
@@ -134,7 +134,7 @@ async fn section_4_7_lists_submissions_under_both_names() {
 }
 
 #[tokio::test]
-async fn section_5_requires_a_key_for_every_request() {
+async fn the_api_requires_a_key_for_every_request() {
     let (_server, wire) = server().await;
     let response = wire.call("GET", "/api/v1/forms", "fk_wrong", None).await;
     assert_eq!((response.status.as_u16(), response.code().as_str()), (401, "unauthorized"));

@@ -42,7 +42,7 @@ fn several_results_are_one_document() {
 }
 
 #[test]
-fn one_result_is_the_object_itself() {
+fn a_single_result_is_not_wrapped_in_an_array() {
     let (home, one, _) = with_forms();
     assert_eq!(run(&home, "json", &["publish", &one]).expect(0).json()["id"], json!(one));
     assert!(!run(&home, "yaml", &["publish", &one]).expect(0).stdout.contains("---"));

@@ -137,7 +137,7 @@ fn a_request_is_retried_after_retry_after() {
 }
 
 #[test]
-fn a_retry_after_beyond_the_timeout_is_not_waited_for() {
+fn a_retry_after_header_longer_than_the_timeout_fails_at_once() {
     let busy = |wait: &str| {
         FakeServer::status("503 Service Unavailable", &format!("retry-after: {wait}\r\n"), UNAVAILABLE)
     };

@@ -376,7 +376,7 @@ fn another_host_name_of_the_users_server_gets_no_key_but_a_hint() {
     let server = home.serve();
     let other_name = server.url.replace("127.0.0.1", "localhost");
     let run = home.run(&["--url", &other_name, "list"]).expect(4);
-    assert!(run.stderr.contains(&format!("a server of yours is at --url {}\n", server.url)), "{run:?}");
+    assert!(run.stderr.contains(&format!("your own server is at --url {}\n", server.url)), "{run:?}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn a_form_shown_as_a_file_creates_the_same_form() {
 }
 
 #[test]
-fn a_question_without_an_id_keeps_its_column_in_a_pipe() {
+fn a_question_without_an_id_leaves_the_id_column_blank_in_a_pipe() {
     let home = Home::new();
     home.write("welcome.yaml", "title: A\nquestions:\n  - {type: statement, title: Welcome}\n  - {id: name, type: email, title: Email, required: true}\n");
     let id = home.ok(&["--data", "store", "create", "-f", "welcome.yaml"]);

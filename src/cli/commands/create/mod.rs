@@ -135,7 +135,7 @@ impl Create {
     }
 
     async fn create_from_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
-        session.warn_of_terminal(file);
+        session.announce_stdin(file);
         let path = file.to_owned();
         let documents = read_input(move || document::read(&path)).await?;
         if documents.len() > 1 && (self.title.is_some() || self.slug.is_some()) {

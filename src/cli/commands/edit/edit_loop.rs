@@ -28,7 +28,7 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
     let base = EditBase::read(session, &command.form).await?;
     let initial = match &command.file {
         Some(file) => {
-            session.warn_of_terminal(file);
+            session.announce_stdin(file);
             let path = file.clone();
             strip_comments(&read_input(move || document::text(&path)).await?.1)
         }
@@ -75,7 +75,7 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
 
 /// Sends `file` as the form's new definition.
 pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) -> Result<(), CliError> {
-    session.warn_of_terminal(file);
+    session.announce_stdin(file);
     let path = file.to_owned();
     let (name, text) = read_input(move || document::text(&path)).await?;
     let base = EditBase::read(session, &command.form).await?;

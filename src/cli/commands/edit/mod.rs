@@ -151,8 +151,8 @@ impl Edit {
 
     fn settings(&self) -> Vec<Setting> {
         let members = [("title", &self.title), ("description", &self.description), ("slug", &self.slug)];
-        let named = members.iter().filter_map(|(name, text)| Some(Setting::named(name, text.as_ref()?)));
-        named.chain(self.set.iter().cloned()).collect()
+        let fields = members.iter().filter_map(|(name, text)| Some(Setting::named(name, text.as_ref()?)));
+        fields.chain(self.set.iter().cloned()).collect()
     }
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {

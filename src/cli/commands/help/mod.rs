@@ -230,7 +230,7 @@ impl Topic {
 fn environment() -> String {
     let lines: String = VARIABLES.iter().map(|(name, meaning)| format!("  {name:<19} {meaning}\n")).collect();
     format!(
-        "Environment variables. A flag overrides a variable; an empty variable counts as not set.
+        "Environment variables. Flags override them; an empty one counts as not set.
 
 {lines}
 Address: --url, then FORMS_URL, then a running server of this user, then

@@ -82,7 +82,7 @@ impl List {
         if output.format == Format::Csv && form.version > 1 && (output.columns.is_empty() || !is_known(&ids))
         {
             let pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
-            let removed = removed(pages, list_limit.max, &ids).await.map_err(in_flags)?;
+            let removed = find_removed_questions(pages, list_limit.max, &ids).await.map_err(in_flags)?;
             ids.extend(removed);
         }
         let headers = headers(&ids, trashed);
@@ -130,18 +130,17 @@ fn moment(text: &str, now: Timestamp) -> Result<String, CliError> {
     })
 }
 
-/// Returns the ids of questions, other than `ids`, that have answers in the first `most` submissions of `pages`, in order
-/// of appearance.
-async fn removed(
+/// Finds removed questions: those with answers in the first `limit` submissions of `pages` that are not in `ids`.
+async fn find_removed_questions(
     mut pages: Pages<'_, ReceivedBody<SubmissionDetail>>,
-    mut most: usize,
+    mut limit: usize,
     ids: &[String],
 ) -> Result<Vec<String>, CliError> {
     let mut removed = Vec::new();
-    while most > 0
+    while limit > 0
         && let Some(page) = pages.next().await?
     {
-        most = most.saturating_sub(page.len());
+        limit = limit.saturating_sub(page.len());
         for submission in page {
             let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) else { continue };
             let keys = answers.into_iter().map(|(key, _)| key).filter(|key| !ids.contains(key));

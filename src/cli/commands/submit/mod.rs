@@ -131,7 +131,7 @@ impl Submit {
         let (file, answers) = (self.file.clone(), self.answers.clone());
         let stdin = Path::new("-");
         if file.as_deref() == Some(stdin) || answers.iter().any(|answer| answer.ends_with("=@-")) {
-            session.warn_of_terminal(stdin);
+            session.announce_stdin(stdin);
         }
         read_input(move || {
             let file = file.as_deref();

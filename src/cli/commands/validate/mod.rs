@@ -154,13 +154,13 @@ impl Validate {
         let inputs: Vec<_> =
             [Some(*file), self.answers.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
         let args = answer_args::parse(&args, &inputs, |key, path| {
-            session.warn_of_terminal(path);
+            session.announce_stdin(path);
             answer_args::read_file(key, path)
         })?;
         let form = one(read(session, file)?)?;
         let records = match &self.answers {
             Some(path) => {
-                session.warn_of_terminal(path);
+                session.announce_stdin(path);
                 document::records(path)?
             }
             None => vec![Record::default()],
@@ -176,7 +176,7 @@ fn answer(argument: &Path) -> Option<String> {
 }
 
 fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
-    session.warn_of_terminal(path);
+    session.announce_stdin(path);
     let documents = document::read(path)?;
     let warnings = documents.iter().flat_map(Document::default_limit_warnings);
     warnings.for_each(|warning| session.output.warn(&warning));

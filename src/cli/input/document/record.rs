@@ -145,8 +145,8 @@ impl Record {
             Rule::QuestionNotVisible,
             Rule::NotAnswerable,
         ];
-        let at_key = rules.iter().any(|rule| violation.code == *rule);
+        let is_at_key = rules.iter().any(|rule| violation.code == *rule);
         let document = self.document.as_ref().filter(|_| is_here)?;
-        Some(document.location(document.span(pointer, at_key)?, None, None))
+        Some(document.location(document.span(pointer, is_at_key)?, None, None))
     }
 }

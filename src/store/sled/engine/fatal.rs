@@ -10,6 +10,6 @@ pub const EXIT_CODE: i32 = 70;
     reason = "nothing may run after a failed sync, destructors least of all"
 )]
 pub fn end_process(why: &str) {
-    eprintln!("forms: the store has failed: {why}; what was acknowledged is safe, start again");
+    eprintln!("forms: the store has failed: {why}; acknowledged writes are safe; restart the server");
     std::process::exit(EXIT_CODE);
 }

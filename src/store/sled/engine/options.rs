@@ -160,7 +160,7 @@ pub struct JournalDamage {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process holds the store.
-    #[error("the store `{path}` is in use{}", held_by(.holder.as_ref()))]
+    #[error("the store `{path}` is in use{}", describe_holder(.holder.as_ref()))]
     Locked { path: PathBuf, holder: Option<LockHolder> },
     /// The store was written by another version.
     #[error("the store has format {found}, this version reads formats up to {ours}; use {}", reader(.version.as_deref()))]
@@ -195,7 +195,7 @@ fn reader(version: Option<&str>) -> String {
     })
 }
 
-fn held_by(holder: Option<&LockHolder>) -> String {
+fn describe_holder(holder: Option<&LockHolder>) -> String {
     match holder {
         Some(LockHolder { pid, address: Some(address) }) => {
             format!(" by process {pid}, which serves {address}; use --url {address}, or stop it")

@@ -90,8 +90,8 @@ impl Reader {
         self.shared.writer.get_or_init(|| queue);
     }
 
-    /// Returns whether a read was damaged since the last call.
-    pub(crate) fn take_suspicion(&self) -> bool {
+    /// Returns whether a read found damage since the last call, and resets the flag.
+    pub(crate) fn take_damage_flag(&self) -> bool {
         self.shared.is_suspect.load(Ordering::Relaxed)
             && self.shared.is_suspect.swap(false, Ordering::Relaxed)
     }

@@ -240,7 +240,7 @@ impl Writer {
             return Err(stopped());
         }
         self.journal.stop().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        if self.reader.take_suspicion() || self.is_suspect || self.rebuild_reason.is_some() {
+        if self.reader.take_damage_flag() || self.is_suspect || self.rebuild_reason.is_some() {
             self.state.trust = Trust::None;
             self.state.write(&*self.env.disk)?;
             self.index = None;

@@ -16,7 +16,7 @@ use crate::store::sled::engine::verify::IndexVerifier;
 impl Writer {
     /// Whether the index is being verified, or must be.
     pub fn is_verifying(&mut self) -> bool {
-        if self.reader.take_suspicion() {
+        if self.reader.take_damage_flag() {
             self.is_suspect = true;
             self.verifier.get_or_insert_default();
         }
