@@ -135,10 +135,6 @@ impl CliError {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Rejected(report) => report.exit(),
-            // A 404 of another kind of server says nothing about a form.
-            Self::Client { error: ClientError::WithoutProblem { status: 404 | 410, .. }, .. } => {
-                Exit::Unavailable
-            }
             Self::Client { error, .. } => error.status().map_or(Exit::Unavailable, Exit::from_status),
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,

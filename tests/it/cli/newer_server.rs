@@ -75,7 +75,7 @@ fn an_error_without_a_problem_document_is_reported_with_its_status() {
     let home = Home::new();
     for (status, body, exit) in [
         ("403 Forbidden", "<html><h1>403</h1></html>", 4),
-        ("404 Not Found", "{\"error\":\"nothing\"}", 7),
+        ("404 Not Found", "{\"error\":\"nothing\"}", 3),
         ("502 Bad Gateway", "", 7),
         ("400 Bad Request", "no", 6),
     ] {
