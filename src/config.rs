@@ -91,7 +91,7 @@ pub struct HttpLimits {
     /// Maximum number of connections from one IPv4 address or IPv6 /64. `None` is a quarter of `max_connections`, and
     /// no limit for loopback.
     pub max_connections_per_address: Option<usize>,
-    /// Failed authentications from one address before its invalid keys get 429; `None` is no limit.
+    /// Maximum rate of failed authentications per address; beyond it, invalid keys get 429. `None`: no limit.
     pub auth_failures: Option<Rate>,
 }
 

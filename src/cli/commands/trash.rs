@@ -89,7 +89,7 @@ impl Delete {
         Ok(())
     }
 
-    /// Finds the form `name`. With `--purge` it may be in the trash, where it only has its id.
+    /// Finds the form `name`; with `--purge` also in the trash, by its id only.
     async fn find(&self, client: &Client, name: &str) -> Result<DeleteTarget, CliError> {
         let missing = match client.get_form(name).await {
             Ok(form) => {

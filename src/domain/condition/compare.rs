@@ -19,7 +19,7 @@ pub enum ValueType {
     Time,
     /// A date and time in RFC 3339.
     DateTime,
-    /// Plain text; the value compared with is typed text, which also stands for the number or boolean that it spells.
+    /// Any value. An operand given as text also matches the number or boolean that it spells.
     Untyped,
 }
 

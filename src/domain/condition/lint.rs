@@ -156,7 +156,7 @@ fn is_text(rules: &dyn Rules) -> bool {
     matches!(rules.example(), Value::String(_))
 }
 
-/// The combinator that a common operator name stands for.
+/// Returns our name for a combinator of other languages: `any` for `or`.
 fn combinator(id: &str) -> Option<&'static str> {
     match id {
         "or" => Some("any"),

@@ -44,8 +44,8 @@ impl Wizard<'_> {
         }
     }
 
-    /// Asks for the question after those `before`; `None` if there are no more. Each part is validated before the next is
-    /// asked for.
+    /// Asks for one more question after `before`, the questions so far; `None` if the user adds none. Validates each part
+    /// before it asks for the next.
     async fn ask_question(&self, before: &[Value]) -> Result<Option<Value>, CliError> {
         let form = |question: Value| {
             with_member(&self.form, "questions", Value::Array([before, &[question]].concat()))

@@ -98,7 +98,7 @@ impl Delete {
         output.object(&json!({"id": id, "deleted": true}), text)
     }
 
-    /// Fails if there is no such submission. With `--purge` it may be in the trash.
+    /// Checks that the submission exists; with `--purge` it may be in the trash.
     async fn find(&self, client: &Client, id: &str) -> Result<(), CliError> {
         let Err(missing) = client.get_submission(&self.form, id).await else { return Ok(()) };
         if !self.purge || missing.problem().is_none_or(|problem| problem.status != 404) {
