@@ -91,7 +91,7 @@ fn list_small_store(folder: &Path) -> io::Result<Vec<f64>> {
     let server = Server::start(&mut forms_serve(&data)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        published_form(server.address(), &operator_key(&data)?).await?.fill(SMALL).await
+        published_form(server.endpoint(), &operator_key(&data)?).await?.fill(SMALL).await
     })?;
     server.stop()?;
     (0..COMMANDS).map(|_| milliseconds(Command::new(FORMS).args(["list", "--data"]).arg(&data))).collect()

@@ -60,11 +60,11 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     let server = Server::start(&mut forms_serve(&data)?)?;
     let key = operator_key(&data)?;
     let (large, small) =
-        (published_form(server.address(), &key).await?, published_form(server.address(), &key).await?);
+        (published_form(server.endpoint(), &key).await?, published_form(server.endpoint(), &key).await?);
     report_progress(&format!("storing {stored}"))?;
     small.fill(SMALL_COUNT).await?;
     large.fill(stored).await?;
-    let long_texts = published(server.address(), &key, LONG_TEXT_FORM).await?;
+    let long_texts = published(server.endpoint(), &key, LONG_TEXT_FORM).await?;
     fill_with_long_texts(&long_texts).await?;
 
     report_progress("measuring latencies")?;
@@ -73,7 +73,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     latencies.row(measure_latencies(&small, None, duration).await?.row("nothing", ""));
     for (name, query) in OVER_HTTP {
         let filtering = Load {
-            address: large.address,
+            endpoint: large.endpoint,
             connections: FILTERING,
             request: large.get(&format!("/submissions?limit=1000&{query}")),
             status: 200,
@@ -124,7 +124,7 @@ async fn measure_latencies(
 ) -> io::Result<Latencies> {
     let filtering =
         filtering.map(|load| tokio::spawn(async move { load.run(Until::Elapsed(duration)).await }));
-    let mut connection = Connection::open(form.address).await?;
+    let mut connection = Connection::open(form.endpoint).await?;
     let stores = form.submissions(OTHER_CLIENTS);
     let id = member(expect(&mut connection, &stores.request, 201).await?, "id")?;
     let reads = Load { request: form.get(&format!("/submissions/{id}")), status: 200, ..stores.clone() };

@@ -131,7 +131,7 @@ async fn measure_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>
     let mut forms = Vec::new();
     for data in [&young, &old] {
         let server = start(data, Duration::ZERO)?;
-        let form = published_form(server.address(), &operator_key(data)?).await?;
+        let form = published_form(server.endpoint(), &operator_key(data)?).await?;
         let trial = submissions_with_keys(&form, connections, "trial").run(Until::Elapsed(WARM_UP)).await?;
         let seconds = turns as f64 * (duration + WARM_UP).as_secs_f64();
         let count = (trial.rate() * seconds * KEY_RESERVE) as u64;
@@ -145,7 +145,7 @@ async fn measure_turns(connections: usize) -> io::Result<Vec<(Samples, Samples)>
         let mut pair = Vec::new();
         for (server, form) in servers.iter().zip(&forms) {
             rustix::fs::sync();
-            let form = Form { address: server.address(), ..form.clone() };
+            let form = Form { endpoint: server.endpoint(), ..form.clone() };
             submissions_with_keys(&form, connections, &format!("warm-{turn}"))
                 .run(Until::Elapsed(WARM_UP))
                 .await?;

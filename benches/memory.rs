@@ -31,7 +31,7 @@ async fn measure() -> io::Result<()> {
     let data = folder.path().join("store");
     let server = Server::start(&mut forms_serve(&data)?)?;
     let idle = Memory::of(&server)?;
-    let form = published_form(server.address(), &operator_key(&data)?).await?;
+    let form = published_form(server.endpoint(), &operator_key(&data)?).await?;
 
     let (stored, over) = (settings::stored()?, settings::duration(0.0)?);
     report_progress(&format!("storing {stored}"))?;

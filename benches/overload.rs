@@ -37,7 +37,7 @@ use tokio::time::timeout;
 use self::common::fill::{Form, published, published_form};
 use self::common::load::{Load, Until};
 use self::common::samples::Samples;
-use self::common::server::{Server, forms_serve};
+use self::common::server::{Server, forms_serve, highest_memory};
 use self::common::settings;
 use self::common::table::{Table, report_progress};
 use self::common::wire::request;
@@ -140,13 +140,13 @@ impl Fixture {
         if let Ok(cgroup) = std::env::var("FORMS_BENCH_CGROUP") {
             std::fs::write(Path::new(&cgroup).join("cgroup.procs"), server.pid().to_string())?;
         }
-        let long_texts = published(server.address(), &keys[0], LONG_TEXT_FORM).await?;
+        let long_texts = published(server.endpoint(), &keys[0], LONG_TEXT_FORM).await?;
         let text = "The room was quiet and the breakfast good. ".repeat(190);
         let body = format!(r#"{{"answers":{{"q1":"{text}"}}}}"#);
         let request = request("POST", &format!("{}/submissions", long_texts.path()), &long_texts.key, &body);
         let load = Load { request, ..long_texts.submissions(OTHER_CLIENTS) };
         load.run(Until::Sent { count: LONG_TEXTS, over: Duration::ZERO }).await?;
-        let other_form = published_form(server.address(), &keys[KEYS]).await?;
+        let other_form = published_form(server.endpoint(), &keys[KEYS]).await?;
         Ok(Self { server, keys: keys.to_vec(), long_texts, other_form })
     }
 
@@ -158,7 +158,7 @@ impl Fixture {
             Attack::Sending => {
                 let mut streams = Vec::new();
                 for place in 0..SENDING {
-                    streams.push(tokio::spawn(send_body(self.server.address(), self.body_request(place))));
+                    streams.push(tokio::spawn(send_body(self.server.endpoint().address, self.body_request(place))));
                 }
                 let latencies = self.measure_latencies(duration).await?;
                 (statuses(streams).await?, latencies)
@@ -168,7 +168,7 @@ impl Fixture {
                 let mut streams = Vec::new();
                 for place in 0..NOT_READING {
                     let request = self.page_request(place, encoding);
-                    streams.push(tokio::spawn(request_without_reading(self.server.address(), request)));
+                    streams.push(tokio::spawn(request_without_reading(self.server.endpoint().address, request)));
                 }
                 let latencies = self.measure_latencies(duration).await?;
                 (statuses(streams).await?, latencies)
@@ -214,7 +214,7 @@ impl Fixture {
 
     fn health(&self) -> Load {
         let request = request("GET", "/healthz", &self.keys[KEYS], "");
-        Load { address: self.server.address(), connections: OTHER_CLIENTS, request, status: 200 }
+        Load { endpoint: self.server.endpoint(), connections: OTHER_CLIENTS, request, status: 200 }
     }
 
     /// The head and all but the last byte of a submission of a MiB.
@@ -269,12 +269,4 @@ async fn statuses(
         *statuses.entry(status.and_then(|digits| digits.parse().ok()).unwrap_or(0)).or_default() += 1;
     }
     Ok(statuses)
-}
-
-/// Maximum resident memory of the server, in MiB.
-fn highest_memory(server: &Server) -> io::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.map(|kib| kib.div_ceil(1024)).ok_or_else(|| io::Error::other(format!("no VmHWM in {status}")))
 }

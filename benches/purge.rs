@@ -47,8 +47,8 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     let data = folder.path().join("store");
     let server = Server::start(&mut forms_serve(&data)?)?;
     let key = operator_key(&data)?;
-    let large = published_form(server.address(), &key).await?;
-    let small = published_form(server.address(), &key).await?;
+    let large = published_form(server.endpoint(), &key).await?;
+    let small = published_form(server.endpoint(), &key).await?;
     report_progress(&format!("storing {stored}"))?;
     small.fill(SMALL_COUNT).await?;
     large.fill(stored).await?;
@@ -66,7 +66,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     idle.add(measure_latencies(&server, &small, duration).await?);
     report_progress("purging")?;
     let purge = request("DELETE", &format!("{}?purge=true", large.path()), &key, "");
-    expect(&mut Connection::open(server.address()).await?, &purge, 204).await?;
+    expect(&mut Connection::open(server.endpoint()).await?, &purge, 204).await?;
     let mut purging = Latencies::default();
     purging.add(measure_latencies(&server, &small, duration).await?);
     server.stop()?;
@@ -117,7 +117,7 @@ async fn measure_latencies(
     form: &Form,
     duration: Duration,
 ) -> io::Result<(Samples, Samples)> {
-    let form = Form { address: server.address(), ..form.clone() };
+    let form = Form { endpoint: server.endpoint(), ..form.clone() };
     let stores = form.submissions(OTHER_CLIENTS);
     let reads = Load { request: form.get("/submissions"), status: 200, ..stores.clone() };
     let until = Until::Elapsed(duration);

@@ -77,7 +77,7 @@ impl FilledServer {
         let folder = settings::folder()?;
         let data = folder.path().join("store");
         let server = Server::start(&mut forms_serve(&data)?)?;
-        let form = published_form(server.address(), &operator_key(&data)?).await?;
+        let form = published_form(server.endpoint(), &operator_key(&data)?).await?;
         form.fill(stored).await?;
         let ids = sample_ids(&form, stored).await?;
         let single_reads = ids.iter().map(|id| form.get(&format!("/submissions/{id}"))).collect();
@@ -87,7 +87,7 @@ impl FilledServer {
 
 /// Sends the requests one after another, repeatedly, for the duration of a measurement.
 async fn read(filled: &FilledServer, requests: &[Vec<u8>]) -> io::Result<Samples> {
-    let mut connection = Connection::open(filled.server.address()).await?;
+    let mut connection = Connection::open(filled.server.endpoint()).await?;
     let duration = settings::duration(3.0)?;
     let (begin, mut latencies) = (Instant::now(), Vec::new());
     for request in requests.iter().cycle() {
@@ -105,7 +105,7 @@ async fn read(filled: &FilledServer, requests: &[Vec<u8>]) -> io::Result<Samples
 async fn sample_ids(form: &Form, stored: u64) -> io::Result<Vec<String>> {
     let every = (stored as usize / SAMPLE_COUNT).max(1);
     let (mut ids, mut cursor, mut seen) = (Vec::new(), String::new(), 0);
-    let mut connection = Connection::open(form.address).await?;
+    let mut connection = Connection::open(form.endpoint).await?;
     loop {
         let page = form.get(&format!("/submissions?limit=1000{cursor}"));
         let text = String::from_utf8_lossy(expect(&mut connection, &page, 200).await?).into_owned();

@@ -36,7 +36,7 @@ async fn measure() -> io::Result<()> {
     let folder = settings::folder()?;
     let data = folder.path().join("store");
     let server = Server::start(&mut forms_serve(&data)?)?;
-    let form = published_form(server.address(), &operator_key(&data)?).await?;
+    let form = published_form(server.endpoint(), &operator_key(&data)?).await?;
     let stored = settings::stored()?;
     report_progress(&format!("storing {stored}"))?;
     form.fill(stored).await?;
@@ -74,7 +74,7 @@ async fn measure() -> io::Result<()> {
 async fn start(data: &Path) -> io::Result<(Server, f64)> {
     let begin = Instant::now();
     let server = Server::start(&mut forms_serve(data)?)?;
-    let mut connection = Connection::open(server.address()).await?;
+    let mut connection = Connection::open(server.endpoint()).await?;
     let readyz = request("GET", "/readyz", "", "");
     while connection.exchange(&readyz).await?.status != 200 {
         tokio::time::sleep(POLL_INTERVAL).await;
@@ -83,7 +83,7 @@ async fn start(data: &Path) -> io::Result<(Server, f64)> {
 }
 
 async fn kill_under_load(server: Server, form: &Form) -> io::Result<()> {
-    let form = Form { address: server.address(), ..form.clone() };
+    let form = Form { endpoint: server.endpoint(), ..form.clone() };
     let load = form.submissions(CONNECTIONS);
     let sending = tokio::spawn(async move { load.run(Until::Elapsed(BEFORE_KILL * 2)).await });
     tokio::time::sleep(BEFORE_KILL).await;

@@ -73,8 +73,8 @@ async fn measure_turns(connections: usize) -> io::Result<Vec<(Turn, Turn)>> {
     let data = folder.path().join("store");
     let limit = Server::start(&mut limit::command(folder.path())?)?;
     let ours = Server::start(&mut forms_serve(&data)?)?;
-    let form = published_form(ours.address(), &operator_key(&data)?).await?;
-    let same_on_limit = Form { address: limit.address(), ..form.clone() };
+    let form = published_form(ours.endpoint(), &operator_key(&data)?).await?;
+    let same_on_limit = Form { endpoint: limit.endpoint(), ..form.clone() };
     let mut turns = Vec::new();
     for _ in 0..settings::rounds()? {
         turns

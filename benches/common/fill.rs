@@ -1,9 +1,9 @@
 //! A published form with three questions, and submissions of about 500 bytes.
 
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::endpoint::Endpoint;
 use super::load::{Load, NUMBER, Until};
 use super::wire::{Connection, request};
 
@@ -18,24 +18,24 @@ const DEFINITION: &str = r#"{"title":"Customer feedback","questions":[
 /// A published form of a running server.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
-    pub(crate) address: SocketAddr,
+    pub(crate) endpoint: Endpoint,
     pub(crate) key: String,
     pub(crate) id: String,
 }
 
 /// Creates and publishes a form.
-pub(crate) async fn published_form(address: SocketAddr, key: &str) -> io::Result<Form> {
-    published(address, key, DEFINITION).await
+pub(crate) async fn published_form(endpoint: Endpoint, key: &str) -> io::Result<Form> {
+    published(endpoint, key, DEFINITION).await
 }
 
 /// Creates and publishes a form from `definition`.
-pub(crate) async fn published(address: SocketAddr, key: &str, definition: &str) -> io::Result<Form> {
-    let mut connection = Connection::open(address).await?;
+pub(crate) async fn published(endpoint: Endpoint, key: &str, definition: &str) -> io::Result<Form> {
+    let mut connection = Connection::open(endpoint).await?;
     let create = request("POST", "/api/v1/forms", key, definition);
     let id = member(expect(&mut connection, &create, 201).await?, "id")?;
     let publish = request("PATCH", &format!("/api/v1/forms/{id}"), key, r#"{"status":"published"}"#);
     expect(&mut connection, &publish, 200).await?;
-    Ok(Form { address, key: key.to_owned(), id })
+    Ok(Form { endpoint, key: key.to_owned(), id })
 }
 
 impl Form {
@@ -52,12 +52,12 @@ impl Form {
     /// Submissions over concurrent `connections`.
     pub(crate) fn submissions(&self, connections: usize) -> Load {
         let request = request("POST", &format!("{}/submissions", self.path()), &self.key, &submission());
-        Load { address: self.address, connections, request, status: 201 }
+        Load { endpoint: self.endpoint, connections, request, status: 201 }
     }
 
     /// The number of submissions that the server reports.
     pub(crate) async fn count(&self) -> io::Result<u64> {
-        let mut connection = Connection::open(self.address).await?;
+        let mut connection = Connection::open(self.endpoint).await?;
         let body: serde_json::Value =
             serde_json::from_slice(expect(&mut connection, &self.get(""), 200).await?)?;
         body["response_count"].as_u64().ok_or_else(|| io::Error::other(format!("no count in {body}")))

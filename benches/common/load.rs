@@ -1,11 +1,11 @@
 //! One request repeated over many connections; each sends the next one after the response.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::endpoint::Endpoint;
 use super::samples::Samples;
 use super::wire::Connection;
 
@@ -30,7 +30,7 @@ pub(crate) enum Until {
 /// [`NUMBER`] in it is replaced by a sequence number, so that all bodies differ.
 #[derive(Clone)]
 pub(crate) struct Load {
-    pub(crate) address: SocketAddr,
+    pub(crate) endpoint: Endpoint,
     pub(crate) connections: usize,
     pub(crate) request: Vec<u8>,
     pub(crate) status: u16,
@@ -44,7 +44,7 @@ impl Load {
     pub(crate) async fn run(&self, until: Until) -> io::Result<Samples> {
         let mut connections = Vec::new();
         for _ in 0..self.connections {
-            connections.push(Connection::open(self.address).await?);
+            connections.push(Connection::open(self.endpoint).await?);
         }
         let sent = Arc::new(AtomicU64::new(0));
         let begin = Instant::now();
@@ -57,6 +57,15 @@ impl Load {
             latencies.append(&mut sender.await??);
         }
         Ok(Samples::new(latencies, begin.elapsed()))
+    }
+
+    /// Returns the request with this sequence number.
+    pub(crate) fn numbered(&self, number: u64) -> Vec<u8> {
+        let mut request = self.request.clone();
+        if let Some(place) = request.windows(DIGITS).position(|window| window == NUMBER.as_bytes()) {
+            write_number(&mut request[place..place + DIGITS], number);
+        }
+        request
     }
 
     async fn send(

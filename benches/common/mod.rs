@@ -2,6 +2,7 @@
 //! and a table.
 #![allow(dead_code, reason = "each benchmark uses only a part")]
 
+pub(crate) mod endpoint; // where a server listens, over plain HTTP or TLS
 pub(crate) mod fill; // a form with many submissions
 pub(crate) mod load; // one request repeated over many connections
 pub(crate) mod samples; // percentiles and medians

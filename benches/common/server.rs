@@ -2,16 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::endpoint::{Endpoint, write_certificate};
+
 /// A running server; killed when dropped.
 pub(crate) struct Server {
     child: Child,
-    address: SocketAddr,
+    endpoint: Endpoint,
 }
 
 /// `forms serve` on `data` at a free port. Its home folder and its log are next to `data`, so that it is
@@ -26,6 +27,14 @@ pub(crate) fn forms_serve(data: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
+/// `forms serve` as [`forms_serve`], over TLS with the certificate that clients of this process trust.
+pub(crate) fn forms_serve_tls(data: &Path) -> io::Result<Command> {
+    let mut command = forms_serve(data)?;
+    let [certificate, key] = write_certificate(&data.with_extension("home"))?;
+    command.arg("--tls-cert").arg(certificate).arg("--tls-key").arg(key);
+    Ok(command)
+}
+
 /// Opens the log file of [`forms_serve`].
 pub(crate) fn log_of(data: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(data.with_extension("log"))
@@ -34,6 +43,12 @@ pub(crate) fn log_of(data: &Path) -> io::Result<File> {
 /// The key that the first start writes to the data directory.
 pub(crate) fn operator_key(data: &Path) -> io::Result<String> {
     Ok(std::fs::read_to_string(data.join("operator-key"))?.trim().to_owned())
+}
+
+/// Parses a base URL whose host is an IP address.
+fn parse(url: &str) -> Option<Endpoint> {
+    let (scheme, address) = url.split_once("://")?;
+    Some(Endpoint { address: address.trim_end_matches('/').parse().ok()?, is_tls: scheme == "https" })
 }
 
 impl Server {
@@ -46,10 +61,9 @@ impl Server {
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').parse();
-        match address {
-            Ok(address) => Ok(Self { child, address }),
-            Err(_) => {
+        match parse(line.trim()) {
+            Some(endpoint) => Ok(Self { child, endpoint }),
+            None => {
                 child.kill()?;
                 let status = child.wait()?;
                 Err(io::Error::other(format!("the server printed {line:?} and exited with {status}")))
@@ -57,8 +71,8 @@ impl Server {
         }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        self.endpoint
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -94,6 +108,14 @@ impl Server {
     pub(crate) fn wait(mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
+}
+
+/// Maximum resident memory of the server, in MiB.
+pub(crate) fn highest_memory(server: &Server) -> io::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map(|kib| kib.div_ceil(1024)).ok_or_else(|| io::Error::other(format!("no VmHWM in {status}")))
 }
 
 impl Drop for Server {

@@ -2,10 +2,10 @@
 //! server. It supports only responses with a `Content-Length`, as our servers send.
 
 use std::io;
-use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+
+use super::endpoint::{ByteStream, Endpoint};
 
 /// A complete response.
 #[derive(Debug)]
@@ -16,16 +16,14 @@ pub(crate) struct Response<'a> {
 
 /// A connection without a pending request.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn ByteStream>,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    /// Opens a connection to `address`.
-    pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(4096) })
+    /// Opens a connection to `endpoint`.
+    pub(crate) async fn open(endpoint: Endpoint) -> io::Result<Self> {
+        Ok(Self { stream: endpoint.connect().await?, buffer: Vec::with_capacity(4096) })
     }
 
     /// Sends `request` and waits for the response.
@@ -34,6 +32,7 @@ impl Connection {
     /// If the connection ends before the response is complete, or the response is not supported.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.stream.write_all(request).await?;
+        self.stream.flush().await?;
         self.buffer.clear();
         let head = loop {
             self.receive().await?;

@@ -2,14 +2,31 @@
 
 tools=$PWD/target/interop
 
+apt_install() {
+  local as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" apt-get install -qy "$@"
+}
+
+# Installs the packages of the programs that are missing, each as `program` or `program:package`.
+install_packages() {
+  local missing=() program
+  for program; do
+    command -v "${program%:*}" >/dev/null || missing+=("${program#*:}")
+  done
+  [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+}
+
+# Prints a TCP port that is free on 127.0.0.1.
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # Installs the pinned tools if their lists have changed.
 install_tools() {
-  if ! { command -v curl && command -v node && command -v npm; } >/dev/null || ! python3 -c 'import ensurepip' 2>/dev/null; then
-    as_root=()
-    [ "$(id -u)" = 0 ] || as_root=(sudo)
-    "${as_root[@]}" apt-get update -q
-    "${as_root[@]}" apt-get install -qy curl nodejs npm python3-venv
-  fi
+  install_packages curl jq node:nodejs npm
+  python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
   mkdir -p "$tools"
   if ! cmp -s tests/interop/requirements.txt "$tools/requirements.txt"; then
     python3 -m venv --clear "$tools/python"

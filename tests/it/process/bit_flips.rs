@@ -81,7 +81,7 @@ fn a_flipped_bit_loses_no_data_and_never_prevents_a_start_with_a_sound_journal()
     block_on(async {
         let server = start(&data).unwrap();
         let key = operator_key(&data).unwrap();
-        let form = published_form(server.address(), &key).await.unwrap();
+        let form = published_form(server.endpoint(), &key).await.unwrap();
         form.fill(STORED).await.unwrap();
         server.stop().unwrap();
         for round in rounds {
@@ -106,7 +106,7 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
     let rows =
         (!matches!(target, FlipTarget::Row(_))).then(Vec::new).unwrap_or_else(|| row_bytes(data, target));
     let server = start(data).unwrap();
-    let here = Form { address: server.address(), ..form.clone() };
+    let here = Form { endpoint: server.endpoint(), ..form.clone() };
     change(&here, round).await;
     let before = wait_until_served(&here).await;
     let is_clean = (round / FLIP_TARGETS.len() as u64).is_multiple_of(2);
@@ -126,7 +126,7 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
     .unwrap();
     match start(data) {
         Ok(server) => {
-            let here = Form { address: server.address(), ..form.clone() };
+            let here = Form { endpoint: server.endpoint(), ..form.clone() };
             let begun = Instant::now();
             let mut attempts = 0;
             loop {
@@ -177,7 +177,7 @@ impl RoundRandom {
 
 /// Submits, then edits, trashes or purges, so that the files differ from those of the previous round.
 async fn change(form: &Form, round: u64) {
-    let mut connection = Connection::open(form.address).await.unwrap();
+    let mut connection = Connection::open(form.endpoint).await.unwrap();
     let body = format!(r#"{{"answers":{{"q1":"round {round}","q3":3}}}}"#);
     let submit = request("POST", &format!("{}/submissions", form.path()), &form.key, &body);
     let made: Value = serde_json::from_slice(expect(&mut connection, &submit, 201).await.unwrap()).unwrap();
@@ -204,7 +204,7 @@ async fn wait_until_served(form: &Form) -> Vec<Value> {
 
 /// Everything the server shows; `None` if any request fails.
 async fn dump(form: &Form) -> Option<Vec<Value>> {
-    let mut connection = Connection::open(form.address).await.unwrap();
+    let mut connection = Connection::open(form.endpoint).await.unwrap();
     let (path, mut shown) = (form.path(), Vec::new());
     let paths = ["", "/versions", "/submissions?limit=1000", "/submissions?limit=1000&trashed=true"];
     let paths = paths.map(|rest| format!("{path}{rest}"));

@@ -3,13 +3,13 @@
 //! The long form: `FORMS_KILLS=200 cargo test --release --test it process::concurrent_clients`.
 
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
 use super::block_on;
+use super::common::endpoint::Endpoint;
 use super::common::fill::{expect, member};
 use super::common::server::{Server, forms_serve, operator_key};
 use super::common::settings;
@@ -55,7 +55,7 @@ struct Client {
 /// The server and form that all clients use.
 #[derive(Clone)]
 struct Target {
-    address: SocketAddr,
+    endpoint: Endpoint,
     key: Arc<str>,
     form: Arc<str>,
     responses: Arc<AtomicU64>,
@@ -74,16 +74,16 @@ fn the_response_limit_slugs_and_counts_are_exact_under_concurrency() {
         for round in 0..rounds {
             let responses = Arc::new(AtomicU64::new(0));
             let target =
-                Target { address: server.address(), key: key.clone(), form: form.clone(), responses };
+                Target { endpoint: server.endpoint(), key: key.clone(), form: form.clone(), responses };
             clients = run_until_killed(clients, &target, server).await;
             server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-            let target = Target { address: server.address(), ..target };
+            let target = Target { endpoint: server.endpoint(), ..target };
             target.compare(&mut clients, round).await;
             if round % 2 == 1 {
                 target.trash_and_restore_form().await;
             }
         }
-        let target = Target { address: server.address(), key, form, responses: Arc::default() };
+        let target = Target { endpoint: server.endpoint(), key, form, responses: Arc::default() };
         target.fill_the_form().await;
         assert!(
             clients.iter().any(|client| client.submissions.values().any(|trashed| *trashed)),
@@ -97,7 +97,7 @@ async fn create_limited_form(server: &Server, key: &str) -> String {
     let definition = format!(
         r#"{{"title":"Limited","questions":[{{"type":"short_text","title":"Name"}}],"settings":{{"max_responses":{MAX_RESPONSES}}}}}"#
     );
-    let mut connection = Connection::open(server.address()).await.unwrap();
+    let mut connection = Connection::open(server.endpoint()).await.unwrap();
     let create = request("POST", "/api/v1/forms", key, &definition);
     let id = member(expect(&mut connection, &create, 201).await.unwrap(), "id").unwrap();
     let publish = request("PATCH", &format!("/api/v1/forms/{id}"), key, r#"{"status":"published"}"#);
@@ -133,7 +133,7 @@ impl Client {
     }
 
     async fn run_until_disconnected(mut self, target: Target) -> Self {
-        let Ok(mut connection) = Connection::open(target.address).await else { return self };
+        let Ok(mut connection) = Connection::open(target.endpoint).await else { return self };
         loop {
             let action = self.next();
             let Ok(answer) = connection.exchange(&target.request_of(&action)).await else {
@@ -205,7 +205,7 @@ impl Target {
     }
 
     async fn call(&self, method: &str, path: &str, status: u16) -> Value {
-        let mut connection = Connection::open(self.address).await.unwrap();
+        let mut connection = Connection::open(self.endpoint).await.unwrap();
         let request = request(method, &format!("/api/v1/forms{path}"), &self.key, "");
         let body = expect(&mut connection, &request, status).await.unwrap();
         if body.is_empty() { Value::Null } else { serde_json::from_slice(body).unwrap() }
@@ -303,7 +303,7 @@ impl Target {
     }
 
     async fn fill_the_form(&self) {
-        let mut connection = Connection::open(self.address).await.unwrap();
+        let mut connection = Connection::open(self.endpoint).await.unwrap();
         let submit = self.request_of(&Action::Submit);
         while connection.exchange(&submit).await.unwrap().status == 201 {}
         let live = self.ids(false).await;

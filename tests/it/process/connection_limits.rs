@@ -86,7 +86,7 @@ fn longest_wait(extra_args: &[&str]) -> Duration {
         let mut command = forms_serve(&data).unwrap();
         let server =
             Server::start(command.args(["--max-connections", &limit.to_string()]).args(extra_args)).unwrap();
-        let attack = Arc::new(Attack::new(server.address()));
+        let attack = Arc::new(Attack::new(server.endpoint().address));
         let mut connections = JoinSet::new();
         for _ in 0..limit + limit / 10 {
             connections.spawn(Arc::clone(&attack).hold_connection());
@@ -138,7 +138,7 @@ fn a_server_with_few_descriptors_stores_all_that_it_acknowledges() {
         let mut recorder = Recorder::new(&server, &data).await;
         let mut idle = Vec::new();
         for _ in 0..500 {
-            idle.push(connect(ATTACKER, server.address()).await.unwrap());
+            idle.push(connect(ATTACKER, server.endpoint().address).await.unwrap());
         }
         let stop = |server: Server| {
             server.signal(Signal::TERM).unwrap();
@@ -158,14 +158,14 @@ fn a_server_without_free_descriptors_only_delays_connections() {
     block_on(async {
         let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
         let form = Recorder::new(&server, &data).await.form(&server);
-        let mut open = Connection::open(server.address()).await.unwrap();
+        let mut open = Connection::open(server.endpoint()).await.unwrap();
         let health = request("GET", "/healthz", "", "");
         assert_eq!(open.exchange(&health).await.unwrap().status, 200);
 
         let before = limit_files(&server, Some(lowest_free_descriptor(&server)));
         let mut waiting = Vec::new();
         for _ in 0..4 {
-            let mut stream = connect(ATTACKER, server.address()).await.unwrap();
+            let mut stream = connect(ATTACKER, server.endpoint().address).await.unwrap();
             stream.write_all(&health).await.unwrap();
             waiting.push(stream);
         }

@@ -143,13 +143,13 @@ fn free(path: &Path) -> u64 {
 }
 
 async fn readiness(server: &Server) -> u16 {
-    let mut connection = Connection::open(server.address()).await.unwrap();
+    let mut connection = Connection::open(server.endpoint()).await.unwrap();
     connection.exchange(&request("GET", "/readyz", "", "")).await.unwrap().status
 }
 
 /// Waits until `/readyz` reports that the server accepts writes.
 async fn wait_until_ready(server: &Server) {
-    let mut connection = Connection::open(server.address()).await.unwrap();
+    let mut connection = Connection::open(server.endpoint()).await.unwrap();
     let readyz = request("GET", "/readyz", "", "");
     for _ in 0..100_000 {
         if expect(&mut connection, &readyz, 200).await.is_ok() {

@@ -43,12 +43,12 @@ impl Recorder {
     /// Creates a published form.
     pub(super) async fn new(server: &Server, data: &std::path::Path) -> Self {
         let key = operator_key(data).unwrap();
-        let mut connection = Connection::open(server.address()).await.unwrap();
+        let mut connection = Connection::open(server.endpoint()).await.unwrap();
         let create = request("POST", "/api/v1/forms", &key, DEFINITION);
         let id = member(expect(&mut connection, &create, 201).await.unwrap(), "id").unwrap();
         let publish = request("PATCH", &format!("/api/v1/forms/{id}"), &key, r#"{"status":"published"}"#);
         expect(&mut connection, &publish, 200).await.unwrap();
-        let form = Form { address: server.address(), key, id };
+        let form = Form { endpoint: server.endpoint(), key, id };
         Self { form, stored: HashMap::new(), sent: Arc::new(AtomicU64::new(0)), large_every: LARGE_EVERY }
     }
 
@@ -64,7 +64,7 @@ impl Recorder {
 
     /// The form, at `server`.
     pub(super) fn form(&self, server: &Server) -> Form {
-        Form { address: server.address(), ..self.form.clone() }
+        Form { endpoint: server.endpoint(), ..self.form.clone() }
     }
 
     /// Submits from many connections; after `enough` acknowledgements calls `end`, which stops the server while more
@@ -108,7 +108,7 @@ impl Recorder {
     pub(super) async fn store_one(&mut self, server: &Server) -> (u16, Value) {
         let form = self.form(server);
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
-        let mut connection = Connection::open(form.address).await.unwrap();
+        let mut connection = Connection::open(form.endpoint).await.unwrap();
         let answer = connection.exchange(&submit_large(&form, number, self.large_every)).await.unwrap();
         let body: Value = serde_json::from_slice(answer.body).unwrap();
         if answer.status == 201 {
@@ -144,7 +144,7 @@ async fn send(
     large_every: u64,
     acknowledge: UnboundedSender<(String, u64)>,
 ) {
-    let Ok(mut connection) = Connection::open(form.address).await else { return };
+    let Ok(mut connection) = Connection::open(form.endpoint).await else { return };
     loop {
         let number = sent.fetch_add(1, Ordering::Relaxed);
         let Ok(answer) = connection.exchange(&submit_large(&form, number, large_every)).await else { return };
@@ -189,7 +189,7 @@ fn number_of(answers: &str) -> u64 {
 
 /// Ids and answers of all submissions.
 async fn list(form: &Form) -> Vec<(String, String)> {
-    let mut connection = Connection::open(form.address).await.unwrap();
+    let mut connection = Connection::open(form.endpoint).await.unwrap();
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = form.get(&format!("/submissions?limit=1000{cursor}"));

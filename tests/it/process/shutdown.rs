@@ -33,7 +33,7 @@ fn sigterm_finishes_the_request_in_flight_and_exits_0() {
             form.key,
             body.len()
         );
-        let mut stream = BufReader::new(TcpStream::connect(form.address).await.unwrap());
+        let mut stream = BufReader::new(TcpStream::connect(form.endpoint.address).await.unwrap());
         stream.write_all(head.as_bytes()).await.unwrap();
         // The server asks for the body: the request is in flight.
         let mut line = String::new();
@@ -104,6 +104,6 @@ fn the_error_of_a_second_process_names_the_one_that_has_the_store_open() {
     let stderr = String::from_utf8(second.stderr).unwrap();
     assert_eq!(second.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains(&server.pid().to_string()), "{stderr}");
-    assert!(stderr.contains(&format!("http://{}", server.address())), "{stderr}");
+    assert!(stderr.contains(&server.endpoint().to_string()), "{stderr}");
     assert_eq!(second.stdout, b"");
 }

@@ -1,0 +1,405 @@
+//! Memory, and latencies of other clients, under clients that are slow, silent, endless or malicious, and under more load
+//! than the disk allows.
+//!
+//! `cargo bench --bench hostile`; with `FORMS_BENCH_TLS=1` over TLS. `FORMS_BENCH_SECONDS` sets the duration of each row,
+//! 20 by default: most limits take effect within 15. The last rows need strace, which delays every sync by 50 ms.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::future::pending;
+use std::io::{self, Write};
+use std::path::Path;
+use std::pin::Pin;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::http::Request;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use self::common::endpoint::{ByteStream, Endpoint};
+use self::common::fill::{Form, published_form};
+use self::common::load::{Load, Until};
+use self::common::samples::Samples;
+use self::common::server::{Server, forms_serve, forms_serve_tls, highest_memory, operator_key};
+use self::common::settings;
+use self::common::table::{Table, report_progress};
+use self::common::wire::{Connection, request};
+
+/// Descriptors that the server may open.
+const OPEN_FILES: usize = 1_024;
+
+/// Keep-alive connections of the other clients, which store submissions.
+const OTHER_CLIENTS: usize = 4;
+
+/// Bytes of a large body.
+const BODY: usize = 1 << 20;
+
+/// Delay of each sync in the last rows, in microseconds.
+const SYNC_DELAY: &str = "50000";
+
+/// Connections in the last rows: what a sync every 50 ms serves, and ten times as many.
+const LOADS: [usize; 2] = [90, 900];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())
+}
+
+async fn measure() -> Result<(), Box<dyn Error>> {
+    let folder = settings::folder()?;
+    let is_tls = std::env::var_os("FORMS_BENCH_TLS").is_some();
+    let duration = settings::duration(20.0)?;
+    let mut table = Table::new(&[
+        "attack",
+        "clients",
+        "responses",
+        "max MiB",
+        "new connection p50 ms",
+        "p99",
+        "target",
+        "store p50 ms",
+        "p99",
+    ]);
+    for attack in ATTACKS.iter().filter(|attack| is_tls || !attack.needs_tls) {
+        report_progress(attack.name)?;
+        table.row(attack.measure(&folder.path().join("store"), is_tls, duration).await?);
+    }
+    table.print()?;
+    let mut table = Table::new(&[
+        "connections, syncs take 50 ms",
+        "stored per second",
+        "p50 ms",
+        "p99",
+        "target",
+        "refused",
+        "p50 ms",
+        "p99",
+    ]);
+    for connections in LOADS {
+        report_progress(&format!("{connections} connections with slow syncs"))?;
+        table.row(measure_slow_disk(&folder.path().join("slow"), is_tls, connections, duration).await?);
+    }
+    Ok(table.print()?)
+}
+
+/// What a hostile client does on one connection; returns the status of the response, or 0 if there is none.
+type Behaviour = fn(Target) -> Pin<Box<dyn Future<Output = io::Result<u16>> + Send>>;
+
+/// A kind of hostile clients. Each repeats its behaviour on a new connection.
+struct Attack {
+    name: &'static str,
+    clients: usize,
+    needs_tls: bool,
+    behaviour: Behaviour,
+}
+
+/// Declares an [`Attack`] over HTTP and TLS, or only over TLS.
+const fn attack(name: &'static str, clients: usize, behaviour: Behaviour) -> Attack {
+    Attack { name, clients, needs_tls: false, behaviour }
+}
+
+const fn tls_attack(name: &'static str, clients: usize, behaviour: Behaviour) -> Attack {
+    Attack { name, clients, needs_tls: true, behaviour }
+}
+
+const ATTACKS: [Attack; 12] = [
+    attack("none", 1, |_| Box::pin(pending())),
+    attack("half a head", 900, |target| Box::pin(half_head(target))),
+    attack("a byte a second", 900, |target| Box::pin(byte_a_second(target))),
+    attack("silence", 900, |target| Box::pin(silence(target))),
+    tls_attack("no handshake", 900, |target| Box::pin(no_handshake(target))),
+    attack("a body without end", 16, |target| Box::pin(endless_body(target))),
+    attack("a body, a byte a second", 900, |target| Box::pin(slow_body(target))),
+    attack("10,000 connections", 10_000, |target| Box::pin(silence(target))),
+    attack("JSON of a million levels", 8, |target| Box::pin(post(target, "[".repeat(BODY), ""))),
+    attack("JSON of 100,000 answers", 8, |target| Box::pin(many_answers(target))),
+    attack("a gzip bomb", 8, |target| Box::pin(gzip_bomb(target))),
+    tls_attack("HTTP/2 rapid reset", 8, |target| Box::pin(rapid_reset(target))),
+];
+
+/// The server under attack, and a form with its key.
+#[derive(Clone)]
+struct Target {
+    endpoint: Endpoint,
+    form: Form,
+}
+
+impl Attack {
+    /// Measures one row of the table.
+    async fn measure(&self, data: &Path, is_tls: bool, duration: Duration) -> io::Result<[String; 9]> {
+        let server = Server::start(&mut with_open_files(serve(data, is_tls)?))?;
+        let form = published_form(server.endpoint(), &operator_key(data)?).await?;
+        let target = Target { endpoint: server.endpoint(), form: form.clone() };
+        let statuses: Arc<Mutex<BTreeMap<u16, usize>>> = Arc::default();
+        let mut clients = JoinSet::new();
+        for _ in 0..self.clients {
+            clients.spawn(repeat(self.behaviour, target.clone(), Arc::clone(&statuses)));
+        }
+        let stores = form.submissions(OTHER_CLIENTS);
+        let (new, stores) = tokio::try_join!(
+            connect_repeatedly(target.endpoint, duration),
+            stores.run(Until::Elapsed(duration))
+        )?;
+        clients.shutdown().await;
+        let highest = highest_memory(&server)?;
+        server.stop()?;
+        let statuses = std::mem::take(&mut *statuses.lock().map_err(|_poisoned| io::ErrorKind::Other)?);
+        let responses: Vec<_> = statuses.iter().map(|(status, count)| format!("{count}x{status}")).collect();
+        Ok([
+            self.name.to_owned(),
+            self.clients.to_string(),
+            responses.join(" "),
+            highest.to_string(),
+            ms(&new, 0.5),
+            ms(&new, 0.99),
+            "< 100".to_owned(),
+            ms(&stores, 0.5),
+            ms(&stores, 0.99),
+        ])
+    }
+}
+
+fn ms(samples: &Samples, share: f64) -> String {
+    format!("{:.1}", samples.percentile(share))
+}
+
+fn serve(data: &Path, is_tls: bool) -> io::Result<Command> {
+    if is_tls { forms_serve_tls(data) } else { forms_serve(data) }
+}
+
+/// Returns `command` with [`OPEN_FILES`] as its limit of open files.
+fn with_open_files(command: Command) -> Command {
+    wrapped(command, "sh", &["-c", &format!("ulimit -n {OPEN_FILES} && exec \"$@\""), "sh"])
+}
+
+/// Returns the command that runs `command` by `program`.
+fn wrapped(command: Command, program: &str, args: &[&str]) -> Command {
+    let mut wrapper = Command::new(program);
+    wrapper.args(args).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        wrapper.env(name, value);
+    }
+    wrapper
+}
+
+/// Repeats `behaviour`, and counts the responses.
+async fn repeat(behaviour: Behaviour, target: Target, statuses: Arc<Mutex<BTreeMap<u16, usize>>>) {
+    loop {
+        // A server without a free connection closes the new one; the pause keeps the clients from using all CPU time.
+        let status = behaviour(target.clone()).await.unwrap_or_default();
+        if let Ok(mut statuses) = statuses.lock() {
+            *statuses.entry(status).or_default() += 1;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Latencies of requests on a new connection each, one after the other, for `duration`.
+async fn connect_repeatedly(endpoint: Endpoint, duration: Duration) -> io::Result<Samples> {
+    let begin = Instant::now();
+    let mut latencies = Vec::new();
+    let get = request("GET", "/healthz", "none", "");
+    while begin.elapsed() < duration {
+        let started = Instant::now();
+        let response = async { Connection::open(endpoint).await?.exchange(&get).await.map(|answer| answer.status) };
+        match timeout(Duration::from_secs(5), response).await {
+            Ok(Ok(200)) => {}
+            other => report_progress(&format!("a new connection failed: {other:?}"))?,
+        }
+        latencies.push(started.elapsed());
+        sleep(Duration::from_millis(5)).await;
+    }
+    Ok(Samples::new(latencies, begin.elapsed()))
+}
+
+/// Reads until the server closes; returns the status of the response, 0 if there is none.
+async fn read_status(stream: &mut dyn ByteStream) -> u16 {
+    let mut head = Vec::new();
+    while head.len() < 12 && stream.read_buf(&mut head).await.is_ok_and(|count| count > 0) {}
+    let digits = head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()
+}
+
+async fn half_head(target: Target) -> io::Result<u16> {
+    let mut stream = target.endpoint.connect().await?;
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").await?;
+    stream.flush().await?;
+    Ok(read_status(&mut *stream).await)
+}
+
+async fn byte_a_second(target: Target) -> io::Result<u16> {
+    let stream = target.endpoint.connect().await?;
+    Ok(trickle(stream, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", b"").await)
+}
+
+async fn slow_body(target: Target) -> io::Result<u16> {
+    let form = &target.form;
+    let head = request("POST", &format!("{}/submissions", form.path()), &form.key, &" ".repeat(1_000));
+    let end = head.len() - 1_000;
+    let mut stream = target.endpoint.connect().await?;
+    stream.write_all(&head[..end]).await?;
+    Ok(trickle(stream, &head[end..], b"").await)
+}
+
+/// Sends `bytes` at one per second until the server responds or closes, then `last`.
+async fn trickle(stream: Box<dyn ByteStream>, bytes: &[u8], last: &[u8]) -> u16 {
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    let send = async {
+        for byte in bytes {
+            writing.write_all(&[*byte]).await?;
+            writing.flush().await?;
+            sleep(Duration::from_secs(1)).await;
+        }
+        writing.write_all(last).await
+    };
+    let mut head = [0; 12];
+    tokio::select! {
+        _ = reading.read_exact(&mut head) => {}
+        _ = send => {}
+    }
+    let digits = std::str::from_utf8(&head[9..]).ok();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()
+}
+
+async fn silence(target: Target) -> io::Result<u16> {
+    let mut stream = target.endpoint.connect().await?;
+    Ok(read_status(&mut *stream).await)
+}
+
+async fn no_handshake(target: Target) -> io::Result<u16> {
+    let mut stream = TcpStream::connect(target.endpoint.address).await?;
+    Ok(read_status(&mut stream).await)
+}
+
+async fn endless_body(target: Target) -> io::Result<u16> {
+    let form = &target.form;
+    let head = format!(
+        "POST {}/submissions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        form.path(),
+        form.key
+    );
+    let mut stream = target.endpoint.connect().await?;
+    stream.write_all(head.as_bytes()).await?;
+    let chunk = format!("2000\r\n{}\r\n", " ".repeat(0x2000));
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    let mut head = [0; 12];
+    let send = async { while writing.write_all(chunk.as_bytes()).await.is_ok() {} };
+    tokio::select! {
+        _ = reading.read_exact(&mut head) => {}
+        () = send => drop(reading.read_exact(&mut head).await),
+    }
+    let digits = std::str::from_utf8(&head[9..]).ok();
+    Ok(digits.and_then(|digits| digits.parse().ok()).unwrap_or_default())
+}
+
+async fn many_answers(target: Target) -> io::Result<u16> {
+    let answers: Vec<_> = (0..75_000).map(|number| format!(r#""q{number}":1"#)).collect();
+    post(target, format!(r#"{{"answers":{{{}}}}}"#, answers.join(",")), "").await
+}
+
+async fn gzip_bomb(target: Target) -> io::Result<u16> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&vec![0; 64 * BODY])?;
+    post(target, encoder.finish()?, "Content-Encoding: gzip\r\n").await
+}
+
+/// Sends `body` as a submission, with more `headers`.
+async fn post(target: Target, body: impl AsRef<[u8]>, headers: &str) -> io::Result<u16> {
+    let (form, body) = (&target.form, body.as_ref());
+    let mut sent = format!(
+        "POST {}/submissions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n",
+        form.path(),
+        form.key,
+        body.len()
+    )
+    .into_bytes();
+    sent.extend(body);
+    let mut stream = target.endpoint.connect().await?;
+    // A server that has refused the body may close before it is sent.
+    let _refused = stream.write_all(&sent).await;
+    let _refused = stream.flush().await;
+    Ok(read_status(&mut *stream).await)
+}
+
+/// Opens requests and resets them at once (CVE-2023-44487), until the server closes the connection.
+async fn rapid_reset(target: Target) -> io::Result<u16> {
+    let stream = TcpStream::connect(target.endpoint.address).await?;
+    let stream = target.endpoint.secure(stream, b"h2").await?;
+    let (mut client, connection) = h2::client::handshake(stream).await.map_err(io::Error::other)?;
+    let connection = tokio::spawn(connection);
+    let form = &target.form;
+    let uri = format!("https://localhost{}/submissions?limit=1000", form.path());
+    let get = Request::get(uri).header("authorization", format!("Bearer {}", form.key)).body(());
+    let get = get.map_err(io::Error::other)?;
+    while let Ok(ready) = client.ready().await {
+        client = ready;
+        let Ok((_response, mut stream)) = client.send_request(get.clone(), true) else { break };
+        let _: &mut h2::SendStream<Bytes> = &mut stream;
+        stream.send_reset(h2::Reason::CANCEL);
+    }
+    connection.abort();
+    Ok(0)
+}
+
+/// Measures a row of the second table: `connections` that store submissions without pause, while each sync takes 50 ms.
+async fn measure_slow_disk(
+    data: &Path,
+    is_tls: bool,
+    connections: usize,
+    duration: Duration,
+) -> io::Result<[String; 8]> {
+    let injection = format!("inject=fdatasync:delay_enter={SYNC_DELAY}");
+    let strace = ["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", &injection];
+    let server = Server::start(&mut wrapped(serve(data, is_tls)?, "strace", &strace))?;
+    let form = published_form(server.endpoint(), &operator_key(data)?).await?;
+    let load = form.submissions(connections);
+    let mut senders = JoinSet::new();
+    for number in 0..connections {
+        senders.spawn(store_repeatedly(load.clone(), number as u64, duration));
+    }
+    let (mut stored, mut refused) = (Vec::new(), Vec::new());
+    while let Some(sent) = senders.join_next().await {
+        for (status, latency) in sent?? {
+            if status == 201 { stored.push(latency) } else { refused.push(latency) }
+        }
+    }
+    server.stop()?;
+    let (stored, refused) = (Samples::new(stored, duration), Samples::new(refused, duration));
+    Ok([
+        connections.to_string(),
+        format!("{:.0}", stored.rate()),
+        ms(&stored, 0.5),
+        ms(&stored, 0.99),
+        "< 1000".to_owned(),
+        refused.count().to_string(),
+        ms(&refused, 0.5),
+        ms(&refused, 0.99),
+    ])
+}
+
+/// Stores submissions for `duration`; returns the statuses, all of them 201, 429 or 503, and the latencies.
+async fn store_repeatedly(load: Load, number: u64, duration: Duration) -> io::Result<Vec<(u16, Duration)>> {
+    let mut connection = Connection::open(load.endpoint).await?;
+    let begin = Instant::now();
+    let mut sent = Vec::new();
+    while begin.elapsed() < duration {
+        let started = Instant::now();
+        let request = load.numbered(number * 1_000_000 + sent.len() as u64);
+        let response = connection.exchange(&request).await?;
+        match response.status {
+            201 | 429 | 503 => sent.push((response.status, started.elapsed())),
+            other => return Err(io::Error::other(format!("unexpected status {other}"))),
+        }
+    }
+    Ok(sent)
+}
