@@ -19,7 +19,7 @@ use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::http::{HttpService, Peer, router};
+use forms::http::{ClientAddress, HttpService, router};
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
@@ -296,7 +296,7 @@ impl Call {
     /// Sets the client's address.
     pub(crate) fn with_client_address(mut self, address: &str) -> Self {
         let address: IpAddr = address.parse().unwrap();
-        self.request.extensions_mut().insert(Peer(address));
+        self.request.extensions_mut().insert(ClientAddress(address));
         self.header("host", "localhost")
     }
 
