@@ -65,7 +65,7 @@ async fn the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy() {
     ];
     for (peer, lines, client) in cases {
         let server = Server::with_limits(behind(&["10.0.0.0/16", "fd00::/8"])).await;
-        // Whoever sends from the client's own address has used up its failures for it.
+        // The client's own failure is the only one allowed, so that the next one shows whose it is.
         assert_eq!(fail(&server, client, &[]).await, "unauthorized");
         assert_eq!(fail(&server, peer, lines).await, "rate_limited", "{peer} {lines:?}");
         assert_eq!(fail(&server, "203.0.113.1", &[]).await, "unauthorized");
