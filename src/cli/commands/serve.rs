@@ -176,7 +176,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Parses a network, or an address as the network of only itself.
 fn network(text: &str) -> Result<IpNet, String> {
-    let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    let network =
+        text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| address.to_canonical().into()));
     network.ok().ok_or_else(|| "expected an IP address or a network, such as 10.0.0.0/8".to_owned())
 }
 
@@ -341,7 +342,7 @@ fn init_logging(session: &Session, level: LevelFilter) {
 mod tests {
     use clap::Parser;
 
-    use super::Config;
+    use super::{Config, network};
     use crate::cli::commands::{Cli, Command};
 
     #[test]
@@ -350,5 +351,17 @@ mod tests {
             panic!("`forms serve` is a command");
         };
         assert_eq!(serve.config("store".into(), false), Config::new("store"));
+    }
+
+    #[test]
+    fn an_address_is_a_network_of_itself() {
+        for (text, expected) in [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("10.0.0.1", "10.0.0.1/32"),
+            ("::ffff:10.0.0.1", "10.0.0.1/32"),
+            ("2001:db8::1", "2001:db8::1/128"),
+        ] {
+            assert_eq!(network(text).map(|network| network.to_string()).as_deref(), Ok(expected));
+        }
     }
 }

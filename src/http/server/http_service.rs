@@ -115,9 +115,7 @@ fn resolve_proxy(request: &mut Request, limits: &HttpLimits) -> (String, Option<
     let base = base_url(request.headers(), is_from_proxy(request, limits), limits).into_owned();
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
     let client = peer.map(|peer| client_address(peer, request.headers(), limits));
-    if client != peer
-        && let Some(client) = client
-    {
+    if let Some(client) = client.filter(|client| Some(*client) != peer) {
         request.extensions_mut().insert(ClientAddress(client));
     }
     if !base.is_empty() {

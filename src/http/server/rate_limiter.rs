@@ -54,3 +54,28 @@ impl<K: Eq + Hash> RateLimiter<K> {
         (window.events > self.rate.count).then(|| rest.div_ceil(1_000))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CAPACITY, RateLimiter};
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn the_number_of_keys_is_bounded_and_ended_windows_go_first() {
+        let limiter = RateLimiter::new("1/min".parse().unwrap());
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
+        let size = || limiter.windows.lock().unwrap().len();
+        for key in 1..CAPACITY {
+            limiter.count(key, at(0));
+        }
+        assert_eq!(limiter.count(0, at(30)), None);
+        assert_eq!(size(), CAPACITY);
+        assert_eq!(limiter.count(CAPACITY, at(60)), None);
+        assert_eq!(size(), 2, "ended windows were kept");
+        assert_eq!(limiter.count(0, at(60)), Some(30), "a current window was dropped");
+        for key in 0..3 * CAPACITY {
+            limiter.count(key, at(61));
+            assert!(size() <= CAPACITY);
+        }
+    }
+}

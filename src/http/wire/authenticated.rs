@@ -59,7 +59,7 @@ fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
     match requests.count(key, shared.app.now()) {
         Some(seconds) => {
             let rate = requests.rate();
-            Err(rate_limited(format!("this API key may send {rate} requests at most"), seconds))
+            Err(rate_limited(format!("this API key has reached its rate limit of {rate}"), seconds))
         }
         None => Ok(()),
     }

@@ -22,7 +22,7 @@ async fn a_key_gets_429_beyond_its_rate_until_the_window_ends() {
     for address in ["192.0.2.1", "192.0.2.2"] {
         let refused = server.get("/api/v1/forms").with_client_address(address).send().await;
         assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("rate_limited", Some("60")));
-        assert_eq!(refused.json()["detail"], "this API key may send 3/min requests at most; wait 60 seconds");
+        assert_eq!(refused.json()["detail"], "this API key has reached its rate limit of 3/min; wait 60 seconds");
     }
     let made = server.post("/api/v1/forms", json!({"title": "Visit"})).send().await;
     assert_eq!(made.code(), "rate_limited");
@@ -44,7 +44,7 @@ async fn a_rate_per_second_waits_a_second() {
         server.get("/api/v1/forms").send().await.expect(200);
     }
     let refused = server.get("/api/v1/forms").send().await;
-    assert_eq!(refused.json()["detail"], "this API key may send 2/s requests at most; wait 1 second");
+    assert_eq!(refused.json()["detail"], "this API key has reached its rate limit of 2/s; wait 1 second");
     assert_eq!(refused.header("retry-after"), Some("1"));
     server.clock.set("2026-11-20T09:00:01Z");
     server.get("/api/v1/forms").send().await.expect(200);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
@@ -224,6 +225,19 @@ impl Server {
     /// Serves the router on a free TCP port.
     pub(crate) async fn listen(&self) -> ListeningServer {
         ListeningServer::listen(self.api.clone(), self.limits.clone()).await
+    }
+
+    /// Serves the router on a free TCP port as behind a proxy, which removes `prefix` from paths and reports it.
+    pub(crate) async fn listen_under(&self, prefix: &'static str) -> ListeningServer {
+        let api = self.api.clone().into_router();
+        let proxy = Router::new().fallback(async move |mut request: Request<Body>| {
+            let target = request.uri().path_and_query().unwrap().as_str();
+            let target = target.strip_prefix(prefix).unwrap_or("/outside").parse().unwrap();
+            *request.uri_mut() = target;
+            request.headers_mut().insert("x-forwarded-prefix", prefix.parse().unwrap());
+            api.oneshot(request).await
+        });
+        ListeningServer::listen(proxy, self.limits.clone()).await
     }
 }
 
