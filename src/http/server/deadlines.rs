@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::HttpLimits;
@@ -177,23 +177,30 @@ impl ConnectionDeadlines {
 }
 
 /// A stream that reports bytes read and written to its [`ConnectionDeadlines`].
-pub(crate) struct TimedStream {
-    pub(crate) stream: TcpStream,
+pub(crate) struct TimedStream<S> {
+    pub(crate) stream: S,
     pub(crate) deadlines: Arc<ConnectionDeadlines>,
 }
 
-impl TimedStream {
+impl<S> TimedStream<S> {
     fn report(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match written {
             Poll::Ready(Ok(bytes)) => self.deadlines.on_sent(bytes),
-            Poll::Pending => self.deadlines.on_blocked(),
+            Poll::Pending => self.report_pending(),
             Poll::Ready(Err(_)) => {}
         }
         written
     }
+
+    /// Reports that the socket is full, unless tokio only wants other tasks to run.
+    fn report_pending(&self) {
+        if has_budget_remaining() {
+            self.deadlines.on_blocked();
+        }
+    }
 }
 
-impl AsyncRead for TimedStream {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -208,7 +215,7 @@ impl AsyncRead for TimedStream {
     }
 }
 
-impl AsyncWrite for TimedStream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -219,8 +226,14 @@ impl AsyncWrite for TimedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.deadlines.on_flushed();
-        Pin::new(&mut self.stream).poll_flush(context)
+        // TLS holds back bytes that its socket has not taken.
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        match flushed {
+            Poll::Ready(Ok(())) => self.deadlines.on_flushed(),
+            Poll::Pending => self.report_pending(),
+            Poll::Ready(Err(_)) => {}
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

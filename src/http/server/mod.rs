@@ -11,3 +11,5 @@ pub(crate) mod refusal;
 pub(crate) mod request_head;
 pub(crate) mod request_id;
 pub(crate) mod response_body;
+pub mod tls;
+pub(crate) mod tracked_body;

@@ -24,5 +24,6 @@ mod submission_edits; // metadata, edits, history
 mod submission_trash; // the trash of submissions
 mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
+mod tls; // certificates, handshakes
 mod unknown_answers; // answers to unknown questions
 mod written; // JSON of submissions that is written without a serializer

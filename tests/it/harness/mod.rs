@@ -1,5 +1,6 @@
 //! A server for tests: the router on a store in a temporary folder, with a clock that the test sets.
 
+pub(crate) mod authority;
 pub(crate) mod document;
 mod listening_server;
 
@@ -32,7 +33,9 @@ use tower::ServiceExt;
 
 use crate::store::SeededRandom;
 
-pub(crate) use listening_server::{ListeningServer, exchange, parse_response, read_to_end};
+pub(crate) use listening_server::{
+    ClientStream, ListeningServer, Scheme, exchange, parse_response, read_to_end,
+};
 
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
 pub(crate) struct ManualClock(AtomicI64);
@@ -221,11 +224,32 @@ impl Server {
         made["id"].as_str().unwrap().to_owned()
     }
 
-    /// Serves the router on a free TCP port.
+    /// Serves the router on a free TCP port, over plain HTTP.
     pub(crate) async fn listen(&self) -> ListeningServer {
-        ListeningServer::listen(self.api.clone(), self.limits.clone()).await
+        self.listen_over(Scheme::Http).await
+    }
+
+    pub(crate) async fn listen_over(&self, scheme: Scheme) -> ListeningServer {
+        ListeningServer::listen(scheme, self.api.clone(), self.limits.clone()).await
     }
 }
+
+/// Defines tests from functions of a [`Scheme`](harness::Scheme): one over HTTP and one over HTTPS each.
+macro_rules! over_http_and_https {
+    ($($test:ident),* $(,)?) => {
+        over_http_and_https! { @ http Http $($test)* }
+        over_http_and_https! { @ https Https $($test)* }
+    };
+    (@ $module:ident $scheme:ident $($test:ident)*) => {
+        mod $module {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test(crate::harness::Scheme::$scheme).await;
+            })*
+        }
+    };
+}
+pub(crate) use over_http_and_https;
 
 fn open(
     folder: &tempfile::TempDir,
