@@ -1,4 +1,4 @@
-//! Serves one connection: hyper handles HTTP/1.1, this module the deadlines and the close.
+//! Serves one connection: hyper handles HTTP, this module the deadlines and the close.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
-use axum::http::{HeaderValue, Response};
+use axum::http::{HeaderValue, Response, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as HyperService, service_fn};
@@ -25,9 +25,10 @@ use crate::config::HttpLimits;
 use crate::http::server::accept_loop::RequestService;
 use crate::http::server::connection_table::{Connection, ConnectionSlot};
 use crate::http::server::deadlines::{Phase, TimedStream};
+use crate::http::server::http2::Http2Connection;
 use crate::http::server::refusal::{head_timeout, https_expected, overload_response, require_https};
 use crate::http::server::tls::{self, Accepted};
-use crate::http::server::tracked_body::TrackedBody;
+use crate::http::server::tracked_body::{TrackedBody, TrackedRequest};
 use crate::http::wire::state::Peer;
 
 /// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
@@ -70,6 +71,7 @@ pub(crate) async fn serve_tls(
         () = connection.close.notified() => return,
     };
     match accepted {
+        Ok(Accepted::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
         Ok(Accepted::Tls(stream)) => serve_http1(stream, client).await,
         Ok(Accepted::PlainHttp(stream)) => close(stream, https_expected(), &connection).await,
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
@@ -107,8 +109,11 @@ impl Socket for Box<TlsStream<TcpStream>> {
 }
 
 /// hyper's side of a connection.
-trait HttpConnection: Future + Unpin {
+pub(crate) trait HttpConnection: Future + Unpin {
     type Stream: Socket;
+
+    /// Whether a response can be sent to a head that did not arrive in time.
+    const CAN_REFUSE_HEAD: bool;
 
     /// Ends the connection after the requests in progress.
     fn end_gracefully(&mut self);
@@ -122,6 +127,8 @@ where
     V: HyperService<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible>,
 {
     type Stream = S;
+
+    const CAN_REFUSE_HEAD: bool = true;
 
     fn end_gracefully(&mut self) {
         Pin::new(self).graceful_shutdown();
@@ -141,6 +148,17 @@ async fn serve_http1<S: Socket>(stream: S, client: Client<impl RequestService>) 
     });
     let stream = TokioIo::new(TimedStream { stream, deadlines: Arc::clone(&connection.deadlines) });
     serve_requests(http1_builder(&limits).serve_connection(stream, service), connection).await;
+}
+
+async fn serve_http2<S: Socket>(stream: S, client: Client<impl RequestService>) {
+    let Client { address, slot, service, limits } = client;
+    let connection = &slot.connection;
+    let shared = Arc::clone(connection);
+    let service = service_fn(move |request| {
+        handle_request(request, address, S::IS_TLS, service.clone(), Arc::clone(&shared))
+    });
+    let deadlines = Arc::clone(&connection.deadlines);
+    serve_requests(Http2Connection::new(stream, deadlines, service, &limits), connection).await;
 }
 
 /// Serves requests until the connection ends, and closes it.
@@ -188,25 +206,28 @@ async fn handle_request(
     mut service: impl RequestService,
     connection: Arc<Connection>,
 ) -> Result<Response<TrackedBody>, Infallible> {
-    let is_evicted = !connection.deadlines.begin_request();
+    let is_http2 = request.version() == Version::HTTP_2;
+    let (tracked, is_accepted) = TrackedRequest::begin(Arc::clone(&connection), is_http2);
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(address));
     // hyper silently drops a `Content-Length` beside `Transfer-Encoding`. A proxy that used that length sees another
     // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
-    let is_overload = is_evicted || connection.is_health_only();
+    let is_overload = !is_accepted || connection.is_health_only();
     let mut response = if is_overload && !is_health_check(&request) {
         overload_response()
     } else {
         service.call(request).await?
     };
-    if is_overload || is_chunked {
+    if is_overload && is_http2 {
+        connection.close.notify_one();
+    } else if is_overload || is_chunked {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if is_tls {
         require_https(response.headers_mut());
     }
-    Ok(response.map(|body| TrackedBody::new(body, connection)))
+    Ok(response.map(|body| tracked.track(body)))
 }
 
 fn is_health_check(request: &Request) -> bool {
@@ -216,9 +237,11 @@ fn is_health_check(request: &Request) -> bool {
 /// Ends a connection whose client missed the deadline of `phase`.
 async fn close_overdue<H: HttpConnection>(phase: Phase, http: H, connection: &Connection) {
     match phase {
-        Phase::Head => close(http.into_stream(), head_timeout(H::Stream::IS_TLS), connection).await,
+        Phase::Head if H::CAN_REFUSE_HEAD => {
+            close(http.into_stream(), head_timeout(H::Stream::IS_TLS), connection).await
+        }
         Phase::Handling | Phase::Sending => discard_unread(&http.into_stream()),
-        Phase::New | Phase::Idle => close_idle(http).await,
+        Phase::New | Phase::Head | Phase::Idle => close_idle(http).await,
     }
 }
 

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY,
@@ -20,17 +20,21 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use tokio::time::timeout;
 use tower::Service;
 
 use crate::api::Code;
 use crate::config::HttpLimits;
-use crate::http::server::byte_budget::{AuthenticatedKey, Budgets};
+use crate::http::server::byte_budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::RequestIds;
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Peer;
+
+/// Time to handle a request, besides the time that its body may take.
+const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -59,10 +63,15 @@ impl HttpService {
         let id = request_id(request.headers()).unwrap_or_else(|| self.ids.next_id());
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
+        let uncharged = uncharged(request.version());
         let authenticated_key = AuthenticatedKey::default();
         request.extensions_mut().insert(authenticated_key.clone());
         let response = match check_head(&request, &self.limits) {
-            Ok(()) => catch_panic(self.routes.call(request)).await,
+            Ok(()) => {
+                let limit = max_duration(&request, &self.limits);
+                let handled = timeout(limit, catch_panic(self.routes.call(request))).await;
+                handled.unwrap_or_else(|_elapsed| ApiError::unfinished(limit).into_response())
+            }
             Err(error) => error.into_response(),
         };
         let text = id.to_str().unwrap_or_default();
@@ -70,8 +79,15 @@ impl HttpService {
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
-        let ready =
-            prepare_response(response, &method, encoding, &self.budgets, authenticated_key.owner()).await;
+        let ready = prepare_response(
+            response,
+            &method,
+            encoding,
+            &self.budgets,
+            authenticated_key.owner(),
+            uncharged,
+        )
+        .await;
         let mut response = ready.unwrap_or_else(|error| error.render(text).map(Body::from));
         set_common_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
@@ -135,9 +151,17 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
     }
     // A request made in process needs no host.
     if request.extensions().get::<Peer>().is_some() {
-        check_host(request.version(), headers)?;
+        check_host(request.version(), uri, headers)?;
     }
     check_headers(request.method(), headers)
+}
+
+/// Returns the time after which `request` is given up: longer than any operation takes that still makes progress.
+fn max_duration(request: &Request, limits: &HttpLimits) -> Duration {
+    let most = limits.max_body.max(limits.max_definition) as u64;
+    let size = request.body().size_hint().exact().map_or(most, |size| size.min(most));
+    let receiving = limits.body_timeout + Duration::from_secs(size / u64::from(limits.min_body_rate.max(1)));
+    HANDLING_TIMEOUT + receiving
 }
 
 /// Returns the response of `work`, or an internal error if it panics.

@@ -6,6 +6,7 @@ pub(crate) mod byte_budget;
 pub(crate) mod connection;
 pub(crate) mod connection_table;
 pub(crate) mod deadlines;
+pub(crate) mod http2;
 pub(crate) mod http_service;
 pub(crate) mod refusal;
 pub(crate) mod request_head;

@@ -19,7 +19,7 @@ use tokio_rustls::server::TlsStream;
 use crate::config::TlsFiles;
 
 /// Protocols offered by ALPN (RFC 7301), preferred first.
-const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Maximum size of a connection's data that is encrypted but not yet taken by its socket, in bytes.
 const BUFFER: usize = 16 << 10;
@@ -98,6 +98,11 @@ pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::
     let mut stream = Box::new(TlsAcceptor::from(config).accept(stream).await?);
     stream.get_mut().1.set_buffer_limit(Some(BUFFER));
     Ok(Accepted::Tls(stream))
+}
+
+/// Whether client and server agreed on HTTP/2.
+pub(crate) fn is_http2(stream: &TlsStream<TcpStream>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(PROTOCOLS[0])
 }
 
 /// Reads both files. Supports TLS 1.2 and 1.3, and keys in PKCS#8, SEC1 and PKCS#1.

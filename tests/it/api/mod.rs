@@ -10,6 +10,7 @@ mod filters; // filters and order of submission lists
 mod form_lifecycle; // revisions, versions, the trash, settings, when a form accepts answers
 mod forms; // creating, changing and listing forms
 mod headers; // headers of every response
+mod http2; // HTTP/2: deadlines, limits, cancelled requests
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous

@@ -1,14 +1,18 @@
 //! A server on a TCP port, with or without TLS, for tests that send raw bytes.
 
+use std::future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use axum::http::Request;
+use bytes::Bytes;
 use forms::config::HttpLimits;
 use forms::http::server::accept_loop::{RequestService, serve};
 use forms::http::server::tls::Tls;
+use h2::{SendStream, client};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
@@ -79,6 +83,16 @@ impl ListeningServer {
         socket.connect(self.address).await.unwrap()
     }
 
+    /// Connects over HTTP/2, with the client's settings.
+    pub(crate) async fn connect_http2(&self, settings: &client::Builder) -> Http2Client {
+        let mut tls = ClientConfig::clone(self.tls.as_ref().unwrap());
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let stream = handshake(self.connect_tcp([127, 0, 0, 1]).await, &Arc::new(tls)).await.unwrap();
+        let (sender, mut connection) = settings.handshake(stream).await.unwrap();
+        let pings = connection.ping_pong().unwrap();
+        Http2Client { sender, pings, ended: tokio::spawn(connection) }
+    }
+
     /// Sends `bytes` on a new connection and returns everything received until the server closes it.
     pub(crate) async fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
@@ -120,6 +134,51 @@ pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<St
     let mut text = String::new();
     stream.read_to_string(&mut text).await?;
     Ok(text)
+}
+
+/// The client's end of a connection over HTTP/2.
+pub(crate) struct Http2Client {
+    pub(crate) sender: client::SendRequest<Bytes>,
+    pub(crate) pings: h2::PingPong,
+    /// Ends with the connection.
+    pub(crate) ended: JoinHandle<Result<(), h2::Error>>,
+}
+
+impl Http2Client {
+    /// Sends the head of a request; the stream is for its body.
+    pub(crate) async fn begin(
+        &mut self,
+        request: Request<()>,
+        has_body: bool,
+    ) -> Result<(client::ResponseFuture, SendStream<Bytes>), h2::Error> {
+        future::poll_fn(|cx| self.sender.poll_ready(cx)).await?;
+        self.sender.send_request(request, !has_body)
+    }
+
+    /// Sends a request without a body, and reads its response.
+    pub(crate) async fn get(&mut self, path: &str) -> TestResponse {
+        let request = Request::get(format!("https://localhost{path}")).body(()).unwrap();
+        self.send(request, Bytes::new()).await
+    }
+
+    pub(crate) async fn send(&mut self, request: Request<()>, body: Bytes) -> TestResponse {
+        let (response, mut stream) = self.begin(request, true).await.unwrap();
+        // A refused request is not sent completely.
+        stream.send_data(body, true).ok();
+        receive(response).await.unwrap()
+    }
+}
+
+/// Reads a response over HTTP/2.
+pub(crate) async fn receive(response: client::ResponseFuture) -> Result<TestResponse, h2::Error> {
+    let (head, mut stream) = response.await?.into_parts();
+    let mut body = Vec::new();
+    while let Some(data) = stream.data().await {
+        let data = data?;
+        stream.flow_control().release_capacity(data.len())?;
+        body.extend_from_slice(&data);
+    }
+    Ok(TestResponse { status: head.status, headers: head.headers, body })
 }
 
 /// Performs the TLS handshake of a client.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode, Version};
 use axum::response::Response;
 use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
@@ -34,7 +34,7 @@ use tower::ServiceExt;
 use crate::store::SeededRandom;
 
 pub(crate) use listening_server::{
-    ClientStream, ListeningServer, Scheme, exchange, parse_response, read_to_end,
+    ClientStream, Http2Client, ListeningServer, Scheme, exchange, parse_response, read_to_end, receive,
 };
 
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
@@ -310,6 +310,14 @@ impl Call {
 
     pub(crate) fn json(self, body: Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// Makes it a request over HTTP/2, with the host in `:authority`.
+    pub(crate) fn over_http2(mut self) -> Self {
+        let path = self.request.uri().clone();
+        *self.request.version_mut() = Version::HTTP_2;
+        *self.request.uri_mut() = format!("https://localhost{path}").parse().unwrap();
+        self
     }
 
     pub(crate) fn body(mut self, body: impl Into<Body>) -> Self {
