@@ -85,7 +85,7 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     let limits = HttpLimits::default();
     let api = router(Arc::clone(&app), limits.clone());
     tokio::select! {
-        () = serve(&listener, api, &limits, std::future::pending()) => Ok(()),
+        () = serve(&listener, api, &limits, None, std::future::pending()) => Ok(()),
         failed = run_maintenance(&app) => failed,
     }
 }

@@ -22,6 +22,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether plain HTTP may be served on an address that other machines can reach.
     pub insecure_http: bool,
+    /// The certificate with which HTTPS is served. `None`: plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// Minimum free bytes on the disk; with less, writes are refused.
     pub min_free: u64,
     /// Bytes of the store's cache.
@@ -41,6 +43,7 @@ impl Config {
             data: data.into(),
             listen: (Ipv4Addr::LOCALHOST, 8787).into(),
             insecure_http: false,
+            tls: None,
             min_free: 128 << 20,
             cache_size: 64 << 20,
             trash_days: 30,
@@ -54,16 +57,26 @@ impl Config {
     pub fn check(&self) -> Result<(), Exposed> {
         let safe = self.listen.ip().to_canonical().is_loopback()
             || self.insecure_http
+            || self.tls.is_some()
             || !self.http.trusted_proxies.is_empty();
         if safe { Ok(()) } else { Err(Exposed { listen: self.listen }) }
     }
 }
 
+/// The files of a certificate and its key, in PEM format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate chain, the server's own certificate first.
+    pub certificate: PathBuf,
+    /// The private key of the first certificate.
+    pub key: PathBuf,
+}
+
 /// Keys and answers would cross the network unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{listen} can be reached from other machines, and keys and answers would travel unencrypted; listen on \
-     127.0.0.1 behind a proxy that speaks HTTPS, name that proxy with --trusted-proxy, or allow it with --insecure-http"
+    "{listen} can be reached from other machines, and keys and answers would travel unencrypted; serve HTTPS with \
+     --tls-cert and --tls-key, name a proxy that speaks HTTPS with --trusted-proxy, or allow it with --insecure-http"
 )]
 pub struct Exposed {
     listen: SocketAddr,

@@ -21,6 +21,7 @@ use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
 use crate::http::server::accept_loop::serve;
+use crate::http::server::tls::{Tls, TlsError};
 use crate::http::{HttpService, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
@@ -33,6 +34,9 @@ pub enum ServerError {
     /// The settings would send keys and answers in the clear.
     #[error(transparent)]
     Exposed(#[from] Exposed),
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
@@ -63,31 +67,50 @@ pub struct Serving<'a> {
 /// Serves the data directory of `config` until `shutdown` resolves; then requests in progress are finished and the store is
 /// closed. `ready` is called once, before the first request is served.
 ///
+/// Whenever `reload` resolves, the TLS certificate is read again.
+///
 /// The listener is open before the store is: while the store opens, which takes long if its index must be rebuilt,
 /// `/readyz` reports the progress and other requests get 503.
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
+    reload: impl AsyncFnMut(),
     ready: impl FnOnce(&Serving<'_>),
 ) -> Result<(), ServerError> {
     config.check()?;
+    let tls = config.tls.clone().map(Tls::load).transpose()?;
     let listener = listen(&config).await?;
     let address =
         listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
     let mut shutdown = pin!(shutdown);
-    let Some((listener, opened)) = open_serving(&config, listener, &mut shutdown).await? else {
+    let Some((listener, opened)) = open_serving(&config, listener, tls.as_ref(), &mut shutdown).await? else {
         return Ok(());
     };
-    let local_url = local_url(address);
+    let local_url = local_url(address, tls.is_some());
     opened.app.store.announce(&local_url);
     let url =
         config.http.base_url.as_ref().map_or_else(|| local_url.clone(), |base| base.as_str().to_owned());
     ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
     tokio::select! {
-        () = serve(listener, opened.api.clone(), &config.http, shutdown) => {}
+        () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
         () = keep_up(&opened.app, config.trash_days) => {}
+        () = reload_certificate(tls.as_ref(), reload) => {}
     }
     opened.close().await
+}
+
+/// Reads the certificate again whenever `next` resolves. Never ends.
+async fn reload_certificate(tls: Option<&Tls>, mut next: impl AsyncFnMut()) {
+    loop {
+        next().await;
+        match tls.map(Tls::reload) {
+            Some(Ok(())) => tracing::info!("reloaded the TLS certificate"),
+            Some(Err(error)) => {
+                tracing::error!(%error, "cannot reload the TLS certificate; the previous one stays in use");
+            }
+            None => {}
+        }
+    }
 }
 
 /// Runs maintenance now and once an hour, until dropped.
@@ -156,13 +179,14 @@ fn is_in_use(bound: &io::Result<TcpListener>) -> bool {
 }
 
 /// Returns the base URL at which commands on this machine reach a server that listens on `address`.
-fn local_url(address: SocketAddr) -> String {
+fn local_url(address: SocketAddr, is_tls: bool) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(ip, address.port()))
+    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }
 
 /// Opens the store, while the listener answers that it is being opened. Returns `None`, with the listener closed, if
@@ -170,6 +194,7 @@ fn local_url(address: SocketAddr) -> String {
 async fn open_serving(
     config: &Config,
     listener: TcpListener,
+    tls: Option<&Tls>,
     shutdown: &mut (impl Future<Output = ()> + Unpin),
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
     let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
@@ -188,7 +213,7 @@ async fn open_serving(
             () = shutdown => {}
         }
     };
-    serve(&listener, starting(config.http.clone(), health), &config.http, waiting).await;
+    serve(&listener, starting(config.http.clone(), health), &config.http, tls, waiting).await;
     let Some(store) = store else {
         drop(listener);
         // Opening cannot be cancelled: it is completed, so that the store is closed in a consistent state.

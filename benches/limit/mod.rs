@@ -54,6 +54,7 @@ async fn serve(log: Log) -> io::Result<()> {
         &listener,
         router,
         &HttpLimits::default(),
+        None,
         std::future::pending(),
     )
     .await;

@@ -1,6 +1,6 @@
 //! Settings of a server: derived values, and refused ones.
 
-use forms::config::{Config, HttpLimits, Rate};
+use forms::config::{Config, HttpLimits, Rate, TlsFiles};
 
 #[test]
 fn the_connection_limit_leaves_files_for_the_store() {
@@ -35,7 +35,7 @@ fn a_rate_parses_its_own_text() {
 }
 
 #[test]
-fn an_address_reachable_by_others_needs_insecure_http_or_a_proxy() {
+fn an_address_reachable_by_others_needs_tls_a_proxy_or_insecure_http() {
     let cases = [
         ("127.0.0.1:80", true),
         ("127.9.9.9:80", true),
@@ -48,6 +48,8 @@ fn an_address_reachable_by_others_needs_insecure_http_or_a_proxy() {
     for (listen, safe) in cases {
         let config = Config { listen: listen.parse().unwrap(), ..Config::new("data") };
         assert_eq!(config.check().is_ok(), safe, "{listen}");
+        let tls = Some(TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() });
+        assert_eq!(Config { tls, ..config.clone() }.check(), Ok(()), "{listen}");
         assert_eq!(Config { insecure_http: true, ..config.clone() }.check(), Ok(()), "{listen}");
         let http =
             HttpLimits { trusted_proxies: vec!["10.0.0.1/32".parse().unwrap()], ..HttpLimits::default() };

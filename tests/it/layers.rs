@@ -68,6 +68,8 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("utoipa_axum", &["src/http/"]),
     ("sled", &["src/store/sled/engine/index.rs"]),
     ("reqwest", &["src/client/"]),
+    ("rustls", &["src/client/transport.rs", "src/http/server/"]),
+    ("tokio_rustls", &["src/http/server/"]),
     ("clap", &["src/cli/"]),
     ("clap_complete", &["src/cli/"]),
     ("comfy_table", &["src/cli/"]),

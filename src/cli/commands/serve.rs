@@ -21,7 +21,7 @@ use crate::cli::input::values::{count, duration, size};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{BaseUrl, Config, HttpLimits, InvalidRate, Rate, WebOrigin};
+use crate::config::{BaseUrl, Config, HttpLimits, InvalidRate, Rate, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
 use crate::process::raise_open_files;
 use crate::server::{self, Serving};
@@ -39,20 +39,30 @@ else is logged to stderr: as text on a terminal, else as lines of JSON. Ctrl-C
 or SIGTERM stops it after the requests in progress; a second Ctrl-C does not
 wait for them.
 
-Commands of the same user find the server and its key automatically.
+Commands of the same user find the server and its key automatically. With
+--tls-cert, they verify the certificate: it must be valid for the address, such
+as 127.0.0.1. SSL_CERT_FILE names a file of authorities to trust instead of the
+system's.
 
 Examples:
   forms serve --data ./store
   read -r url < <(forms serve --data ./store --listen 127.0.0.1:0)
-  FORMS_LOG=debug forms serve --data ./store
+  forms serve --data ./store --tls-cert cert.pem --tls-key key.pem
   forms serve --data ./store --trusted-proxy 127.0.0.1
   forms serve --data ./store --base-url https://example.com/forms \\
-    --cors-origin https://app.example.com --rate-limit 50/s"
+    --cors-origin https://app.example.com --rate-limit 50/s
+  FORMS_LOG=debug forms serve --data ./store"
 )]
 pub struct Serve {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
+    /// Serve HTTPS with this certificate chain (PEM); SIGHUP reloads it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Refuse writes when less than this is free on the disk
     #[arg(long, value_name = "SIZE", value_parser = in_range(size, "0", "1024GiB"), default_value = "128MiB")]
     min_free: u64,
@@ -218,6 +228,8 @@ impl Serve {
         let mut config = Config::new(data);
         config.listen = self.listen;
         config.insecure_http = insecure_http;
+        let tls_files = |(certificate, key)| TlsFiles { certificate, key };
+        config.tls = self.tls_cert.zip(self.tls_key).map(tls_files);
         config.min_free = self.min_free;
         config.trash_days = u32::try_from(self.trash_days).unwrap_or(u32::MAX);
         config.cache_size = self.cache_size.unwrap_or(config.cache_size);
@@ -269,6 +281,12 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
             _ = terminate.recv() => {}
         }
     };
+    // Without TLS, SIGHUP keeps its default action.
+    let mut hangup = config.tls.is_some().then(|| listen(SignalKind::hangup())).transpose()?;
+    let next_reload = async || match &mut hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => std::future::pending().await,
+    };
     let signals = async {
         next_signal().await;
         tracing::info!("stopping after the requests in progress; a second signal does not wait for them");
@@ -278,7 +296,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let stopped = async { drop(stopped.await) };
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
     let ended = tokio::select! {
-        ended = server::run(config, stopped, ready) => {
+        ended = server::run(config, stopped, next_reload, ready) => {
             ended.map_err(|error| with_holder(session, local_store::open_error(&data, error, IF_IN_USE)))
         }
         () = signals => Err(CliError::Interrupted),

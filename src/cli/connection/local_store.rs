@@ -16,6 +16,7 @@ use crate::store::{OpenError, StoreError, holds_store};
 pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
     match error {
         ServerError::Exposed(exposed) => CliError::usage(exposed.to_string()),
+        ServerError::Tls(error) => CliError::usage(io_error::without_number(&error.to_string())),
         ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             CliError::AddressInUse { address: address.to_string(), holder: None }
         }

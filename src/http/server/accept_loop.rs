@@ -18,8 +18,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tower::Service;
 
 use crate::config::{HttpLimits, KEPT_CONNECTIONS};
-use crate::http::server::connection::serve_connection;
+use crate::http::server::connection::{Client, serve_plain, serve_tls};
 use crate::http::server::connection_table::ConnectionTable;
+use crate::http::server::tls::Tls;
 
 /// Time for requests in progress to finish once the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -48,12 +49,15 @@ impl<S> RequestService for S where
 /// Serves `service` on `listener` until `shutdown` resolves; then stops accepting, lets requests in progress finish for
 /// at most 10 seconds, and returns.
 ///
+/// With `tls`, serves HTTPS and HTTP/2, else plain HTTP/1.1.
+///
 /// An owned listener is closed before the requests in progress finish, so that new clients are refused rather than left
 /// waiting. A borrowed one stays open for the next caller.
 pub async fn serve(
     listener: impl Borrow<TcpListener>,
     service: impl RequestService,
     limits: &HttpLimits,
+    tls: Option<&Tls>,
     shutdown: impl Future<Output = ()>,
 ) {
     if let Err(error) = set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER) {
@@ -73,7 +77,12 @@ pub async fn serve(
             Some(_ended) = connections.join_next() => {}
             (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
                 if let Some(slot) = table.admit(peer.ip()) {
-                    connections.spawn(serve_connection(stream, peer, slot, service.clone(), Arc::clone(&limits)));
+                    let (service, limits) = (service.clone(), Arc::clone(&limits));
+                    let client = Client { address: peer.ip(), slot, service, limits };
+                    match tls {
+                        None => connections.spawn(serve_plain(stream, client)),
+                        Some(tls) => connections.spawn(serve_tls(stream, client, tls.current())),
+                    };
                 }
             }
         }

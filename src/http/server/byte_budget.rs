@@ -5,12 +5,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use axum::http::Version;
+
 use crate::cpu_pool::CpuPool;
 use crate::keyed_semaphore::FairSemaphore;
 use crate::secret::KeyId;
 
 /// Bytes up to which a request or response body needs no reservation; nearly all are smaller.
 pub(crate) const SMALL: usize = 64 << 10;
+
+/// Returns the bytes up to which a body needs no reservation: over HTTP/2, where a connection has many, 1 KiB.
+pub(crate) fn uncharged(version: Version) -> usize {
+    if version == Version::HTTP_2 { 1 << 10 } else { SMALL }
+}
 
 /// Size of each budget, in bytes.
 const TOTAL: usize = 64 << 20;
@@ -102,10 +109,6 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
     /// Grows to at least `bytes`. Returns false, and changes nothing, if that exceeds the budget.
     ///
     /// The only reservation may always grow: limits may be set higher than a share, and bodies within the limits must be

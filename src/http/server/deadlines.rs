@@ -3,11 +3,11 @@
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::HttpLimits;
@@ -50,6 +50,19 @@ impl Phase {
 pub(crate) struct ConnectionDeadlines {
     limits: Arc<HttpLimits>,
     state: Mutex<ConnectionState>,
+    /// Wakes the task of an HTTP/2 connection, since other tasks move its deadline.
+    waker: Mutex<Option<Waker>>,
+}
+
+/// The streams of an HTTP/2 connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct Streams {
+    /// Requests in progress.
+    open: u32,
+    /// Of these, responses that wait for the client to receive them.
+    sending: u32,
+    /// Requests cancelled by the client so far.
+    reset: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -59,10 +72,11 @@ pub(crate) struct ConnectionState {
     /// When the server began to wait for the client to send a request or read a response; `None` while a request is
     /// handled.
     pub(crate) idle_since: Option<Instant>,
-    /// Whether the connection is closed for another one.
+    /// Whether the connection is closed at once: for another one, or because of its client.
     pub(crate) is_evicted: bool,
     /// Whether the client has closed its side.
     pub(crate) has_client_ended: bool,
+    streams: Streams,
 }
 
 impl ConnectionDeadlines {
@@ -75,8 +89,9 @@ impl ConnectionDeadlines {
             idle_since: Some(now),
             is_evicted: false,
             has_client_ended: false,
+            streams: Streams::default(),
         };
-        Self { limits, state: Mutex::new(state) }
+        Self { limits, state: Mutex::new(state), waker: Mutex::default() }
     }
 
     pub(crate) fn state(&self) -> ConnectionState {
@@ -92,6 +107,53 @@ impl ConnectionDeadlines {
         let mut state = self.lock();
         (state.phase, state.deadline, state.idle_since) = (Phase::Handling, None, None);
         !state.is_evicted
+    }
+
+    /// Records a request over HTTP/2. Returns false if the connection was evicted before.
+    pub(crate) fn begin_stream(&self) -> bool {
+        let mut state = self.lock();
+        state.streams.open += 1;
+        state.follow_streams(&self.limits);
+        !state.is_evicted
+    }
+
+    /// Records that hyper has a response to send over HTTP/2. A client shows that it receives responses by taking the pieces
+    /// of any of them.
+    pub(crate) fn begin_sending(&self) {
+        let mut state = self.lock();
+        state.streams.sending += 1;
+        if state.streams.sending == 1 {
+            state.deadline = Some(Instant::now() + READ_GRACE);
+        }
+        state.follow_streams(&self.limits);
+    }
+
+    /// Records that a request over HTTP/2 has ended. Returns how many were cancelled so far.
+    pub(crate) fn end_stream(&self, was_sending: bool, is_complete: bool) -> u32 {
+        let mut state = self.lock();
+        state.streams.open -= 1;
+        state.streams.sending -= u32::from(was_sending);
+        state.streams.reset += u32::from(!is_complete);
+        state.follow_streams(&self.limits);
+        let resets = state.streams.reset;
+        drop(state);
+        if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
+            waker.wake_by_ref();
+        }
+        resets
+    }
+
+    /// Wakes the task of `waker` when a request over HTTP/2 has ended.
+    pub(crate) fn set_waker(&self, waker: &Waker) {
+        let mut current = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !current.as_ref().is_some_and(|current| current.will_wake(waker)) {
+            *current = Some(waker.clone());
+        }
+    }
+
+    /// Marks the connection to be closed at once; returns whether it was not marked before.
+    pub(crate) fn close_now(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_evicted, true)
     }
 
     /// Evicts the connection if it is idle; returns whether it was.
@@ -128,6 +190,15 @@ impl ConnectionDeadlines {
         .await
     }
 
+    /// Records bytes received over HTTP/2. Between requests they may be pings: they do not start the deadline of a head, and
+    /// do not extend that of an idle connection.
+    pub(crate) fn on_frames_received(&self, bytes: usize) {
+        let is_idle = self.lock().phase == Phase::Idle;
+        if bytes == 0 || !is_idle {
+            self.on_received(bytes);
+        }
+    }
+
     fn on_received(&self, bytes: usize) {
         let mut state = self.lock();
         match state.phase {
@@ -142,7 +213,7 @@ impl ConnectionDeadlines {
     }
 
     /// Records that the socket took `bytes`. Only bytes that had to wait for the client show how fast it reads.
-    fn on_sent(&self, bytes: usize) {
+    pub(crate) fn on_sent(&self, bytes: usize) {
         let mut state = self.lock();
         if let Some(deadline) = state.deadline.filter(|_| state.phase.is_responding()) {
             let earned = Duration::from_micros((bytes as u64).saturating_mul(1_000_000) / MIN_READ_RATE);
@@ -176,24 +247,53 @@ impl ConnectionDeadlines {
     }
 }
 
+impl ConnectionState {
+    /// Derives the phase from the streams of an HTTP/2 connection, with what depends on it.
+    fn follow_streams(&mut self, limits: &HttpLimits) {
+        let (now, Streams { open, sending, .. }) = (Instant::now(), self.streams);
+        if sending == 0 {
+            self.deadline = None;
+        }
+        match open {
+            0 => {
+                self.phase = Phase::Idle;
+                self.deadline = now.checked_add(limits.idle_timeout);
+                self.idle_since = Some(now);
+            }
+            _ if open == sending => {
+                self.phase = Phase::Sending;
+                self.idle_since.get_or_insert(now);
+            }
+            _ => (self.phase, self.idle_since) = (Phase::Handling, None),
+        }
+    }
+}
+
 /// A stream that reports bytes read and written to its [`ConnectionDeadlines`].
-pub(crate) struct TimedStream {
-    pub(crate) stream: TcpStream,
+pub(crate) struct TimedStream<S> {
+    pub(crate) stream: S,
     pub(crate) deadlines: Arc<ConnectionDeadlines>,
 }
 
-impl TimedStream {
+impl<S> TimedStream<S> {
     fn report(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match written {
             Poll::Ready(Ok(bytes)) => self.deadlines.on_sent(bytes),
-            Poll::Pending => self.deadlines.on_blocked(),
+            Poll::Pending => self.report_pending(),
             Poll::Ready(Err(_)) => {}
         }
         written
     }
+
+    /// Reports that the socket is full, unless tokio only wants other tasks to run.
+    fn report_pending(&self) {
+        if has_budget_remaining() {
+            self.deadlines.on_blocked();
+        }
+    }
 }
 
-impl AsyncRead for TimedStream {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -208,7 +308,7 @@ impl AsyncRead for TimedStream {
     }
 }
 
-impl AsyncWrite for TimedStream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -219,8 +319,14 @@ impl AsyncWrite for TimedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.deadlines.on_flushed();
-        Pin::new(&mut self.stream).poll_flush(context)
+        // TLS holds back bytes that its socket has not taken.
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        match flushed {
+            Poll::Ready(Ok(())) => self.deadlines.on_flushed(),
+            Poll::Pending => self.report_pending(),
+            Poll::Ready(Err(_)) => {}
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

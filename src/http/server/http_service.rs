@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY,
@@ -21,12 +21,13 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use tokio::time::timeout;
 use tower::Service;
 
 use crate::api::Code;
 use crate::config::HttpLimits;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
-use crate::http::server::byte_budget::{AuthenticatedKey, Budgets};
+use crate::http::server::byte_budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::client_address::client_address;
 use crate::http::server::cors::Cors;
 use crate::http::server::request_head::{check_headers, check_host};
@@ -35,6 +36,9 @@ use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::ClientAddress;
+
+/// Time to handle a request, besides the time that its body may take.
+const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -65,10 +69,15 @@ impl HttpService {
         let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
         let cors = Cors::of_request(&method, request.headers(), &self.limits.cors_origins);
         let (base, client) = resolve_proxy(&mut request, &self.limits);
+        let uncharged = uncharged(request.version());
         let authenticated_key = AuthenticatedKey::default();
         request.extensions_mut().insert(authenticated_key.clone());
         let response = match check_head(&request, &self.limits) {
-            Ok(()) => catch_panic(self.routes.call(request)).await,
+            Ok(()) => {
+                let limit = max_duration(&request, &self.limits);
+                let handled = timeout(limit, catch_panic(self.routes.call(request))).await;
+                handled.unwrap_or_else(|_elapsed| ApiError::unfinished(limit).into_response())
+            }
             Err(error) => error.into_response(),
         };
         let text = id.to_str().unwrap_or_default();
@@ -76,8 +85,15 @@ impl HttpService {
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
-        let ready =
-            prepare_response(response, &method, encoding, &self.budgets, authenticated_key.owner()).await;
+        let ready = prepare_response(
+            response,
+            &method,
+            encoding,
+            &self.budgets,
+            authenticated_key.owner(),
+            uncharged,
+        )
+        .await;
         let mut response = ready.unwrap_or_else(|error| error.render(text, &base).map(Body::from));
         if !base.is_empty() {
             add_base(response.headers_mut(), &base);
@@ -173,9 +189,17 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
     }
     // A request made in process needs no host.
     if request.extensions().get::<ClientAddress>().is_some() {
-        check_host(request.version(), headers)?;
+        check_host(request.version(), uri, headers)?;
     }
     check_headers(request.method(), headers)
+}
+
+/// Returns the time after which `request` is given up: longer than any operation takes that still makes progress.
+fn max_duration(request: &Request, limits: &HttpLimits) -> Duration {
+    let most = limits.max_body.max(limits.max_definition) as u64;
+    let size = request.body().size_hint().exact().map_or(most, |size| size.min(most));
+    let receiving = limits.body_timeout + Duration::from_secs(size / u64::from(limits.min_body_rate.max(1)));
+    HANDLING_TIMEOUT + receiving
 }
 
 /// Returns the response of `work`, or an internal error if it panics.

@@ -1,7 +1,8 @@
-//! Responses sent without a handler: to a head that did not arrive in time, and when all connections are taken.
+//! Responses sent without a handler: to a head that did not arrive in time or without TLS, and when all connections are
+//! taken.
 
 use axum::body::Body;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
 
 use crate::api::Code;
@@ -13,9 +14,29 @@ use crate::http::server::request_id::RequestIds;
 use crate::http::wire::problem::ApiError;
 
 /// Returns the serialized response to a head that did not arrive in time. The connection must be closed after it.
-pub(crate) fn head_timeout(limits: &HttpLimits) -> Vec<u8> {
+pub(crate) fn head_timeout(limits: &HttpLimits, is_tls: bool) -> Vec<u8> {
     let error = ApiError::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
     let mut response = document(error, &base_url(&HeaderMap::new(), false, limits));
+    if is_tls {
+        require_https(response.headers_mut());
+    }
+    serialize(response)
+}
+
+/// Returns the serialized response to HTTP without TLS on the port for HTTPS. The connection must be closed after it.
+pub(crate) fn https_expected(limits: &HttpLimits) -> Vec<u8> {
+    let detail = "this port serves HTTPS only; use https:// instead of http://";
+    let error = ApiError::with_detail(Code::InvalidHeader, detail);
+    serialize(document(error, &base_url(&HeaderMap::new(), false, limits)))
+}
+
+/// Tells browsers to use only HTTPS for this host (RFC 6797). May be sent only over TLS.
+pub(crate) fn require_https(headers: &mut HeaderMap) {
+    headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+}
+
+/// Serializes a response after which the connection is closed.
+fn serialize(mut response: Response<Vec<u8>>) -> Vec<u8> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     let mut bytes = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
     for (name, value) in response.headers() {

@@ -3,7 +3,8 @@
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, TRANSFER_ENCODING,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Version};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, Version};
 
 use crate::api::Code;
 use crate::http::wire::extract::IDEMPOTENCY_KEY;
@@ -49,11 +50,15 @@ fn check_single(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Refuses an HTTP/1.1 request without `Host`, and any request with an invalid one (RFC 9112 §3.2).
-pub(crate) fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
-    let good = match headers.get(HOST) {
-        Some(host) => host.to_str().is_ok_and(is_host),
-        None => version < Version::HTTP_11,
+/// Refuses a request with an invalid `Host`, and one without it over HTTP/1.1 (RFC 9112 §3.2). Over HTTP/2 `:authority` takes
+/// its place; if both are sent, they must be equal (RFC 9113 §8.3.1).
+pub(crate) fn check_host(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+    let authority = uri.authority().filter(|_| version == Version::HTTP_2).map(Authority::as_str);
+    let good = match (headers.get(HOST).map(HeaderValue::to_str), authority) {
+        (Some(Ok(host)), Some(authority)) => is_host(host) && host.eq_ignore_ascii_case(authority),
+        (Some(Ok(host)), None) | (None, Some(host)) => is_host(host),
+        (Some(Err(_)), _) => false,
+        (None, None) => version < Version::HTTP_11,
     };
     let detail = "the header `Host` must be a host, optionally with a port";
     if good { Ok(()) } else { Err(invalid(detail)) }

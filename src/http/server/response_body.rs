@@ -26,7 +26,7 @@ impl AsRef<[u8]> for ChargedBytes {
     }
 }
 
-/// Compresses `response` and charges it to `owner` if it is large. Fails if the budget has no room, except after an unsafe
+/// Compresses `response` and charges it to `owner` if it has more than `uncharged` bytes. Fails if the budget has no room, except after an unsafe
 /// `method`, which may have changed something: such operations start only while there is some room.
 pub(crate) async fn prepare_response(
     response: Response,
@@ -34,23 +34,26 @@ pub(crate) async fn prepare_response(
     encoding: Option<Encoding>,
     budgets: &Budgets,
     owner: BudgetOwner,
+    uncharged: usize,
 ) -> Result<Response, ApiError> {
     let Some(size) = response.body().size_hint().exact().map(|size| size as usize) else {
         return Ok(response);
     };
     let encoding = encoding.filter(|_| size >= MIN_COMPRESSED_SIZE);
-    if size <= SMALL && encoding.is_none() {
+    if size <= uncharged && encoding.is_none() {
         return Ok(response);
     }
     let reservation = match method.is_safe() {
-        true => budgets.responses.reserve(owner, charged(size)).ok_or_else(ApiError::overloaded)?,
-        false => budgets.responses.charge(owner, charged(size)),
+        true => {
+            budgets.responses.reserve(owner, charged(size, uncharged)).ok_or_else(ApiError::overloaded)?
+        }
+        false => budgets.responses.charge(owner, charged(size, uncharged)),
     };
     let (mut parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
     let mut bytes = Bytes::from_owner(ChargedBytes { bytes, _reservation: reservation });
     if let Some(encoding) = encoding
-        && let Some(compressed) = compress(&bytes, encoding, budgets, owner).await
+        && let Some(compressed) = compress(&bytes, encoding, budgets, owner, uncharged).await
     {
         bytes = compressed;
         parts.headers.remove(CONTENT_LENGTH);
@@ -62,7 +65,13 @@ pub(crate) async fn prepare_response(
 
 /// Compresses `bytes` and charges the smaller result to `owner`. Large bodies are compressed on the pool, so that small
 /// requests do not wait. Returns `None` if that fails or gains nothing: the body is then sent uncompressed.
-async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, owner: BudgetOwner) -> Option<Bytes> {
+async fn compress(
+    bytes: &Bytes,
+    encoding: Encoding,
+    budgets: &Budgets,
+    owner: BudgetOwner,
+    uncharged: usize,
+) -> Option<Bytes> {
     let compressed = if bytes.len() <= SMALL {
         encoding.compress(bytes).ok()?
     } else {
@@ -72,11 +81,11 @@ async fn compress(bytes: &Bytes, encoding: Encoding, budgets: &Budgets, owner: B
     if compressed.len() >= bytes.len() {
         return None;
     }
-    let reservation = budgets.responses.charge(owner, charged(compressed.len()));
+    let reservation = budgets.responses.charge(owner, charged(compressed.len(), uncharged));
     Some(Bytes::from_owner(ChargedBytes { bytes: compressed.into(), _reservation: reservation }))
 }
 
 /// Returns the bytes to reserve for a body of `size` bytes.
-fn charged(size: usize) -> usize {
-    if size <= SMALL { 0 } else { size }
+fn charged(size: usize, uncharged: usize) -> usize {
+    if size <= uncharged { 0 } else { size }
 }

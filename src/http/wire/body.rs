@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
 use crate::config::HttpLimits;
-use crate::http::server::byte_budget::{Reservation, SMALL};
+use crate::http::server::byte_budget::{Reservation, uncharged};
 use crate::http::wire::problem::ApiError;
 
 /// Reads the body of `request`, of at most `limit` bytes. A large one is covered by `reservation` before it is received:
@@ -21,6 +21,7 @@ pub(crate) async fn read_body(
     limits: &HttpLimits,
     reservation: &mut Reservation,
 ) -> Result<Bytes, ApiError> {
+    let uncharged = uncharged(request.version());
     let mut body = request.into_body();
     let too_large =
         || ApiError::with_detail(Code::BodyTooLarge, format!("the body exceeds the limit of {limit} bytes"));
@@ -29,7 +30,7 @@ pub(crate) async fn read_body(
         return Err(too_large());
     }
     let mut cover = |bytes| {
-        let is_covered = bytes <= SMALL || reservation.grow_to(bytes);
+        let is_covered = bytes <= uncharged || reservation.grow_to(bytes);
         if is_covered { Ok(()) } else { Err(ApiError::overloaded()) }
     };
     cover(announced)?;

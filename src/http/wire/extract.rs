@@ -4,7 +4,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Version};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
@@ -12,7 +12,7 @@ use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::json;
 use crate::domain::validation::fields::Fields;
-use crate::http::server::byte_budget::{AuthenticatedKey, BudgetOwner, Reservation};
+use crate::http::server::byte_budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
 use crate::http::wire::accept::JSON;
 use crate::http::wire::body::read_body;
 use crate::http::wire::problem::ApiError;
@@ -105,7 +105,7 @@ pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result
 /// of `small`, if given: for operations that return a whole object, however small the request.
 ///
 /// A request that needs a permit may have a large response, and is refused while the response budget is exhausted: once
-/// something has changed it would be too late.
+/// something has changed it would be too late. Over HTTP/2, this applies to every request with a body.
 async fn read_text(
     request: Request,
     limit: usize,
@@ -115,13 +115,14 @@ async fn read_text(
     let budgets = &shared.budgets;
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
     let mut reservation = budgets.bodies.charge(owner, 0);
+    let is_http2 = request.version() == Version::HTTP_2;
     let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
-    let permits = if reservation.is_empty() { small } else { Some(&budgets.large_bodies) };
+    let permits = if bytes.len() <= SMALL { small } else { Some(&budgets.large_bodies) };
     let permit = match permits {
         Some(permits) => Some(permits.acquire(owner).await.ok_or_else(ApiError::overloaded)?),
         None => None,
     };
-    if permit.is_some() && budgets.responses.reserve(owner, 1).is_none() {
+    if (permit.is_some() || is_http2) && budgets.responses.reserve(owner, 1).is_none() {
         return Err(ApiError::overloaded());
     }
     match std::str::from_utf8(&bytes) {

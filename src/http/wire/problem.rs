@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -47,6 +48,13 @@ impl ApiError {
     /// Creates the error for an exhausted budget or queue: the same request may soon succeed.
     pub(crate) fn overloaded() -> Self {
         Self::new(Code::Overloaded).retry_after(1)
+    }
+
+    /// Creates the error for a request without a response after `limit`. Whether it took effect is unknown, which
+    /// `overloaded` would deny.
+    pub(crate) fn unfinished(limit: Duration) -> Self {
+        let cause = std::io::Error::other(format!("no response after {} s", limit.as_secs()));
+        Self::new(Code::StoreUnavailable).retry_after(5).caused_by(cause)
     }
 
     /// Creates the error for a handler that panicked with `text`.

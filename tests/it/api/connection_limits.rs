@@ -6,11 +6,12 @@ use axum::Router;
 use axum::routing::get;
 use forms::config::HttpLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::harness::{ListeningServer, TestResponse, parse_response, read_to_end};
+use crate::harness::{
+    ClientStream, ListeningServer, Scheme, TestResponse, over_http_and_https, parse_response, read_to_end,
+};
 
 /// Reached only if the server hangs.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +26,11 @@ struct Gate {
 }
 
 /// Starts a server that responds `hello` at once at `/`, `/healthz` and `/readyz`, and at `/slow` once released.
-async fn server(max_connections: usize, per_address: Option<usize>) -> (ListeningServer, Gate) {
+async fn server(
+    scheme: Scheme,
+    max_connections: usize,
+    per_address: Option<usize>,
+) -> (ListeningServer, Gate) {
     let gate = Gate {
         begun: Box::leak(Box::new(Semaphore::new(0))),
         release: Box::leak(Box::new(Semaphore::new(0))),
@@ -43,7 +48,7 @@ async fn server(max_connections: usize, per_address: Option<usize>) -> (Listenin
     let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
     let limits =
         HttpLimits { max_connections, max_connections_per_address: per_address, ..Default::default() };
-    (ListeningServer::listen(router, limits).await, gate)
+    (ListeningServer::listen(scheme, router, limits).await, gate)
 }
 
 fn request(path: &str) -> String {
@@ -51,14 +56,14 @@ fn request(path: &str) -> String {
 }
 
 /// Opens a connection with one completed request.
-async fn idle_connection(wire: &ListeningServer, ip: [u8; 4]) -> TcpStream {
+async fn idle_connection(wire: &ListeningServer, ip: [u8; 4]) -> ClientStream {
     let mut stream = wire.connect_from(ip).await;
     exchange_hello(&mut stream).await;
     stream
 }
 
 /// Sends a request and reads its response; the connection stays open.
-async fn exchange_hello(stream: &mut TcpStream) {
+async fn exchange_hello(stream: &mut ClientStream) {
     stream.write_all(request("/").as_bytes()).await.unwrap();
     let mut seen = Vec::new();
     while !seen.ends_with(b"hello") {
@@ -68,7 +73,7 @@ async fn exchange_hello(stream: &mut TcpStream) {
 }
 
 /// Opens a connection with a request in flight.
-async fn busy_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) -> TcpStream {
+async fn busy_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) -> ClientStream {
     let mut stream = wire.connect_from(ip).await;
     stream.write_all(request("/slow").as_bytes()).await.unwrap();
     gate.begun.acquire().await.unwrap().forget();
@@ -76,7 +81,7 @@ async fn busy_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) -> Tc
 }
 
 /// Reads until the server closes the connection.
-async fn read_until_closed(stream: &mut TcpStream) -> String {
+async fn read_until_closed(stream: &mut ClientStream) -> String {
     timeout(TIMEOUT, read_to_end(stream)).await.expect("the server did not close the connection")
 }
 
@@ -89,9 +94,8 @@ async fn last_response(wire: &ListeningServer, ip: [u8; 4], path: &str) -> TestR
     response
 }
 
-#[tokio::test]
-async fn the_connection_that_is_idle_longest_is_closed_for_the_next() {
-    let (wire, _) = server(3, None).await;
+async fn the_connection_that_is_idle_longest_is_closed_for_the_next(scheme: Scheme) {
+    let (wire, _) = server(scheme, 3, None).await;
     let mut first = idle_connection(&wire, ONE).await;
     let mut second = idle_connection(&wire, OTHER).await;
     let mut silent = wire.connect_from(ONE).await;
@@ -105,9 +109,8 @@ async fn the_connection_that_is_idle_longest_is_closed_for_the_next() {
     }
 }
 
-#[tokio::test]
-async fn an_address_cannot_exceed_its_share() {
-    let (wire, _) = server(8, Some(2)).await;
+async fn an_address_cannot_exceed_its_share(scheme: Scheme) {
+    let (wire, _) = server(scheme, 8, Some(2)).await;
     let mut other = idle_connection(&wire, OTHER).await;
     let mut first = idle_connection(&wire, ONE).await;
     let mut second = idle_connection(&wire, ONE).await;
@@ -118,9 +121,8 @@ async fn an_address_cannot_exceed_its_share() {
     }
 }
 
-#[tokio::test]
-async fn a_connection_beyond_a_busy_share_is_refused_at_once() {
-    let (wire, gate) = server(8, Some(2)).await;
+async fn a_connection_beyond_a_busy_share_is_refused_at_once(scheme: Scheme) {
+    let (wire, gate) = server(scheme, 8, Some(2)).await;
     let mut under_way = [busy_connection(&wire, &gate, ONE).await, busy_connection(&wire, &gate, ONE).await];
     let refused = last_response(&wire, ONE, "/").await;
     assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "overloaded"));
@@ -135,9 +137,8 @@ async fn a_connection_beyond_a_busy_share_is_refused_at_once() {
     }
 }
 
-#[tokio::test]
-async fn health_is_served_while_every_connection_is_busy() {
-    let (wire, gate) = server(1, None).await;
+async fn health_is_served_while_every_connection_is_busy(scheme: Scheme) {
+    let (wire, gate) = server(scheme, 1, None).await;
     let mut under_way = busy_connection(&wire, &gate, ONE).await;
     // More than are reserved for health checks: they are closed for each other.
     let mut silent = Vec::new();
@@ -154,9 +155,8 @@ async fn health_is_served_while_every_connection_is_busy() {
     exchange_hello(&mut under_way).await;
 }
 
-#[tokio::test]
-async fn a_silent_connection_is_closed_before_a_recently_used_one() {
-    let (wire, gate) = server(2, None).await;
+async fn a_silent_connection_is_closed_before_a_recently_used_one(scheme: Scheme) {
+    let (wire, gate) = server(scheme, 2, None).await;
     let _under_way = busy_connection(&wire, &gate, ONE).await;
     let mut silent = wire.connect_from(ONE).await;
     let mut used = idle_connection(&wire, OTHER).await;
@@ -164,24 +164,22 @@ async fn a_silent_connection_is_closed_before_a_recently_used_one() {
     exchange_hello(&mut used).await;
 }
 
-#[tokio::test]
-async fn a_request_does_not_begin_on_a_connection_that_is_being_closed() {
-    let (wire, gate) = server(1, None).await;
+async fn a_request_does_not_begin_on_a_connection_that_is_being_closed(scheme: Scheme) {
+    let (wire, gate) = server(scheme, 1, None).await;
     let mut late = idle_connection(&wire, ONE).await;
-    // Both happen before the server polls again.
+    // Both happen before the server polls again: neither waits.
     let _next = std::net::TcpStream::connect(wire.address).unwrap();
-    late.try_write(request("/slow").as_bytes()).unwrap();
+    late.write_all(request("/slow").as_bytes()).await.unwrap();
     let refused = parse_response(&read_until_closed(&mut late).await);
     assert_eq!((refused.code().as_str(), refused.header("connection")), ("overloaded", Some("close")));
     assert_eq!(gate.begun.available_permits(), 0);
 }
 
-#[tokio::test]
-async fn a_connection_with_an_unread_response_is_closed_before_an_idle_one() {
-    let (wire, _gate) = server(2, None).await;
+async fn a_connection_with_an_unread_response_is_closed_before_an_idle_one(scheme: Scheme) {
+    let (wire, _gate) = server(scheme, 2, None).await;
     let mut unread = wire.connect_from(ONE).await;
     unread.write_all(request("/large").as_bytes()).await.unwrap();
-    unread.readable().await.unwrap();
+    unread.wait_for_response().await;
     // By now the server waits for the client: the socket buffers are full.
     let mut idle = idle_connection(&wire, OTHER).await;
     let _next = idle_connection(&wire, OTHER).await;
@@ -189,4 +187,14 @@ async fn a_connection_with_an_unread_response_is_closed_before_an_idle_one() {
     let mut seen = Vec::new();
     let cut = timeout(TIMEOUT, unread.read_to_end(&mut seen)).await.expect("the connection was not closed");
     assert!(cut.is_err() || seen.len() < 16 << 20, "the whole response was sent");
+}
+
+over_http_and_https! {
+    the_connection_that_is_idle_longest_is_closed_for_the_next,
+    an_address_cannot_exceed_its_share,
+    a_connection_beyond_a_busy_share_is_refused_at_once,
+    health_is_served_while_every_connection_is_busy,
+    a_silent_connection_is_closed_before_a_recently_used_one,
+    a_request_does_not_begin_on_a_connection_that_is_being_closed,
+    a_connection_with_an_unread_response_is_closed_before_an_idle_one,
 }

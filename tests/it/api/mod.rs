@@ -11,6 +11,7 @@ mod filters; // filters and order of submission lists
 mod form_lifecycle; // revisions, versions, the trash, settings, when a form accepts answers
 mod forms; // creating, changing and listing forms
 mod headers; // headers of every response
+mod http2; // HTTP/2: deadlines, limits, cancelled requests
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
@@ -26,5 +27,6 @@ mod submission_edits; // metadata, edits, history
 mod submission_trash; // the trash of submissions
 mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
+mod tls; // certificates, handshakes
 mod unknown_answers; // answers to unknown questions
 mod written; // JSON of submissions that is written without a serializer

@@ -213,6 +213,43 @@ async fn unread_responses_are_bounded_per_key_and_in_total() {
 }
 
 #[tokio::test]
+async fn over_http2_small_bodies_are_counted_too() {
+    let server = Server::start().await;
+    let (form, path) = with_large_submission(&server).await;
+    let held = unread_responses(&server, &path, &server.key).await;
+    // Uses up the rest.
+    let edited = server.patch(&path, json!({"metadata": {"note": "first"}})).response().await;
+    let submit = || server.post(format!("{form}/submissions"), json!({"answers": {"t0": "short"}}));
+    submit().send().await.expect(201);
+    server.get(&form).send().await.expect(200);
+    assert_overloaded(&submit().over_http2().send().await);
+    assert_overloaded(&server.get(&form).over_http2().send().await);
+    assert_eq!(server.get("/healthz").over_http2().send().await.status, 200);
+    drop((held, edited));
+    server.get(&form).over_http2().send().await.expect(200);
+    let call = |body: Body| server.post(FORMS, json!({})).body(body);
+    let _in_flight: Vec<_> = (0..SHARE).map(|_| begin(call(stalled_body(MIB))).unwrap()).collect();
+    assert!(begin(call(stalled_body(60 << 10))).is_ok());
+    assert_overloaded(&begin(call(stalled_body(60 << 10)).over_http2()).err().unwrap());
+}
+
+#[tokio::test]
+async fn a_request_that_is_never_completed_gets_store_unavailable() {
+    let server = Server::start().await;
+    let form = server.published_form(json!([{"type": "long_text", "title": "Tale"}])).await;
+    let path = format!("{FORMS}/{form}/submissions/{}", server.submit(&form, json!({"q1": "short"})).await);
+    let edit = |text: &str| server.patch(&path, json!({"answers": {"q1": text}}));
+    // Edits of one submission wait for each other, and the first is not polled again. On a busy machine an edit may be
+    // complete after its first poll, hence the retries.
+    let _first = (0..).find_map(|number| begin(edit(&format!("other {number}"))).ok()).unwrap();
+    // The clock moves once the server only waits.
+    tokio::time::pause();
+    let refused = edit("last").send().await;
+    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "store_unavailable"));
+    assert_eq!(refused.header("retry-after"), Some("5"));
+}
+
+#[tokio::test]
 async fn response_memory_is_counted_until_the_connection_releases_it() {
     let server = Server::start().await;
     let (_, path) = with_large_submission(&server).await;

@@ -174,7 +174,7 @@ fn begin(config: Config) -> Running {
         let stopped = async {
             stopped.await.ok();
         };
-        run(config, stopped, |serving| {
+        run(config, stopped, std::future::pending, |serving| {
             let key = serving.key.unwrap().reveal().to_owned();
             assert_eq!(serving.local_url, format!("http://{}", serving.address));
             report.send((key, serving.address)).unwrap();
@@ -237,10 +237,10 @@ async fn a_server_that_cannot_listen_reports_why() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let in_use = Config { listen: taken.local_addr().unwrap(), ..config(folder.path()) };
-    let error = run(in_use, std::future::pending(), |_| ()).await.unwrap_err();
+    let error = run(in_use, std::future::pending(), std::future::pending, |_| ()).await.unwrap_err();
     assert!(matches!(error, ServerError::Listen { .. }), "{error}");
     let open_to_all = Config { listen: "0.0.0.0:0".parse().unwrap(), ..config(folder.path()) };
-    let error = run(open_to_all, std::future::pending(), |_| ()).await.unwrap_err();
+    let error = run(open_to_all, std::future::pending(), std::future::pending, |_| ()).await.unwrap_err();
     assert!(error.to_string().contains("--insecure-http"), "{error}");
     assert!(!folder.path().join("operator-key").exists(), "the store was created");
 }

@@ -9,9 +9,12 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::{Instant, advance, timeout};
+use tokio::time::{Instant, advance, pause, sleep, timeout};
 
-use crate::harness::{ListeningServer, Server, parse_response, questions, read_to_end};
+use crate::harness::{
+    ClientStream, ListeningServer, Scheme, Server, over_http_and_https, parse_response, questions,
+    read_to_end,
+};
 
 /// Reached only if the server hangs.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,14 +23,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// Starts a server with one route that responds `hello`.
-async fn hello(limits: HttpLimits) -> ListeningServer {
-    ListeningServer::listen(Router::new().route("/", get(async || "hello")), limits).await
+async fn hello(scheme: Scheme, limits: HttpLimits) -> ListeningServer {
+    ListeningServer::listen(scheme, Router::new().route("/", get(async || "hello")), limits).await
 }
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// Reads the response to one [`REQUEST`].
-async fn read_hello(stream: &mut TcpStream) {
+async fn read_hello(stream: &mut ClientStream) {
     let mut seen = Vec::new();
     while !seen.ends_with(b"hello") {
         let count = stream.read_buf(&mut seen).await.unwrap();
@@ -36,14 +39,13 @@ async fn read_hello(stream: &mut TcpStream) {
 }
 
 /// Reads until the server closes the connection.
-async fn read_until_closed(stream: &mut TcpStream) -> String {
+async fn read_until_closed(stream: &mut ClientStream) -> String {
     timeout(TIMEOUT, read_to_end(stream)).await.expect("the server did not close the connection")
 }
 
-#[tokio::test]
-async fn a_request_head_beyond_the_limits_gets_a_problem_document() {
+async fn a_request_head_beyond_the_limits_gets_a_problem_document(scheme: Scheme) {
     let server = Server::start().await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     let many: String = (0..64).map(|number| format!("X-{number}: y\r\n")).collect();
     for (target, headers, code) in [
         (format!("/{}", "x".repeat(8_192)), String::new(), "uri_too_long"),
@@ -56,10 +58,9 @@ async fn a_request_head_beyond_the_limits_gets_a_problem_document() {
     }
 }
 
-#[tokio::test]
-async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
+async fn a_body_that_is_too_large_is_refused_before_it_is_sent(scheme: Scheme) {
     let server = Server::start().await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     for length in [99_999_999, u64::MAX - 2] {
         let head = format!(
             "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
@@ -72,10 +73,9 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
     }
 }
 
-#[tokio::test]
-async fn a_client_that_keeps_sending_can_read_the_refusal() {
+async fn a_client_that_keeps_sending_can_read_the_refusal(scheme: Scheme) {
     let server = Server::start().await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     let body = "x".repeat(3 << 20);
     let request = format!(
         "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
@@ -88,11 +88,10 @@ async fn a_client_that_keeps_sending_can_read_the_refusal() {
     assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "body_too_large");
 }
 
-#[tokio::test]
-async fn a_chunked_body_is_accepted_up_to_the_limit() {
+async fn a_chunked_body_is_accepted_up_to_the_limit(scheme: Scheme) {
     let server = Server::start().await;
     let form = server.published_form(questions()).await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     let head = format!(
         "POST /api/v1/forms/{form}/submissions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
          Authorization: Bearer {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -110,10 +109,9 @@ async fn a_chunked_body_is_accepted_up_to_the_limit() {
     assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "body_too_large");
 }
 
-#[tokio::test]
-async fn a_body_that_stalls_gets_request_timeout() {
+async fn a_body_that_stalls_gets_request_timeout(scheme: Scheme) {
     let server = Server::with_limits(HttpLimits { body_timeout: SHORT, ..Default::default() }).await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     let head = format!(
         "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{{\"title\":",
@@ -124,11 +122,10 @@ async fn a_body_that_stalls_gets_request_timeout() {
     assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "request_timeout");
 }
 
-#[tokio::test]
-async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout() {
+async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout(scheme: Scheme) {
     let limits = HttpLimits { body_timeout: SHORT, min_body_rate: 1, ..Default::default() };
     let server = Server::with_limits(limits).await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     let body = json!({"title": "Visit", "questions": []}).to_string();
     let (first, rest) = body.split_at(10);
     let head = format!(
@@ -146,16 +143,14 @@ async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout() {
     parse_response(&read_until_closed(&mut stream).await).expect(201);
 }
 
-#[tokio::test]
-async fn a_connection_that_sends_nothing_is_closed_without_a_response() {
-    let wire = hello(HttpLimits { first_byte_timeout: SHORT, ..Default::default() }).await;
+async fn a_connection_that_sends_nothing_is_closed_without_a_response(scheme: Scheme) {
+    let wire = hello(scheme, HttpLimits { first_byte_timeout: SHORT, ..Default::default() }).await;
     let mut stream = wire.connect().await;
     assert_eq!(read_until_closed(&mut stream).await, "");
 }
 
-#[tokio::test]
-async fn a_head_that_stalls_gets_request_timeout() {
-    let wire = hello(HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
+async fn a_head_that_stalls_gets_request_timeout(scheme: Scheme) {
+    let wire = hello(scheme, HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
     for begun in ["G", "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "] {
         let mut stream = wire.connect().await;
         stream.write_all(begun.as_bytes()).await.unwrap();
@@ -166,9 +161,8 @@ async fn a_head_that_stalls_gets_request_timeout() {
     }
 }
 
-#[tokio::test]
-async fn a_head_that_arrives_byte_by_byte_gets_no_extra_time() {
-    let wire = hello(HttpLimits { head_timeout: SHORT * 4, ..Default::default() }).await;
+async fn a_head_that_arrives_byte_by_byte_gets_no_extra_time(scheme: Scheme) {
+    let wire = hello(scheme, HttpLimits { head_timeout: SHORT * 4, ..Default::default() }).await;
     let mut stream = wire.connect().await;
     let begun = Instant::now();
     let mut byte = [0];
@@ -184,9 +178,8 @@ async fn a_head_that_arrives_byte_by_byte_gets_no_extra_time() {
     assert!(begun.elapsed() < TIMEOUT, "closed after {:?}", begun.elapsed());
 }
 
-#[tokio::test]
-async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
-    let wire = hello(HttpLimits { idle_timeout: SHORT * 2, ..Default::default() }).await;
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not(scheme: Scheme) {
+    let wire = hello(scheme, HttpLimits { idle_timeout: SHORT * 2, ..Default::default() }).await;
     let mut stream = wire.connect().await;
     let begun = Instant::now();
     while begun.elapsed() < SHORT * 6 {
@@ -201,17 +194,15 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     assert_eq!(read_until_closed(&mut stream).await, "");
 }
 
-#[tokio::test]
-async fn pipelined_requests_are_answered_in_order() {
-    let wire = hello(HttpLimits::default()).await;
+async fn pipelined_requests_are_answered_in_order(scheme: Scheme) {
+    let wire = hello(scheme, HttpLimits::default()).await;
     let mut stream = wire.connect().await;
     let last = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     stream.write_all(&[REQUEST, REQUEST, last].concat()).await.unwrap();
     assert_eq!(read_until_closed(&mut stream).await.matches("hello").count(), 3);
 }
 
-#[tokio::test]
-async fn shutdown_finishes_requests_and_closes_idle_connections() {
+async fn shutdown_finishes_requests_and_closes_idle_connections(scheme: Scheme) {
     static BEGUN: Notify = Notify::const_new();
     static RELEASE: Notify = Notify::const_new();
     let slow = get(async || {
@@ -220,7 +211,7 @@ async fn shutdown_finishes_requests_and_closes_idle_connections() {
         "hello"
     });
     let router = Router::new().route("/", get(async || "hello")).route("/slow", slow);
-    let wire = ListeningServer::listen(router, HttpLimits::default()).await;
+    let wire = ListeningServer::listen(scheme, router, HttpLimits::default()).await;
     let address = wire.address;
     let (mut silent, mut idle, mut busy) = (wire.connect().await, wire.connect().await, wire.connect().await);
     idle.write_all(REQUEST).await.unwrap();
@@ -241,10 +232,9 @@ async fn shutdown_finishes_requests_and_closes_idle_connections() {
     timeout(TIMEOUT, stopped).await.expect("the server did not stop").unwrap();
 }
 
-#[tokio::test]
-async fn a_panic_in_a_handler_does_not_stop_the_server() {
+async fn a_panic_in_a_handler_does_not_stop_the_server(scheme: Scheme) {
     let server = Server::start().await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     server.clock.set("1969-12-31T23:59:59Z");
     let form = || Some(json!({"title": "Visit", "questions": []}));
     assert_eq!(wire.call("POST", "/api/v1/forms", &server.key, form()).await.code(), "internal");
@@ -252,16 +242,15 @@ async fn a_panic_in_a_handler_does_not_stop_the_server() {
     wire.call("POST", "/api/v1/forms", &server.key, form()).await.expect(201);
 }
 
-#[tokio::test]
-async fn an_incomplete_head_does_not_cut_off_the_response_before_it() {
+async fn an_incomplete_head_does_not_cut_off_the_response_before_it(scheme: Scheme) {
     let large = "x".repeat(32 << 20);
     let router = Router::new().route("/", get(async move || large.clone()));
     let limits = HttpLimits { head_timeout: SHORT, ..Default::default() };
-    let wire = ListeningServer::listen(router, limits).await;
+    let wire = ListeningServer::listen(scheme, router, limits).await;
     let mut stream = wire.connect().await;
     let (half, rest) = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".split_at(20);
     stream.write_all(REQUEST).await.unwrap();
-    stream.readable().await.unwrap();
+    stream.wait_for_response().await;
     stream.write_all(half).await.unwrap();
     let mut silent = wire.connect().await;
     assert!(timeout(SHORT * 4, silent.read(&mut [0])).await.is_err(), "the silent connection was closed");
@@ -274,26 +263,30 @@ async fn an_incomplete_head_does_not_cut_off_the_response_before_it() {
 }
 
 /// Starts a server with one route that responds with this many bytes.
-async fn large(bytes: usize) -> ListeningServer {
+async fn large(scheme: Scheme, bytes: usize) -> ListeningServer {
     let large = "x".repeat(bytes);
-    ListeningServer::listen(Router::new().route("/", get(async move || large.clone())), HttpLimits::default())
-        .await
+    ListeningServer::listen(
+        scheme,
+        Router::new().route("/", get(async move || large.clone())),
+        HttpLimits::default(),
+    )
+    .await
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_connection_whose_client_does_not_read_is_closed() {
-    let wire = large(32 << 20).await;
+async fn a_connection_whose_client_does_not_read_is_closed(scheme: Scheme) {
+    pause();
+    let wire = large(scheme, 32 << 20).await;
     let mut client = wire.connect().await;
     client.write_all(REQUEST).await.unwrap();
-    client.readable().await.unwrap();
-    advance(Duration::from_secs(6)).await;
+    // The paused clock moves once the server waits for the client.
+    sleep(Duration::from_secs(6)).await;
     let ended = client.read_to_end(&mut Vec::new()).await;
     assert_eq!(ended.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_that_reads_slowly_gets_the_whole_response() {
-    let wire = large(1 << 20).await;
+async fn a_client_that_reads_slowly_gets_the_whole_response(scheme: Scheme) {
+    pause();
+    let wire = large(scheme, 1 << 20).await;
     let mut slow = wire.connect().await;
     slow.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
     let (mut seen, mut buffer) = (0, vec![0; 20 << 10]);
@@ -307,11 +300,10 @@ async fn a_client_that_reads_slowly_gets_the_whole_response() {
     assert!(seen > 1 << 20, "{seen} bytes");
 }
 
-#[tokio::test]
-async fn a_client_that_half_closes_after_its_request_gets_the_response() {
+async fn a_client_that_half_closes_after_its_request_gets_the_response(scheme: Scheme) {
     let server = Server::start().await;
     let form = server.published_form(questions()).await;
-    let wire = server.listen().await;
+    let wire = server.listen_over(scheme).await;
     let body = json!({"answers": {"q1": "Ada"}}).to_string();
     let request = format!(
         "POST /api/v1/forms/{form}/submissions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
@@ -325,4 +317,24 @@ async fn a_client_that_half_closes_after_its_request_gets_the_response() {
         stream.shutdown().await.unwrap();
         parse_response(&read_until_closed(&mut stream).await).expect(201);
     }
+}
+
+over_http_and_https! {
+    a_request_head_beyond_the_limits_gets_a_problem_document,
+    a_body_that_is_too_large_is_refused_before_it_is_sent,
+    a_client_that_keeps_sending_can_read_the_refusal,
+    a_chunked_body_is_accepted_up_to_the_limit,
+    a_body_that_stalls_gets_request_timeout,
+    a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout,
+    a_connection_that_sends_nothing_is_closed_without_a_response,
+    a_head_that_stalls_gets_request_timeout,
+    a_head_that_arrives_byte_by_byte_gets_no_extra_time,
+    an_idle_connection_is_closed_and_a_busy_one_is_not,
+    pipelined_requests_are_answered_in_order,
+    shutdown_finishes_requests_and_closes_idle_connections,
+    a_panic_in_a_handler_does_not_stop_the_server,
+    an_incomplete_head_does_not_cut_off_the_response_before_it,
+    a_client_that_half_closes_after_its_request_gets_the_response,
+    a_connection_whose_client_does_not_read_is_closed,
+    a_client_that_reads_slowly_gets_the_whole_response,
 }

@@ -11,12 +11,14 @@ use std::thread;
 use std::time::Duration;
 
 use forms::cli::connection::running_servers::running_in;
+use forms::config::TlsFiles;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
 
 use super::fake_server::{operator_key, send};
 use super::{Home, RunningServer};
+use crate::harness::authority::Authority;
 
 /// The folder of the runtime files if `XDG_RUNTIME_DIR` is not set.
 fn runtime_folder(home: &Home) -> PathBuf {
@@ -290,11 +292,58 @@ fn flags_about_proxies_browsers_and_rates_have_their_effect() {
 }
 
 #[test]
-fn a_public_address_is_refused_without_insecure_http() {
+fn a_public_address_is_refused_without_tls_or_insecure_http() {
     let home = Home::new();
     let run = home.run(&["serve", "--data", "store", "--listen", "0.0.0.0:0"]).expect(2);
-    assert!(run.stderr.contains("--insecure-http"), "{run:?}");
+    assert!(run.stderr.contains("--tls-cert") && run.stderr.contains("--insecure-http"), "{run:?}");
     assert!(!home.path().join("store").exists(), "a refused command created a store");
+}
+
+/// The arguments of a server on `store` with a certificate.
+fn https_args(files: &TlsFiles) -> Vec<&str> {
+    let (certificate, key) = (files.certificate.to_str().unwrap(), files.key.to_str().unwrap());
+    vec!["serve", "--data", "store", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key]
+}
+
+#[test]
+fn commands_verify_the_certificate_of_an_https_server() {
+    let (home, authority) = (Home::new(), Authority::new());
+    let server = home.serve_with(&https_args(&authority.issue("localhost")));
+    assert!(server.url.starts_with("https://127.0.0.1:"), "{}", server.url);
+    let file = fs::read_to_string(runtime_files(&home).remove(0)).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&file).unwrap()["url"], server.url);
+    let trusted = authority.file();
+    home.run_with(&[("SSL_CERT_FILE", trusted.to_str().unwrap())], &["list"]).expect(0);
+    let other = Authority::new();
+    let run = home.run_with(&[("SSL_CERT_FILE", other.file().to_str().unwrap())], &["list"]).expect(7);
+    assert!(run.stderr.contains("its certificate is from an unknown authority"), "{run:?}");
+}
+
+#[test]
+fn invalid_tls_settings_are_refused() {
+    let (home, authority) = (Home::new(), Authority::new());
+    let (one, other) = (authority.issue("one"), authority.issue("other"));
+    for flag in ["--tls-cert", "--tls-key"] {
+        let run = home.run(&["serve", "--data", "store", flag, "file.pem"]).expect(2);
+        assert!(run.stderr.contains("--tls-"), "{run:?}");
+    }
+    let mixed = TlsFiles { key: other.key, ..one.clone() };
+    let missing = TlsFiles { key: "missing.key".into(), ..one };
+    for (files, fault) in [(mixed, "does not match"), (missing, "cannot read missing.key: No such file")] {
+        let run = home.run(&https_args(&files)).expect(2);
+        assert!(run.stderr.starts_with("error: ") && run.stderr.contains(fault), "{run:?}");
+    }
+    assert!(!home.path().join("store").exists(), "a refused command created a store");
+}
+
+#[test]
+fn a_key_that_others_can_read_is_reported() {
+    let (home, authority) = (Home::new(), Authority::new());
+    let files = authority.issue("localhost");
+    fs::set_permissions(&files.key, fs::Permissions::from_mode(0o644)).unwrap();
+    let _server = home.serve_with(&https_args(&files));
+    let log = fs::read_to_string(home.path().join("serve.log")).unwrap();
+    assert!(log.contains("other users can read the TLS key"), "{log}");
 }
 
 #[test]

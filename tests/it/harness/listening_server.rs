@@ -1,57 +1,104 @@
-//! A server on a TCP port, for tests that send raw bytes.
+//! A server on a TCP port, with or without TLS, for tests that send raw bytes.
 
+use std::future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use axum::http::Request;
+use bytes::Bytes;
 use forms::config::HttpLimits;
 use forms::http::server::accept_loop::{RequestService, serve};
+use forms::http::server::tls::Tls;
+use h2::{SendStream, client};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, yield_now};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::TestResponse;
+use super::authority::Authority;
 
 /// A server on a TCP port.
 pub(crate) struct ListeningServer {
     pub(crate) address: SocketAddr,
+    /// Settings of its clients, if it serves HTTPS.
+    tls: Option<Arc<ClientConfig>>,
     serving: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
+/// What a server and its clients speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
 impl ListeningServer {
-    pub(crate) async fn listen(service: impl RequestService, limits: HttpLimits) -> Self {
+    pub(crate) async fn listen(scheme: Scheme, service: impl RequestService, limits: HttpLimits) -> Self {
+        let authority = (scheme == Scheme::Https).then(Authority::new);
+        let tls = authority.as_ref().map(|authority| Tls::load(authority.issue("localhost")).unwrap());
+        let client = authority.map(|authority| authority.client(&[]));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            serve(listener, service, &limits, async {
+            serve(listener, service, &limits, tls.as_ref(), async {
                 stopped.await.ok();
             })
             .await;
         });
-        Self { address, serving: Some((stop, serving)) }
+        Self { address, tls: client, serving: Some((stop, serving)) }
     }
 
     /// Refers to a server that is already running.
     pub(crate) fn at(address: SocketAddr) -> Self {
-        Self { address, serving: None }
+        Self { address, tls: None, serving: None }
     }
 
-    pub(crate) async fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address).await.unwrap()
+    pub(crate) async fn connect(&self) -> ClientStream {
+        self.connect_from([127, 0, 0, 1]).await
     }
 
     /// Connects from a local address such as `127.0.0.2`.
-    pub(crate) async fn connect_from(&self, ip: [u8; 4]) -> TcpStream {
+    pub(crate) async fn connect_from(&self, ip: [u8; 4]) -> ClientStream {
+        let stream = self.connect_tcp(ip).await;
+        match &self.tls {
+            None => ClientStream::Plain(stream),
+            Some(client) => ClientStream::Tls(Box::new(handshake(stream, client).await.unwrap())),
+        }
+    }
+
+    /// Connects without a TLS handshake.
+    pub(crate) async fn connect_tcp(&self, ip: [u8; 4]) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind((ip, 0).into()).unwrap();
         socket.connect(self.address).await.unwrap()
     }
 
+    /// Connects over HTTP/2, with the client's settings.
+    pub(crate) async fn connect_http2(&self, settings: &client::Builder) -> Http2Client {
+        let mut tls = ClientConfig::clone(self.tls.as_ref().unwrap());
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let stream = handshake(self.connect_tcp([127, 0, 0, 1]).await, &Arc::new(tls)).await.unwrap();
+        let (sender, mut connection) = settings.handshake(stream).await.unwrap();
+        let pings = connection.ping_pong().unwrap();
+        Http2Client { sender, pings, ended: tokio::spawn(connection) }
+    }
+
     /// Sends `bytes` on a new connection and returns everything received until the server closes it.
     pub(crate) async fn exchange(&self, bytes: &[u8]) -> String {
-        exchange(self.address, bytes).await.unwrap()
+        let mut stream = self.connect().await;
+        stream.write_all(bytes).await.unwrap();
+        stream.flush().await.unwrap();
+        read_to_end(&mut stream).await
     }
 
     /// Sends one request on a new connection.
@@ -89,7 +136,118 @@ pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<St
     Ok(text)
 }
 
-pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
+/// The client's end of a connection over HTTP/2.
+pub(crate) struct Http2Client {
+    pub(crate) sender: client::SendRequest<Bytes>,
+    pub(crate) pings: h2::PingPong,
+    /// Ends with the connection.
+    pub(crate) ended: JoinHandle<Result<(), h2::Error>>,
+}
+
+impl Http2Client {
+    /// Sends the head of a request; the stream is for its body.
+    pub(crate) async fn begin(
+        &mut self,
+        request: Request<()>,
+        has_body: bool,
+    ) -> Result<(client::ResponseFuture, SendStream<Bytes>), h2::Error> {
+        future::poll_fn(|cx| self.sender.poll_ready(cx)).await?;
+        self.sender.send_request(request, !has_body)
+    }
+
+    /// Sends a request without a body, and reads its response.
+    pub(crate) async fn get(&mut self, path: &str) -> TestResponse {
+        let request = Request::get(format!("https://localhost{path}")).body(()).unwrap();
+        self.send(request, Bytes::new()).await
+    }
+
+    pub(crate) async fn send(&mut self, request: Request<()>, body: Bytes) -> TestResponse {
+        let (response, mut stream) = self.begin(request, true).await.unwrap();
+        // A refused request is not sent completely.
+        stream.send_data(body, true).ok();
+        receive(response).await.unwrap()
+    }
+}
+
+/// Reads a response over HTTP/2.
+pub(crate) async fn receive(response: client::ResponseFuture) -> Result<TestResponse, h2::Error> {
+    let (head, mut stream) = response.await?.into_parts();
+    let mut body = Vec::new();
+    while let Some(data) = stream.data().await {
+        let data = data?;
+        stream.flow_control().release_capacity(data.len())?;
+        body.extend_from_slice(&data);
+    }
+    Ok(TestResponse { status: head.status, headers: head.headers, body })
+}
+
+/// Performs the TLS handshake of a client.
+pub(crate) async fn handshake(
+    stream: TcpStream,
+    client: &Arc<ClientConfig>,
+) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::clone(client)).connect(name, stream).await
+}
+
+/// The client's end of a connection.
+pub(crate) enum ClientStream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl ClientStream {
+    /// Waits until a large response begins to arrive, without reading it.
+    pub(crate) async fn wait_for_response(&self) {
+        let tcp = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        // More than the session tickets of TLS.
+        let mut arrived = [0; 8 << 10];
+        while tcp.peek(&mut arrived).await.unwrap() < arrived.len() {
+            yield_now().await;
+        }
+    }
+
+    /// The stream as a trait object, which every operation goes through.
+    fn as_dyn(self: Pin<&mut Self>) -> Pin<&mut dyn ReadWrite> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream),
+            Self::Tls(stream) => Pin::new(stream),
+        }
+    }
+}
+
+trait ReadWrite: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> ReadWrite for S {}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.as_dyn().poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.as_dyn().poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.as_dyn().poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.as_dyn().poll_shutdown(cx)
+    }
+}
+
+pub(crate) async fn read_to_end(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
     String::from_utf8(bytes).unwrap()

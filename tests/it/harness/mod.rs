@@ -1,5 +1,6 @@
 //! A server for tests: the router on a store in a temporary folder, with a clock that the test sets.
 
+pub(crate) mod authority;
 pub(crate) mod document;
 mod listening_server;
 
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode, Version};
 use axum::response::Response;
 use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
@@ -33,7 +34,9 @@ use tower::ServiceExt;
 
 use crate::store::SeededRandom;
 
-pub(crate) use listening_server::{ListeningServer, exchange, parse_response, read_to_end};
+pub(crate) use listening_server::{
+    ClientStream, Http2Client, ListeningServer, Scheme, exchange, parse_response, read_to_end, receive,
+};
 
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
 pub(crate) struct ManualClock(AtomicI64);
@@ -222,9 +225,13 @@ impl Server {
         made["id"].as_str().unwrap().to_owned()
     }
 
-    /// Serves the router on a free TCP port.
+    /// Serves the router on a free TCP port, over plain HTTP.
     pub(crate) async fn listen(&self) -> ListeningServer {
-        ListeningServer::listen(self.api.clone(), self.limits.clone()).await
+        self.listen_over(Scheme::Http).await
+    }
+
+    pub(crate) async fn listen_over(&self, scheme: Scheme) -> ListeningServer {
+        ListeningServer::listen(scheme, self.api.clone(), self.limits.clone()).await
     }
 
     /// Serves the router on a free TCP port as behind a proxy, which removes `prefix` from paths and reports it.
@@ -237,9 +244,26 @@ impl Server {
             request.headers_mut().insert("x-forwarded-prefix", prefix.parse().unwrap());
             api.oneshot(request).await
         });
-        ListeningServer::listen(proxy, self.limits.clone()).await
+        ListeningServer::listen(Scheme::Http, proxy, self.limits.clone()).await
     }
 }
+
+/// Defines tests from functions of a [`Scheme`](harness::Scheme): one over HTTP and one over HTTPS each.
+macro_rules! over_http_and_https {
+    ($($test:ident),* $(,)?) => {
+        over_http_and_https! { @ http Http $($test)* }
+        over_http_and_https! { @ https Https $($test)* }
+    };
+    (@ $module:ident $scheme:ident $($test:ident)*) => {
+        mod $module {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test(crate::harness::Scheme::$scheme).await;
+            })*
+        }
+    };
+}
+pub(crate) use over_http_and_https;
 
 fn open(
     folder: &tempfile::TempDir,
@@ -300,6 +324,14 @@ impl Call {
 
     pub(crate) fn json(self, body: Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// Makes it a request over HTTP/2, with the host in `:authority`.
+    pub(crate) fn over_http2(mut self) -> Self {
+        let path = self.request.uri().clone();
+        *self.request.version_mut() = Version::HTTP_2;
+        *self.request.uri_mut() = format!("https://localhost{path}").parse().unwrap();
+        self
     }
 
     pub(crate) fn body(mut self, body: impl Into<Body>) -> Self {

@@ -1,0 +1,162 @@
+//! TLS: the certificate and its key, read from files and reloaded while the server runs.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{InconsistentKeys, ServerConfig};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::config::TlsFiles;
+
+/// Protocols offered by ALPN (RFC 7301), preferred first.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Maximum size of a connection's data that is encrypted but not yet taken by its socket, in bytes.
+const BUFFER: usize = 16 << 10;
+
+/// First byte of a TLS connection: the content type of a handshake record (RFC 8446 §5.1).
+const HANDSHAKE_RECORD: u8 = 0x16;
+
+/// Why a certificate or its key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// A file is not in PEM format.
+    #[error("{} is not valid PEM: {source}", path.display())]
+    Malformed { path: PathBuf, source: pem::Error },
+    /// The file of the certificate has none.
+    #[error("{} has no certificate in PEM format", path.display())]
+    NoCertificate { path: PathBuf },
+    /// The file of the key has none.
+    #[error("{} has no private key in PEM format without a passphrase", path.display())]
+    NoKey { path: PathBuf },
+    /// The first certificate is not valid.
+    #[error("the certificate in {} is not valid: {source}", path.display())]
+    InvalidCertificate { path: PathBuf, source: rustls::Error },
+    /// The key is not valid, or of an unsupported kind.
+    #[error("the key in {} is not valid: {source}", path.display())]
+    InvalidKey { path: PathBuf, source: rustls::Error },
+    /// The key belongs to another certificate.
+    #[error("the key in {} does not match the first certificate in {}", key.display(), certificate.display())]
+    KeyMismatch { certificate: PathBuf, key: PathBuf },
+}
+
+/// The certificate that new connections get.
+#[derive(Debug)]
+pub struct Tls {
+    files: TlsFiles,
+    current: RwLock<Arc<ServerConfig>>,
+}
+
+impl Tls {
+    /// Reads the certificate and its key.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let current = RwLock::new(Arc::new(read(&files)?));
+        Ok(Self { files, current })
+    }
+
+    /// Reads both files again. New connections get the new certificate, and do not resume sessions of the previous one.
+    /// After an error they get the previous certificate.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let next = Arc::new(read(&self.files)?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
+        Ok(())
+    }
+
+    /// Returns the configuration for a new connection.
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A connection to the TLS port.
+pub(crate) enum Accepted {
+    Tls(Box<TlsStream<TcpStream>>),
+    /// The client sends HTTP without TLS.
+    PlainHttp(TcpStream),
+}
+
+/// Performs the TLS handshake.
+pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Accepted> {
+    let mut first = [0];
+    let is_empty = stream.peek(&mut first).await? == 0;
+    if !is_empty && first[0] != HANDSHAKE_RECORD && first[0].is_ascii_uppercase() {
+        return Ok(Accepted::PlainHttp(stream));
+    }
+    let mut stream = Box::new(TlsAcceptor::from(config).accept(stream).await?);
+    stream.get_mut().1.set_buffer_limit(Some(BUFFER));
+    Ok(Accepted::Tls(stream))
+}
+
+/// Whether client and server agreed on HTTP/2.
+pub(crate) fn is_http2(stream: &TlsStream<TcpStream>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(PROTOCOLS[0])
+}
+
+/// Reads both files. Supports TLS 1.2 and 1.3, and keys in PKCS#8, SEC1 and PKCS#1.
+fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
+    let provider = Arc::new(default_provider());
+    let certified = certified_key(files, &provider)?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring supports TLS 1.2 and 1.3")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(config)
+}
+
+fn certified_key(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+    let (path, key_path) = (files.certificate.clone(), files.key.clone());
+    let chain = read_certificates(&path)?;
+    let key = provider.key_provider.load_private_key(read_key(&key_path)?);
+    let key = key.map_err(|source| TlsError::InvalidKey { path: key_path.clone(), source })?;
+    let certified = CertifiedKey::new(chain, key);
+    match certified.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            Err(TlsError::KeyMismatch { certificate: path, key: key_path })
+        }
+        Err(source) => Err(TlsError::InvalidCertificate { path, source }),
+    }
+}
+
+/// Reads a certificate chain, the server's own certificate first.
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = read_file(path)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let chain = chain.map_err(|source| TlsError::Malformed { path: path.to_owned(), source })?;
+    if chain.is_empty() { Err(TlsError::NoCertificate { path: path.to_owned() }) } else { Ok(chain) }
+}
+
+/// Reads a private key. Warns if other users can read it, too.
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read_file(path)?;
+    if fs::metadata(path).is_ok_and(|metadata| is_public(&metadata)) {
+        tracing::warn!(file = %path.display(), "other users can read the TLS key; remove their permission");
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+        pem::Error::NoItemsFound => TlsError::NoKey { path: path.to_owned() },
+        source => TlsError::Malformed { path: path.to_owned(), source },
+    })
+}
+
+fn is_public(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o004 != 0
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
+}

@@ -1,0 +1,268 @@
+//! HTTP/2: its deadlines and limits, eviction, shutdown, and clients that cancel their requests.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{Method, Request};
+use axum::routing::get;
+use bytes::Bytes;
+use forms::config::HttpLimits;
+use h2::{Ping, Reason, client};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::{advance, pause, sleep, timeout};
+
+use crate::harness::{Call, Http2Client, ListeningServer, Scheme, Server, receive};
+
+/// Reached only if the server hangs.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A timeout that a test waits for.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// More than the socket buffers and the windows of a client that does not read.
+const LARGE: usize = 16 << 20;
+
+/// Starts a server that responds `hello` at `/` and [`LARGE`] bytes at `/large`, and at `/slow` once released.
+async fn server(limits: HttpLimits) -> (ListeningServer, &'static Semaphore) {
+    let release: &'static Semaphore = Box::leak(Box::new(Semaphore::new(0)));
+    let slow = get(async || {
+        release.acquire().await.unwrap().forget();
+        "hello"
+    });
+    let large = get(async || "x".repeat(LARGE));
+    let router = Router::new().route("/", get(async || "hello")).route("/slow", slow).route("/large", large);
+    (ListeningServer::listen(Scheme::Https, router, limits).await, release)
+}
+
+async fn connect(wire: &ListeningServer) -> Http2Client {
+    wire.connect_http2(&client::Builder::new()).await
+}
+
+fn request(path: &str) -> Request<()> {
+    Request::get(format!("https://localhost{path}")).body(()).unwrap()
+}
+
+/// Waits until the server closes the connection.
+async fn closed(ended: JoinHandle<Result<(), h2::Error>>) {
+    drop(timeout(TIMEOUT, ended).await.expect("the connection is still open").unwrap());
+}
+
+#[tokio::test]
+async fn requests_and_their_limits_are_those_of_http_1() {
+    let server = Server::start().await;
+    let wire = server.listen_over(Scheme::Https).await;
+    let mut client = connect(&wire).await;
+    let body = Bytes::from(json!({"title": "Visit", "questions": []}).to_string());
+    let post = Request::post("https://localhost/api/v1/forms")
+        .header("authorization", format!("Bearer {}", server.key))
+        .header("content-type", "application/json");
+    let made = client.send(post.body(()).unwrap(), body).await;
+    let form = made.expect(201)["id"].as_str().unwrap().to_owned();
+    assert!(made.header("location").unwrap().ends_with(&form), "{made:?}");
+    for (name, value) in [
+        ("connection", None),
+        ("strict-transport-security", Some("max-age=31536000")),
+        ("x-content-type-options", Some("nosniff")),
+    ] {
+        assert_eq!(made.header(name), value);
+    }
+    assert_eq!(client.get(&format!("/{}", "x".repeat(9_000))).await.code(), "uri_too_long");
+    let large = Request::get("https://localhost/healthz").header("x-large", "y".repeat(33 << 10));
+    assert_eq!(client.send(large.body(()).unwrap(), Bytes::new()).await.code(), "headers_too_large");
+    let mut many = Request::get("https://localhost/healthz");
+    for number in 0..65 {
+        many = many.header(format!("x-{number}"), "y");
+    }
+    assert_eq!(client.send(many.body(()).unwrap(), Bytes::new()).await.code(), "headers_too_large");
+    assert_eq!(client.get("/healthz").await.status, 200);
+    assert_eq!(client.sender.current_max_send_streams(), 32);
+}
+
+#[tokio::test]
+async fn the_host_is_in_authority_or_in_the_header_host() {
+    let server = Server::start().await;
+    let status = async |uri: &str, host: Option<&str>| {
+        let mut request =
+            Request::builder().version(axum::http::Version::HTTP_2).method(Method::GET).uri(uri);
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        let peer = forms::http::ClientAddress([127, 0, 0, 1].into());
+        let request = request.extension(peer).body(axum::body::Body::empty()).unwrap();
+        Call::new(server.api.clone(), request).response().await.status().as_u16()
+    };
+    for (uri, host, expected) in [
+        ("https://localhost/healthz", None, 200),
+        ("https://localhost:8787/healthz", Some("localhost:8787"), 200),
+        ("/healthz", Some("localhost"), 200),
+        ("/healthz", None, 400),
+        ("/healthz", Some("a b"), 400),
+        ("https://localhost/healthz", Some("other"), 400),
+        ("https://user@localhost/healthz", None, 400),
+    ] {
+        assert_eq!(status(uri, host).await, expected, "{uri} {host:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_gets_request_timeout() {
+    let server = Server::with_limits(HttpLimits { body_timeout: SHORT, ..Default::default() }).await;
+    let wire = server.listen_over(Scheme::Https).await;
+    let mut client = connect(&wire).await;
+    let post = Request::post("https://localhost/api/v1/forms")
+        .header("authorization", format!("Bearer {}", server.key))
+        .header("content-type", "application/json");
+    let (response, mut stream) = client.begin(post.body(()).unwrap(), true).await.unwrap();
+    stream.send_data(Bytes::from_static(b"{\"title\":"), false).unwrap();
+    let refused = timeout(TIMEOUT, receive(response)).await.expect("a response").unwrap();
+    assert_eq!(refused.code(), "request_timeout");
+    assert_eq!(client.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_is_closed() {
+    let (wire, _) = server(HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
+    closed(connect(&wire).await.ended).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_even_if_it_sends_pings() {
+    let (wire, release) = server(HttpLimits::default()).await;
+    let mut client = connect(&wire).await;
+    pause();
+    // Far longer than the idle timeout, but not idle.
+    let (response, _) = client.begin(request("/slow"), false).await.unwrap();
+    for _ in 0..30 {
+        client.pings.ping(Ping::opaque()).await.unwrap();
+        advance(Duration::from_secs(10)).await;
+    }
+    release.add_permits(1);
+    assert_eq!(receive(response).await.unwrap().text(), "hello");
+    let mut pings = 0;
+    while client.pings.ping(Ping::opaque()).await.is_ok() {
+        pings += 1;
+        assert!(pings < 30, "the connection is still open");
+        advance(Duration::from_secs(10)).await;
+    }
+    assert!(pings > 1, "closed after {pings} pings");
+    client.ended.await.unwrap().ok();
+}
+
+#[tokio::test]
+async fn a_connection_whose_client_does_not_allow_a_response_is_closed() {
+    let (wire, _) = server(HttpLimits::default()).await;
+    let mut client = wire.connect_http2(client::Builder::new().initial_window_size(0)).await;
+    pause();
+    let mut held = Vec::new();
+    for path in ["/", "/large"] {
+        held.push(client.begin(request(path), false).await.unwrap().0.await.unwrap());
+    }
+    // The paused clock moves once the server waits for the client.
+    sleep(Duration::from_secs(6)).await;
+    closed(client.ended).await;
+}
+
+#[tokio::test]
+async fn a_connection_whose_client_allows_too_little_of_a_response_is_closed() {
+    let (wire, _) = server(HttpLimits::default()).await;
+    let mut client = wire.connect_http2(client::Builder::new().initial_window_size(1_000)).await;
+    pause();
+    let mut stream = client.begin(request("/large"), false).await.unwrap().0.await.unwrap().into_body();
+    let mut seconds = 0;
+    while let Some(Ok(data)) = stream.data().await {
+        stream.flow_control().release_capacity(data.len()).unwrap();
+        advance(Duration::from_secs(1)).await;
+        seconds += 1;
+        assert!(seconds < 60, "the connection is still open");
+    }
+    closed(client.ended).await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_gets_the_whole_response() {
+    let (wire, _) = server(HttpLimits::default()).await;
+    let mut client = connect(&wire).await;
+    pause();
+    let mut stream = client.begin(request("/large"), false).await.unwrap().0.await.unwrap().into_body();
+    let (mut seen, mut waited) = (0, 0);
+    while let Some(data) = stream.data().await {
+        let data = data.unwrap();
+        stream.flow_control().release_capacity(data.len()).unwrap();
+        seen += data.len();
+        // 20 KiB a second.
+        while waited < seen / (20 << 10) {
+            waited += 1;
+            advance(Duration::from_secs(1)).await;
+        }
+    }
+    assert_eq!(seen, LARGE);
+}
+
+#[tokio::test]
+async fn a_client_that_cancels_its_requests_is_disconnected() {
+    let (wire, release) = server(HttpLimits::default()).await;
+    let mut other = connect(&wire).await;
+    for path in ["/slow", "/large", "/"] {
+        let mut client = connect(&wire).await;
+        let mut cancelled = 0;
+        while let Ok((_, mut stream)) = client.begin(request(path), false).await {
+            stream.send_reset(Reason::CANCEL);
+            cancelled += 1;
+            assert!(cancelled < 100_000, "the connection is still open");
+            if cancelled % 10 == 0 {
+                assert_eq!(other.get("/").await.text(), "hello");
+            }
+        }
+        closed(client.ended).await;
+    }
+    // No cancelled request still waits.
+    release.add_permits(1);
+    assert_eq!(timeout(TIMEOUT, other.get("/slow")).await.expect("a response").text(), "hello");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
+    let (wire, release) = server(HttpLimits { max_connections: 2, ..Default::default() }).await;
+    let mut busy = connect(&wire).await;
+    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
+    let mut idle = connect(&wire).await;
+    assert_eq!(idle.get("/").await.text(), "hello");
+    let mut next = connect(&wire).await;
+    assert_eq!(next.get("/").await.text(), "hello");
+    closed(idle.ended).await;
+    release.add_permits(1);
+    assert_eq!(receive(response).await.unwrap().text(), "hello");
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_limit_gets_one_response() {
+    let (wire, release) = server(HttpLimits { max_connections: 1, ..Default::default() }).await;
+    let mut busy = connect(&wire).await;
+    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
+    // The request has arrived.
+    busy.pings.ping(Ping::opaque()).await.unwrap();
+    let mut refused = connect(&wire).await;
+    let overloaded = refused.get("/").await;
+    assert_eq!((overloaded.code().as_str(), overloaded.header("connection")), ("overloaded", None));
+    closed(refused.ended).await;
+    release.add_permits(1);
+    assert_eq!(receive(response).await.unwrap().text(), "hello");
+}
+
+#[tokio::test]
+async fn shutdown_finishes_requests_and_closes_idle_connections() {
+    let (wire, release) = server(HttpLimits::default()).await;
+    let (mut busy, mut idle) = (connect(&wire).await, connect(&wire).await);
+    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
+    assert_eq!(idle.get("/").await.text(), "hello");
+    busy.pings.ping(Ping::opaque()).await.unwrap();
+    let stopped = wire.stop();
+    closed(idle.ended).await;
+    assert!(!stopped.is_finished(), "the server stopped before the request was finished");
+    release.add_permits(1);
+    assert_eq!(receive(response).await.unwrap().text(), "hello");
+    closed(busy.ended).await;
+    timeout(TIMEOUT, stopped).await.expect("the server did not stop").unwrap();
+}

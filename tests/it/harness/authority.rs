@@ -1,0 +1,74 @@
+//! A certificate authority for tests of TLS.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forms::config::TlsFiles;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::crypto::ring::default_provider;
+use rustls::{ClientConfig, RootCertStore};
+
+/// A certificate authority that issues certificates for `localhost` and 127.0.0.1.
+pub(crate) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    folder: tempfile::TempDir,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let folder = tempfile::tempdir().unwrap();
+        // Each authority has another name.
+        params.distinguished_name.push(DnType::CommonName, folder.path().to_str().unwrap());
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        fs::write(folder.path().join("authority.pem"), issuer.pem()).unwrap();
+        Self { issuer, folder }
+    }
+
+    /// The file with the authority's own certificate.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("authority.pem")
+    }
+
+    /// Issues a certificate with the common name `name`.
+    pub(crate) fn issue(&self, name: &str) -> TlsFiles {
+        let files = TlsFiles {
+            certificate: self.folder.path().join(format!("{name}.pem")),
+            key: self.folder.path().join(format!("{name}.key")),
+        };
+        self.issue_to(name, &files);
+        files
+    }
+
+    /// Issues a certificate with the common name `name`, and writes it and its key to `files`.
+    pub(crate) fn issue_to(&self, name: &str, files: &TlsFiles) {
+        let mut params = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        fs::write(&files.certificate, certificate.pem() + &self.issuer.pem()).unwrap();
+        write_private(&files.key, &key.serialize_pem());
+    }
+
+    /// The configuration of a client that trusts the authority and offers `protocols` by ALPN.
+    pub(crate) fn client(&self, protocols: &[&str]) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone()).unwrap();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    }
+}
+
+/// Writes a file that only its owner can read.
+pub(crate) fn write_private(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
