@@ -209,7 +209,8 @@ async fn connect_repeatedly(endpoint: Endpoint, duration: Duration) -> io::Resul
     let get = request("GET", "/healthz", "none", "");
     while begin.elapsed() < duration {
         let started = Instant::now();
-        let response = async { Connection::open(endpoint).await?.exchange(&get).await.map(|answer| answer.status) };
+        let response =
+            async { Connection::open(endpoint).await?.exchange(&get).await.map(|answer| answer.status) };
         match timeout(Duration::from_secs(5), response).await {
             Ok(Ok(200)) => {}
             other => report_progress(&format!("a new connection failed: {other:?}"))?,
@@ -359,7 +360,8 @@ async fn measure_slow_disk(
     duration: Duration,
 ) -> io::Result<[String; 8]> {
     let injection = format!("inject=fdatasync:delay_enter={SYNC_DELAY}");
-    let strace = ["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", &injection];
+    let strace =
+        ["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", &injection];
     let server = Server::start(&mut wrapped(serve(data, is_tls)?, "strace", &strace))?;
     let form = published_form(server.endpoint(), &operator_key(data)?).await?;
     let load = form.submissions(connections);

@@ -29,7 +29,7 @@ use forms::domain::workspace::ApiKey;
 use forms::secret::{KeyText, SystemRandomness};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Keys, Maintenance};
+use forms::store::{Keys, Maintenance, NewKey};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -109,7 +109,8 @@ async fn make_keys(data: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     bootstrap(&store, &keys[0], &*random, now).await?;
     let first = store.find_key(keys[0].id()).await?.ok_or("the first key does not exist")?;
     for key in &keys[1..] {
-        store.insert_key(ApiKey { id: key.id(), hash: key.hash(), ..(*first).clone() }).await?;
+        let key = ApiKey { id: key.id(), hash: key.hash(), ..(*first).clone() };
+        store.insert_key(NewKey { key, idempotency_key: None }).await?;
     }
     store.close().await?;
     Ok(keys.iter().map(|key| key.reveal().to_owned()).collect())
@@ -158,7 +159,10 @@ impl Fixture {
             Attack::Sending => {
                 let mut streams = Vec::new();
                 for place in 0..SENDING {
-                    streams.push(tokio::spawn(send_body(self.server.endpoint().address, self.body_request(place))));
+                    streams.push(tokio::spawn(send_body(
+                        self.server.endpoint().address,
+                        self.body_request(place),
+                    )));
                 }
                 let latencies = self.measure_latencies(duration).await?;
                 (statuses(streams).await?, latencies)
@@ -168,7 +172,8 @@ impl Fixture {
                 let mut streams = Vec::new();
                 for place in 0..NOT_READING {
                     let request = self.page_request(place, encoding);
-                    streams.push(tokio::spawn(request_without_reading(self.server.endpoint().address, request)));
+                    streams
+                        .push(tokio::spawn(request_without_reading(self.server.endpoint().address, request)));
                 }
                 let latencies = self.measure_latencies(duration).await?;
                 (statuses(streams).await?, latencies)

@@ -73,7 +73,9 @@ pub(crate) async fn serve_tls(
     match accepted {
         Ok(Accepted::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
         Ok(Accepted::Tls(stream)) => serve_http1(stream, client).await,
-        Ok(Accepted::PlainHttp(stream)) => close(stream, https_expected(&connection.limits), &connection).await,
+        Ok(Accepted::PlainHttp(stream)) => {
+            close(stream, https_expected(&connection.limits), &connection).await
+        }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
 }

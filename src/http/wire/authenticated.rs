@@ -13,7 +13,7 @@ use crate::http::server::byte_budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
 use crate::http::wire::accept::{SCHEMA, check_accept};
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::state::{ClientAddress, Shared};
+use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
 use crate::secret::KeyId;
 
 /// Extractor for the shared state and the caller, from `Authorization: Bearer <key>`. Also checks `Accept`: the operation sends JSON, and JSON
@@ -34,10 +34,12 @@ impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_
 }
 
 /// Authenticates the caller. Missing and invalid keys get the same response; too many invalid ones from an address get
-/// 429, which does not affect valid ones. A valid key gets 429 beyond its own rate limit.
+/// 429, which does not affect valid ones. A valid key gets 429 beyond its own rate limit. A request without a key may be
+/// the [`LocalOperator`]'s.
 async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError> {
     let Some(text) = parts.headers.get(AUTHORIZATION) else {
-        return Err(AppError::Unauthenticated.into());
+        let local = parts.extensions.get::<LocalOperator>();
+        return local.map(|local| local.0.clone()).ok_or_else(|| AppError::Unauthenticated.into());
     };
     let key = text.to_str().ok().and_then(bearer).unwrap_or_default();
     match shared.app.authenticate(key).await {

@@ -12,6 +12,7 @@ mod form_lifecycle; // revisions, versions, the trash, settings, when a form acc
 mod forms; // creating, changing and listing forms
 mod headers; // headers of every response
 mod http2; // HTTP/2: deadlines, limits, cancelled requests
+mod keys; // creation, listing, revocation, rotation, expiry and last use of API keys
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
@@ -29,4 +30,5 @@ mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
 mod tls; // certificates, handshakes
 mod unknown_answers; // answers to unknown questions
+mod workspaces; // creation, listing and deletion of workspaces
 mod written; // JSON of submissions that is written without a serializer
