@@ -5,11 +5,14 @@
 mod batch;
 mod block_on;
 pub mod completions;
+pub mod context;
 pub mod create;
 pub mod edit;
 pub mod explain;
 pub mod help;
 pub mod list;
+pub mod login;
+pub mod logout;
 pub mod publish;
 pub mod responses;
 pub mod serve;
@@ -105,6 +108,9 @@ commands! {
     submit::Submit,
     responses::Responses,
     serve::Serve,
+    login::Login,
+    context::Context,
+    logout::Logout,
     whoami::Whoami,
     explain::Explain,
     completions::Completions,

@@ -61,7 +61,11 @@ fn commands_show_their_own_options_and_the_root_shows_the_global_ones() {
             let help = home.ok(&arguments);
             let (options, rest) = help.split_once("  -h, --help").unwrap();
             let shown: Vec<_> = globals.iter().filter(|name| shows(options, name)).collect();
-            let expected: &[&&str] = if path == ["serve"] { &[&"data"] } else { &[] };
+            let expected: &[&&str] = match &*path.join(" ") {
+                "serve" => &[&"data"],
+                "login" => &[&"key-file"],
+                _ => &[],
+            };
             assert_eq!(shown, expected, "{arguments:?}");
             assert!(rest.contains("\nGlobal options (") && !shows(rest, "retries"), "{help}");
         }
