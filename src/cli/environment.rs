@@ -6,7 +6,7 @@ use std::env;
 /// All variables and their meanings, as `forms help environment` prints them.
 pub const VARIABLES: [(&str, &str); 20] = [
     ("FORMS_URL", "server address, same as --url"),
-    ("FORMS_CONTEXT", "server of `forms login`, same as --context"),
+    ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
     ("FORMS_API_KEY_FILE", "file with the API key, same as --key-file"),
     ("FORMS_DATA", "data directory, same as --data: needs no server"),

@@ -1,4 +1,4 @@
-//! `forms context`: the servers that `forms login` stored.
+//! `forms context`: the servers and keys that `forms login` stored.
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
@@ -19,11 +19,11 @@ use crate::client::redacted;
 use crate::domain::json::Value;
 use crate::secret::KeyText;
 
-/// List, choose and remove the servers stored by `forms login`
+/// List, choose and remove contexts: servers with their API keys
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A context is a server and the API key for it. Commands use the current one,
-unless --url, --context, FORMS_URL or FORMS_CONTEXT select another server.
+`forms login` stores a context. Commands use the current one, unless --url,
+--context, FORMS_URL or FORMS_CONTEXT select another server.
 
 Examples:
   forms context list
@@ -41,7 +41,7 @@ enum ContextCommand {
     Remove(Remove),
 }
 
-/// List the stored servers
+/// List contexts
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 The columns are name, url, current and key; of a key only the end is shown.
@@ -51,36 +51,35 @@ Examples:
   forms context list -o json | jq -r '.contexts[] | select(.current) | .url'")]
 struct List {}
 
-/// Make a stored server the current one
+/// Make a context the current one
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the name. Commands without --url and --context use this server from now
+Prints the name. Commands without --url and --context use its server from now
 on.
 
 Examples:
   forms context use prod")]
 struct Use {
-    /// Name of the server: `forms context list` shows it
+    /// Context, by name: `forms context list` shows it
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     name: String,
 }
 
-/// Forget stored servers and their keys
+/// Remove contexts and their keys from this machine
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints each name. The keys themselves go on working: `forms keys revoke` ends
-them.
+Prints each name. The keys themselves stay valid: `forms keys revoke` ends them.
 
 Examples:
   forms context remove staging")]
 struct Remove {
-    /// Names of servers: `forms context list` shows them
+    /// Contexts, by name: `forms context list` shows them
     #[arg(required = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
 }
 
 impl Run for Context {
-    const ENTRY: (Group, &str) = (Group::Connect, "list and choose servers");
+    const ENTRY: (Group, &str) = (Group::Connect, "list and choose contexts");
 
     fn columns(&self) -> Columns {
         match &self.command {
@@ -138,7 +137,7 @@ fn list(session: &Session) -> Result<(), CliError> {
         raw: false,
         headers: ["name", "url", "current", "key"].map(str::to_owned).to_vec(),
         optional: "",
-        none: "no servers are stored: forms login URL".to_owned(),
+        none: "no contexts yet: forms login URL".to_owned(),
         row: &row,
         body: &body,
     };
@@ -161,6 +160,7 @@ fn select(session: &Session, name: &str) -> Result<(), CliError> {
 /// Removes the context `name`, and shows how to revoke its key.
 pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {
     let mut credentials = Credentials::load(&session.environment, &session.output)?;
+    let was_current = credentials.current.as_deref() == Some(name);
     let removed = credentials.remove(name)?;
     credentials.save()?;
     let output = &session.output;
@@ -169,6 +169,9 @@ pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {
     if let Ok(key) = removed.key.reveal().parse::<KeyText>() {
         let revoke = format!("forms --url {} keys revoke {}", shell_quote(&removed.url), key.id());
         output.status(&format!("it was not revoked; to end it: {revoke}"));
+    }
+    if let Some(other) = credentials.contexts.keys().next().filter(|_| was_current) {
+        output.status(&format!("no context is the current one now: forms context use {other}"));
     }
     Ok(())
 }

@@ -14,14 +14,13 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::{ClientError, Url};
 
-/// Store the API key of a server, and use that server from now on
+/// Store a server and an API key for it as the current context
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Asks for the key, checks it with one request, and stores it in credentials.yaml
-of the configuration folder, readable only by you. Prints the name under which
-the server is stored; --context NAME selects it, `forms context use` makes it
-the current one again. Without URL, logs in to the server that other commands
-use.
+of the configuration folder, readable only by you. Prints the name of the
+context: commands use it from now on, until another is the current one. Without
+URL, logs in to the server that commands use now.
 
 Examples:
   forms login https://forms.example.com
@@ -31,7 +30,7 @@ pub struct Login {
     /// Server address
     #[arg(value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     server: Option<String>,
-    /// Name for the server; default: its host
+    /// Name of the context; default: the host of the server
     #[arg(long, value_name = "NAME", value_parser = context_name)]
     name: Option<String>,
 }
@@ -46,7 +45,7 @@ fn context_name(text: &str) -> Result<String, String> {
 }
 
 impl Run for Login {
-    const ENTRY: (Group, &str) = (Group::Connect, "store a server's key");
+    const ENTRY: (Group, &str) = (Group::Connect, "store a server and a key");
 
     fn columns(&self) -> Columns {
         Columns::Fixed(&["name", "url", "key", "workspace"])

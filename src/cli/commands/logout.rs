@@ -10,23 +10,23 @@ use crate::cli::connection::target::chosen_context;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
-/// Forget a server and its key
+/// Remove a context and its key from this machine
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Removes what `forms login` stored, of the current context if none is named. The
-key itself goes on working: `forms keys revoke` ends it.
+Removes what `forms login` stored, by default the current context. The key
+itself stays valid: `forms keys revoke` ends it.
 
 Examples:
   forms logout
   forms logout prod")]
 pub struct Logout {
-    /// Name of the server: `forms context list` shows it
+    /// Context, by name: `forms context list` shows it
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
 }
 
 impl Run for Logout {
-    const ENTRY: (Group, &str) = (Group::Connect, "forget a server");
+    const ENTRY: (Group, &str) = (Group::Connect, "remove a context");
 
     fn columns(&self) -> Columns {
         Columns::Fixed(&["name", "removed"])

@@ -16,7 +16,7 @@ pub struct Global {
     /// Server address [env: FORMS_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub url: Option<String>,
-    /// Server stored by forms login [env: FORMS_CONTEXT]
+    /// Context, made by forms login [env: FORMS_CONTEXT]
     #[arg(long, global = true, value_name = "NAME")]
     pub context: Option<String>,
     /// API key file, - for stdin [env: FORMS_API_KEY_FILE]

@@ -68,7 +68,7 @@ pub(super) fn missing_key(url: &Url) -> String {
 pub(super) fn url_origin(source: Source, context: Option<&Chosen>) -> String {
     match (source, context) {
         (_, Some(Chosen { name, by })) => format!("{}, {by}", target::context_origin(name)),
-        (Source::Flag, _) => "--url".to_owned(),
+        (Source::Flag, _) => "the command line".to_owned(),
         (Source::Env, _) => "FORMS_URL".to_owned(),
         (Source::Runtime, _) => "a running server's file".to_owned(),
         (Source::Context | Source::Default, _) => {

@@ -16,7 +16,7 @@ pub const CODES: [(&str, &str); 12] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
-        "`forms login` has stored no server under this name. `forms context list` shows the names.",
+        "There is no context of this name. `forms context list` shows those that `forms login` has stored.",
     ),
     (
         "store_in_use",

@@ -207,7 +207,8 @@ fn logout_removes_the_context_and_shows_how_to_revoke_its_key() {
     assert_eq!(out.stdout, "two\n");
     let revoke = format!("forms --url {} keys revoke key_{}", server.url, &key[3..11]);
     let lines = format!(
-        "the key for {} was removed from this machine\nit was not revoked; to end it: {revoke}\n",
+        "the key for {} was removed from this machine\nit was not revoked; to end it: {revoke}\n\
+         no context is the current one now: forms context use one\n",
         server.url
     );
     assert_eq!(out.stderr, lines);
