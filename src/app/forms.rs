@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, no_form, require_scope,
+    require_unlimited,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -70,12 +71,13 @@ impl App {
         request: IdempotentRequest<'_>,
     ) -> Result<(Form, Version, bool), AppError> {
         require_scope(caller, Scope::Write)?;
+        require_unlimited(caller)?;
         let (mut form, mut version, stored) = self.draft(caller, request.body).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
         let new = NewForm { form: form.clone(), version: stored, idempotency_key };
         let step = self.store.insert_form(new).await?;
-        // If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
-        let ((id, created_at), replayed) = into_result(step, no_form(&form.id.to_string()))?;
+        // It is missing if the caller's workspace was deleted. If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
+        let ((id, created_at), replayed) = into_result(step, AppError::Unauthenticated)?;
         // The same body makes the same form, so a replay needs only the first one's id and time.
         (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
         version.created_at = created_at;
@@ -96,6 +98,7 @@ impl App {
     /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require_scope(caller, Scope::Write)?;
+        require_unlimited(caller)?;
         let (form, version, _) = self.draft(caller, body).await?;
         self.refuse_taken_slug(caller.workspace, form.slug.as_deref()).await?;
         Ok((form, version))
@@ -136,6 +139,7 @@ impl App {
     ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
         require_scope(caller, Scope::Read)?;
         let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
+        filter.forms = caller.forms.clone();
         let list = format!("forms {} {filter:?} {accepting_reason:?}", caller.workspace);
         filter.accepting_reason = accepting_reason.map(|reason| (reason, self.now()));
         let cursors = self.cursors(list).await?;

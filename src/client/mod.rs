@@ -3,6 +3,7 @@
 //! Every POST carries an idempotency key, which all its retries share.
 
 mod exchange;
+mod keys;
 mod pages;
 mod query;
 mod received_body;

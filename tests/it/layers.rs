@@ -58,7 +58,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
 
 /// Crates that only these folders and files may use.
 const CRATE_USERS: &[(&str, &[&str])] = &[
-    ("axum", &["src/http/", "src/server.rs", "src/client/"]),
+    ("axum", &["src/http/", "src/server/", "src/client/"]),
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
     ("flate2", &["src/http/"]),
@@ -84,7 +84,7 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("textwrap", &["src/cli/"]),
     ("tempfile", &["src/cli/"]),
     ("shlex", &["src/cli/"]),
-    ("humantime", &["src/cli/"]),
+    ("humantime", &["src/cli/", "src/domain/workspace/"]),
     ("parse_size", &["src/cli/"]),
     ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
 ];

@@ -25,8 +25,12 @@ pub enum Refusal {
         holder: FormId,
     },
     NotInTrash,
+    /// The workspace of the request's own key cannot be deleted.
+    WorkspaceInUse,
     InvalidDefinition(Vec<Violation>),
     InvalidAnswers(Vec<Violation>),
+    /// The body of a request that is neither a definition nor a submission.
+    InvalidBody(Vec<Violation>),
     /// The idempotency key was used before, with another body or query.
     KeyReused,
 }

@@ -32,6 +32,8 @@ use parameters::Parameters;
     tags(
         (name = "forms", description = "Forms, their questions and their versions"),
         (name = "submissions", description = "Answers to forms. `/responses` is another name of `/submissions` in every path."),
+        (name = "keys", description = "API keys of the workspace"),
+        (name = "workspaces", description = "The workspaces of the server, for its operator"),
         (name = "server", description = "The server, the caller and the documentation of both"),
     ),
     components(schemas(Problem)),

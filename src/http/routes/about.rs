@@ -31,7 +31,8 @@ pub(crate) async fn whoami(
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
     let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
-    let key = KeyView { id: caller.id, name: caller.name.clone(), scopes };
+    let (name, forms) = (caller.name.clone(), caller.forms.clone());
+    let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.expires_at };
     json(&Whoami { workspace, key })
 }
 

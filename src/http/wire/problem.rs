@@ -140,11 +140,17 @@ impl From<AppError> for ApiError {
                 Code::InsufficientScope,
                 format!("this operation needs an API key with the scope `{scope}`"),
             ),
+            AppError::LimitedKey => Self::with_detail(
+                Code::InsufficientScope,
+                "this operation needs an API key that is not limited to some forms",
+            ),
             AppError::NotFound(resource) => {
                 let code = match resource {
                     Resource::Form(_) => Code::FormNotFound,
                     Resource::Submission(_) => Code::SubmissionNotFound,
                     Resource::Version(_) => Code::VersionNotFound,
+                    Resource::Key(_) => Code::KeyNotFound,
+                    Resource::Workspace(_) => Code::WorkspaceNotFound,
                 };
                 Self::with_detail(code, format!("there is no {resource}"))
             }
@@ -188,6 +194,14 @@ impl From<Refusal> for ApiError {
             }
             Refusal::NotInTrash => {
                 Self::with_detail(Code::NotInTrash, "the form or submission is not in the trash")
+            }
+            Refusal::WorkspaceInUse => Self::with_detail(
+                Code::WorkspaceInUse,
+                "the workspace of the request's own key cannot be deleted; use a key of another workspace",
+            ),
+            Refusal::InvalidBody(violations) => {
+                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the request");
+                Self::invalid(detail, violations)
             }
             Refusal::InvalidDefinition(violations) => {
                 let detail = summarize_count(violations.len(), ["problem", "problems"], "in the definition");

@@ -212,6 +212,9 @@ fn insert(
         Some(Err(why)) => return Ok(StepResult::Refused(why)),
         None => {}
     }
+    if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
+        return Ok(StepResult::Missing);
+    }
     let taken =
         tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
     if taken {

@@ -35,6 +35,9 @@ async fn provoke(code: Code) -> TestResponse {
             let form = server.draft_form(questions()).await;
             server.get(format!("/api/v1/forms/{form}/submissions/sub_1")).send().await
         }
+        Code::KeyNotFound | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
+            provoke_by_deletion(&server, code).await
+        }
         Code::RouteNotFound => server.get("/api/v1/nothing").send().await,
         Code::MethodNotAllowed => server.call(Method::PUT, FORMS).send().await,
         Code::NotAcceptable => server.get(FORMS).header("accept", "text/html").send().await,
@@ -97,6 +100,20 @@ async fn provoke(code: Code) -> TestResponse {
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
     }
+}
+
+/// Returns a response with this code to the deletion of a key or a workspace.
+async fn provoke_by_deletion(server: &Server, code: Code) -> TestResponse {
+    let path = match code {
+        Code::KeyNotFound => "keys/key_00000000".to_owned(),
+        Code::WorkspaceNotFound => "workspaces/ws_000000000000".to_owned(),
+        Code::WorkspaceInUse => {
+            let own = &server.get("/api/v1/whoami").send().await.expect(200)["workspace"]["id"];
+            format!("workspaces/{}", own.as_str().unwrap())
+        }
+        other => panic!("{other} does not concern keys or workspaces"),
+    };
+    server.call(Method::DELETE, format!("/api/v1/{path}")).send().await
 }
 
 /// Returns a response with this code to a submission that the settings of a form refuse.

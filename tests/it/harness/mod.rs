@@ -25,7 +25,7 @@ use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Index, IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Forms, Keys, Maintenance, NewForm, StepResult};
+use forms::store::{Forms, Keys, Maintenance, NewForm, NewKey, NewWorkspace, StepResult};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -137,23 +137,38 @@ impl Server {
 
     /// Creates a key of the first workspace.
     pub(crate) async fn key_with(&self, scopes: &[Scope]) -> String {
-        self.key_in(self.workspace, scopes, None).await
+        self.key_in(self.workspace, scopes, None, None).await
     }
 
     /// Creates a key of the first workspace that expires at `end`.
     pub(crate) async fn expiring_key(&self, end: &str) -> String {
-        self.key_in(self.workspace, &[Scope::Admin], Timestamp::parse(end)).await
+        self.key_in(self.workspace, &[Scope::Admin], None, Timestamp::parse(end)).await
+    }
+
+    /// Creates a key of the first workspace that is limited to these forms.
+    pub(crate) async fn limited_key(&self, scopes: &[Scope], forms: &[&str]) -> String {
+        let forms = forms.iter().map(|form| form.parse().unwrap()).collect();
+        self.key_in(self.workspace, scopes, Some(forms), None).await
     }
 
     /// Creates a workspace and returns an admin key of it.
     pub(crate) async fn other_workspace(&self) -> String {
         let id = WorkspaceId::draw(&*self.random);
         let workspace = Workspace { id, name: "other".to_owned(), created_at: self.clock.now() };
-        self.store.insert_workspace(workspace).await.unwrap();
-        self.key_in(id, &[Scope::Admin], None).await
+        let text = KeyText::draw(&*self.random);
+        let key = ApiKey::admin(id, text.id(), text.hash(), self.clock.now());
+        let new = NewWorkspace { workspace, key, idempotency_key: None };
+        assert!(matches!(self.store.insert_workspace(new).await.unwrap(), StepResult::Done(_)));
+        text.reveal().to_owned()
     }
 
-    async fn key_in(&self, workspace: WorkspaceId, scopes: &[Scope], end: Option<Timestamp>) -> String {
+    async fn key_in(
+        &self,
+        workspace: WorkspaceId,
+        scopes: &[Scope],
+        forms: Option<Vec<FormId>>,
+        end: Option<Timestamp>,
+    ) -> String {
         let text = KeyText::draw(&*self.random);
         let key = ApiKey {
             id: text.id(),
@@ -161,10 +176,12 @@ impl Server {
             name: "test".to_owned(),
             hash: text.hash(),
             scopes: scopes.to_vec(),
+            forms,
             created_at: self.clock.now(),
             expires_at: end,
         };
-        self.store.insert_key(key).await.unwrap();
+        let step = self.store.insert_key(NewKey { key, idempotency_key: None }).await.unwrap();
+        assert!(matches!(step, StepResult::Done(_)), "{step:?}");
         text.reveal().to_owned()
     }
 

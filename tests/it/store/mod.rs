@@ -30,13 +30,14 @@ use forms::domain::submission::Submission;
 use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter};
 use forms::domain::validation::limits::Limits;
+use forms::domain::workspace::{ApiKey, Workspace};
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{
-    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, StepResult, Store,
-    SubmissionRows,
+    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, NewWorkspace, StepResult,
+    Store, SubmissionRows,
 };
 
 pub(crate) use form_edits::{current, update_form};
@@ -127,6 +128,21 @@ pub(crate) fn patch(text: &str) -> FormPatch {
 
 fn key_id(text: &str) -> KeyId {
     format!("key_{text:0>8}").parse().unwrap()
+}
+
+/// A workspace, with its first key, `w1` for the workspace 1.
+pub(crate) fn new_workspace(number: u64, millis: i64) -> NewWorkspace {
+    let (id, created_at) = (workspace(number), at(millis));
+    let key = ApiKey::admin(id, key_id(&format!("w{number}")), [1; 32], created_at);
+    let workspace = Workspace { id, name: format!("workspace {number}"), created_at };
+    NewWorkspace { workspace, key, idempotency_key: None }
+}
+
+pub(crate) async fn insert_workspace(store: &dyn Store, number: u64, millis: i64) -> Workspace {
+    match store.insert_workspace(new_workspace(number, millis)).await.unwrap() {
+        StepResult::Done(workspace) => workspace,
+        other => panic!("{other:?}"),
+    }
 }
 
 pub(crate) fn idempotency_key(
