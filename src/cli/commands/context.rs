@@ -79,7 +79,7 @@ struct Remove {
 }
 
 impl Run for Context {
-    const ENTRY: (Group, &str) = (Group::Connect, "list and choose contexts");
+    const ENTRY: (Group, &str) = (Group::Connect, "list and use contexts");
 
     fn columns(&self) -> Columns {
         match &self.command {

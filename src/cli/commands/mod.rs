@@ -10,6 +10,7 @@ pub mod create;
 pub mod edit;
 pub mod explain;
 pub mod help;
+pub mod keys;
 pub mod list;
 pub mod login;
 pub mod logout;
@@ -21,6 +22,7 @@ pub mod submit;
 pub mod trash;
 pub mod validate;
 pub mod whoami;
+pub mod workspaces;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -108,6 +110,8 @@ commands! {
     submit::Submit,
     responses::Responses,
     serve::Serve,
+    workspaces::Workspaces,
+    keys::Keys,
     login::Login,
     context::Context,
     logout::Logout,

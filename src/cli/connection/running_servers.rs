@@ -122,12 +122,16 @@ fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf
         pid: std::process::id(),
         data: fs::canonicalize(data)?,
     };
-    // Renamed into place, so that readers never see a partial file.
-    let draft = path.with_extension(format!("{}.tmp", content.pid));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(&serde_json::to_vec(&content)?)?;
-    fs::rename(&draft, &path)?;
+    write_file(&path, &content)?;
     Ok(path)
+}
+
+/// Writes the file by renaming, so that readers never see a partial one.
+fn write_file(path: &Path, content: &ServerFile) -> io::Result<()> {
+    let draft = path.with_extension(format!("{}.tmp", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(&serde_json::to_vec(content)?)?;
+    fs::rename(&draft, path)
 }
 
 /// Returns the running servers of this user with a file in one of the `folders`. Removes files of those that have ended.
@@ -179,6 +183,12 @@ fn is_running(pid: u32) -> bool {
 }
 
 impl RunningServer {
+    /// Replaces the key in the file that announces this server.
+    pub fn announce_key(&self, key: &str) -> io::Result<()> {
+        let Self { url, pid, data, file, .. } = self;
+        write_file(file, &ServerFile { url: url.clone(), key: key.to_owned(), pid: *pid, data: data.clone() })
+    }
+
     /// Whether this server listens at `url`.
     pub fn is_at(&self, url: &Url) -> bool {
         Url::parse(&self.url).is_ok_and(|own| own.origin() == url.origin())

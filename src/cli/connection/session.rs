@@ -142,6 +142,24 @@ impl Session {
         running_servers::running_in(&running_servers::folders(&self.environment))
     }
 
+    /// Returns what announces the running servers of this user: several files, if a server announces itself in several
+    /// folders.
+    pub fn announced_servers(&self) -> Vec<RunningServer> {
+        let folders = running_servers::folders(&self.environment);
+        folders.chunks(1).flat_map(running_servers::running_in).collect()
+    }
+
+    /// Returns the key that requests are sent with.
+    pub fn key(&self) -> Option<Secret<String>> {
+        match self.target.get()? {
+            Target::Server { key, .. } => key.as_ref().map(|key| key.text.clone()),
+            Target::Data(_) => {
+                let local = self.local.borrow();
+                local.as_ref()?.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()))
+            }
+        }
+    }
+
     /// Returns a client for the target. A data directory must have a store.
     pub async fn client(&self) -> Result<Client, CliError> {
         if let Target::Data(data) = self.wait_for_target().await? {

@@ -91,8 +91,9 @@ fn every_command_refuses_unknown_flags() {
 
 #[test]
 fn every_destructive_command_accepts_yes() {
-    let deletes: Vec<_> = all().into_iter().filter(|(path, _)| path.last().unwrap() == "delete").collect();
-    assert!(deletes.len() >= 2);
+    let is_destructive = |path: &[String]| ["delete", "revoke"].contains(&path.last().unwrap().as_str());
+    let deletes: Vec<_> = all().into_iter().filter(|(path, _)| is_destructive(path)).collect();
+    assert!(deletes.len() >= 4);
     for (path, delete) in deletes {
         assert!(delete.get_arguments().any(|argument| argument.get_long() == Some("yes")), "{path:?}");
     }

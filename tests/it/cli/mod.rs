@@ -19,6 +19,7 @@ mod golden_files;
 mod golden_messages;
 mod help;
 mod imported_forms;
+mod keys;
 mod line_keys;
 mod lists;
 mod login;
@@ -36,6 +37,7 @@ mod terminal;
 mod terminal_output;
 mod untrusted_text;
 mod validate_answers;
+mod workspaces;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -7,7 +7,8 @@ use super::{Home, Run};
 
 /// Calls of a command that succeed, and calls that fail, with their exit codes. FORM and SUBMISSION exist; NEW is
 /// replaced by a new published form, TRASHED by a new form in the trash, ANSWERED by FORM and a new submission,
-/// DISCARDED by FORM and a new submission in the trash, CONTEXT by the name of a new context, URL by the server's address.
+/// DISCARDED by FORM and a new submission in the trash, CONTEXT, KEY and
+/// WORKSPACE by a new one, URL by the server's address.
 fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
     match command {
         "create" => (
@@ -57,6 +58,16 @@ fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static st
         "context list" => (&[""], &[(2, "--columns x")]),
         "context use" => (&["CONTEXT"], &[(3, "nope")]),
         "context remove" => (&["CONTEXT"], &[(3, "nope"), (3, "nope nope")]),
+        "keys list" => (&[""], &[(2, "--columns x")]),
+        "keys create" => (
+            &["--name a --scope read", "--name a --scope submit --form FORM --expires 1d"],
+            &[(2, ""), (2, "--name a --scope x"), (6, "--name a --scope read --form nope")],
+        ),
+        "keys revoke" => (&["KEY --yes"], &[(2, "KEY"), (3, "nope --yes"), (3, "nope")]),
+        "keys rotate" => (&["KEY", "KEY --grace 1h"], &[(3, "nope"), (2, "KEY --grace x")]),
+        "workspaces list" => (&[""], &[(2, "--columns x")]),
+        "workspaces create" => (&["a"], &[(2, "")]),
+        "workspaces delete" => (&["WORKSPACE --yes"], &[(2, "WORKSPACE"), (3, "nope --yes"), (3, "nope")]),
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
         // A completion script has no output format.
@@ -105,6 +116,14 @@ impl Fixture {
             "ANSWERED" => vec![self.form.clone(), answered()],
             "URL" => vec![self.url.clone()],
             "CONTEXT" => vec![ok(&["login", &self.url, "--name", "new", "--key-file", "store/operator-key"])],
+            "KEY" => {
+                let key = ok(&["keys", "create", "--name", "a", "--scope", "read"]);
+                vec![format!("key_{}", &key[3..11])]
+            }
+            "WORKSPACE" => {
+                let created = self.run_in(format, &["-o", "json", "workspaces", "create", "a"]).json();
+                vec![created["id"].as_str().unwrap().to_owned()]
+            }
             "DISCARDED" => {
                 vec![self.form.clone(), ok(&["responses", "delete", "--yes", &self.form, &answered()])]
             }
