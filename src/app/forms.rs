@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, no_form, require_scope,
-    require_unlimited,
+    App, AppError, Current, IdempotentRequest, ListPage, Resource, conceal_holder, into_result, no_form,
+    require_scope, require_unlimited,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -16,7 +16,7 @@ use crate::domain::revision::ExpectedRevision;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::{FormId, WorkspaceId};
+use crate::id::FormId;
 use crate::store::{
     FormRows, FormUpdate, ITEM_OVERHEAD, IdempotentOperation, NewForm, PAGE_BYTES, Restored, StepResult,
 };
@@ -100,7 +100,7 @@ impl App {
         require_scope(caller, Scope::Write)?;
         require_unlimited(caller)?;
         let (form, version, _) = self.draft(caller, body).await?;
-        self.refuse_taken_slug(caller.workspace, form.slug.as_deref()).await?;
+        self.refuse_taken_slug(caller, form.slug.as_deref()).await?;
         Ok((form, version))
     }
 
@@ -193,7 +193,7 @@ impl App {
                 None => StepResult::Done(current.form),
                 Some(FormUpdate { form: edited, .. }) if dry_run => {
                     if edited.slug != current.form.slug {
-                        self.refuse_taken_slug(caller.workspace, edited.slug.as_deref()).await?;
+                        self.refuse_taken_slug(caller, edited.slug.as_deref()).await?;
                     }
                     StepResult::Done(Arc::new(edited))
                 }
@@ -203,7 +203,8 @@ impl App {
                 }
             };
             if !matches!(step, StepResult::Recheck) {
-                let (form, _) = into_result(step, no_form(form))?;
+                let step = into_result(step, no_form(form));
+                let (form, _) = step.map_err(|error| conceal_holder(caller, error))?;
                 return self.view(form, version).await;
             }
         }
@@ -234,10 +235,13 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    async fn refuse_taken_slug(&self, workspace: WorkspaceId, slug: Option<&str>) -> Result<(), AppError> {
+    async fn refuse_taken_slug(&self, caller: &Caller, slug: Option<&str>) -> Result<(), AppError> {
         let Some(slug) = slug else { return Ok(()) };
-        match self.store.find_slug(workspace, slug).await? {
-            Some(holder) => Err(AppError::Refused(Refusal::slug_taken(slug, holder))),
+        match self.store.find_slug(caller.workspace, slug).await? {
+            Some(holder) => {
+                let taken = AppError::Refused(Refusal::slug_taken(slug, holder));
+                Err(conceal_holder(caller, taken))
+            }
             None => Ok(()),
         }
     }
@@ -272,7 +276,8 @@ impl App {
         let id = self.form_id(caller, form).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, idempotency_key, self.now()).await?;
-        let (restored, replayed) = into_result(step, no_form(form))?;
+        let step = into_result(step, no_form(form));
+        let (restored, replayed) = step.map_err(|error| conceal_holder(caller, error))?;
         let Restored { form, version, responses, at } = restored;
         Ok((FormView { form, version, responses }, at, replayed))
     }

@@ -259,6 +259,17 @@ fn into_result<T>(step: StepResult<T>, missing: AppError) -> Result<(T, bool), A
     }
 }
 
+/// Leaves out of `error` which form has a slug, if the caller's key may not be used for that form.
+fn conceal_holder(caller: &Caller, error: AppError) -> AppError {
+    match error {
+        AppError::Refused(Refusal::SlugTaken { slug, holder }) => {
+            let holder = holder.filter(|holder| caller.may_use(*holder));
+            AppError::Refused(Refusal::SlugTaken { slug, holder })
+        }
+        other => other,
+    }
+}
+
 /// The error for a form that was not found.
 fn no_form(text: &str) -> AppError {
     AppError::NotFound(Resource::Form(text.to_owned()))

@@ -27,7 +27,7 @@ use crate::http::wire::state::AppState;
 use crate::store::Health;
 
 pub use crate::http::server::http_service::HttpService;
-pub use crate::http::wire::state::Peer;
+pub use crate::http::wire::state::{LocalOperator, Peer};
 
 /// Returns the HTTP service for `app`.
 pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {

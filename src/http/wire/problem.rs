@@ -12,6 +12,7 @@ use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, Resource};
 use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened, unescape};
+use crate::id::FormId;
 use crate::store::StoreError;
 
 /// Why a request failed. Passes through the router inside a response and is rendered once the request id is known.
@@ -72,6 +73,21 @@ impl ApiError {
         let faults: Vec<_> = violations.iter().map(describe_parameter).collect();
         let mut error = Self::with_detail(Code::InvalidQuery, faults.join("; "));
         error.problem.errors = violations;
+        error
+    }
+
+    /// Creates the error for a slug that belongs to `holder`, or to a form that the caller may not know.
+    fn slug_taken(slug: &str, holder: Option<FormId>) -> Self {
+        let holder = holder.map(|holder| holder.to_string());
+        let name = holder.as_deref().unwrap_or("another form");
+        let message = format!("slug `{slug}` already belongs to {name}");
+        let mut error = Self::with_detail(Code::SlugTaken, message.clone());
+        let violation = Violation::new("/slug", Rule::SlugTaken, message);
+        error.problem.errors = vec![match &holder {
+            Some(holder) => violation.help(format!("choose another slug, or change {holder}")),
+            None => violation.help("choose another slug"),
+        }];
+        error.problem.form_id = holder;
         error
     }
 
@@ -183,15 +199,7 @@ impl From<Refusal> for ApiError {
                 Code::VersionMismatch,
                 "the resource was changed after `If-Match` was read; get it again",
             ),
-            Refusal::SlugTaken { slug, holder } => {
-                let message = format!("slug `{slug}` already belongs to {holder}");
-                let mut error = Self::with_detail(Code::SlugTaken, message.clone());
-                let violation = Violation::new("/slug", Rule::SlugTaken, message);
-                error.problem.errors =
-                    vec![violation.help(format!("choose another slug, or change {holder}"))];
-                error.problem.form_id = Some(holder.to_string());
-                error
-            }
+            Refusal::SlugTaken { slug, holder } => Self::slug_taken(&slug, holder),
             Refusal::NotInTrash => {
                 Self::with_detail(Code::NotInTrash, "the form or submission is not in the trash")
             }

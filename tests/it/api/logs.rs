@@ -14,10 +14,10 @@ use crate::harness::{Server, questions};
 
 /// Captures the log of this thread as JSON lines.
 #[derive(Clone, Default)]
-struct LogCapture(Arc<Mutex<Vec<u8>>>);
+pub(super) struct LogCapture(Arc<Mutex<Vec<u8>>>);
 
 impl LogCapture {
-    fn start() -> (Self, DefaultGuard) {
+    pub(super) fn start() -> (Self, DefaultGuard) {
         // With a single subscriber, `tracing` caches whether an event is enabled from the first thread that
         // reaches it, and the threads of most tests have no subscriber.
         static SECOND: OnceLock<Dispatch> = OnceLock::new();
@@ -28,7 +28,7 @@ impl LogCapture {
         (lines, tracing::subscriber::set_default(subscriber))
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 

@@ -10,6 +10,7 @@ mod filters; // filters and order of submission lists
 mod form_lifecycle; // revisions, versions, the trash, settings, when a form accepts answers
 mod forms; // creating, changing and listing forms
 mod headers; // headers of every response
+mod keys; // creation, listing, revocation, rotation, expiry and last use of API keys
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
@@ -25,4 +26,5 @@ mod submission_trash; // the trash of submissions
 mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
 mod unknown_answers; // answers to unknown questions
-mod written; // JSON of submissions that is written without a serializer
+mod workspaces;
+mod written; // JSON of submissions that is written without a serializer // creation, listing and deletion of workspaces

@@ -31,10 +31,6 @@ async fn provoke(code: Code) -> TestResponse {
             server.get(FORMS).key(&key).send().await
         }
         Code::FormNotFound => server.get("/api/v1/forms/frm_000000000000").send().await,
-        Code::SubmissionNotFound => {
-            let form = server.draft_form(questions()).await;
-            server.get(format!("/api/v1/forms/{form}/submissions/sub_1")).send().await
-        }
         Code::KeyNotFound | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
             provoke_by_deletion(&server, code).await
         }
@@ -70,7 +66,8 @@ async fn provoke(code: Code) -> TestResponse {
         | Code::NotInTrash
         | Code::SlugTaken
         | Code::VersionMismatch
-        | Code::VersionNotFound => provoke_on_draft(&server, code).await,
+        | Code::VersionNotFound
+        | Code::SubmissionNotFound => provoke_on_draft(&server, code).await,
         Code::RateLimited => {
             let guess = || {
                 server.call_without_key(Method::GET, FORMS).key("fk_guess").with_client_address("192.0.2.1")
@@ -151,6 +148,7 @@ async fn provoke_on_draft(server: &Server, code: Code) -> TestResponse {
         Code::VersionMismatch => {
             server.patch(path, json!({"title": "Other"})).header("if-match", "\"r9\"").send().await
         }
+        Code::SubmissionNotFound => server.get(format!("{path}/submissions/sub_1")).send().await,
         Code::VersionNotFound => server.get(format!("{path}/versions/2")).send().await,
         other => panic!("{other} does not concern drafts"),
     }

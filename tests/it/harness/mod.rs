@@ -131,6 +131,11 @@ impl Server {
         Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
+    /// The data directory.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) async fn close_store(&self) {
         self.store.close().await.unwrap();
     }
