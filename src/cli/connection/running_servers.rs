@@ -16,6 +16,7 @@ use crate::cli::environment::Environment;
 use crate::client::Url;
 use crate::process::has_ended;
 use crate::secret::Secret;
+use crate::server::read_operator_key;
 
 /// A running server of this user.
 #[derive(Debug, Clone)]
@@ -122,16 +123,12 @@ fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf
         pid: std::process::id(),
         data: fs::canonicalize(data)?,
     };
-    write_file(&path, &content)?;
-    Ok(path)
-}
-
-/// Writes the file by renaming, so that readers never see a partial one.
-fn write_file(path: &Path, content: &ServerFile) -> io::Result<()> {
-    let draft = path.with_extension(format!("{}.tmp", std::process::id()));
+    // Renamed into place, so that readers never see a partial file.
+    let draft = path.with_extension(format!("{}.tmp", content.pid));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(&serde_json::to_vec(content)?)?;
-    fs::rename(&draft, path)
+    file.write_all(&serde_json::to_vec(&content)?)?;
+    fs::rename(&draft, &path)?;
+    Ok(path)
 }
 
 /// Returns the running servers of this user with a file in one of the `folders`. Removes files of those that have ended.
@@ -159,6 +156,8 @@ fn read(path: PathBuf) -> Option<RunningServer> {
         let _stale = fs::remove_file(&path);
         return None;
     }
+    // A key that was rotated since is in the data directory.
+    let key = read_operator_key(&data).map_or(key, |rotated| rotated.reveal().to_owned());
     Some(RunningServer { url, key: Secret::new(key), pid, data, file: path })
 }
 
@@ -183,12 +182,6 @@ fn is_running(pid: u32) -> bool {
 }
 
 impl RunningServer {
-    /// Replaces the key in the file that announces this server.
-    pub fn announce_key(&self, key: &str) -> io::Result<()> {
-        let Self { url, pid, data, file, .. } = self;
-        write_file(file, &ServerFile { url: url.clone(), key: key.to_owned(), pid: *pid, data: data.clone() })
-    }
-
     /// Whether this server listens at `url`.
     pub fn is_at(&self, url: &Url) -> bool {
         Url::parse(&self.url).is_ok_and(|own| own.origin() == url.origin())

@@ -142,13 +142,6 @@ impl Session {
         running_servers::running_in(&running_servers::folders(&self.environment))
     }
 
-    /// Returns what announces the running servers of this user: several files, if a server announces itself in several
-    /// folders.
-    pub fn announced_servers(&self) -> Vec<RunningServer> {
-        let folders = running_servers::folders(&self.environment);
-        folders.chunks(1).flat_map(running_servers::running_in).collect()
-    }
-
     /// Returns the key that requests are sent with.
     pub fn key(&self) -> Option<Secret<String>> {
         match self.target.get()? {

@@ -191,7 +191,7 @@ fn a_rotated_operator_key_is_replaced_where_commands_find_it() {
     let old = operator_key(&home);
     let run = home.run(&["keys", "rotate", &id_of(&old)]).expect(0);
     assert_eq!(operator_key(&home), run.stdout.trim());
-    // Both files that announce the server have the new key.
+    // So does a command that finds the server in another folder.
     home.ok(&["list"]);
     home.run_with(&[("XDG_STATE_HOME", state.to_str().unwrap())], &["list"]).expect(0);
     with_key(&home, &old, &["list"]).expect(4);

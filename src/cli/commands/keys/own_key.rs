@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::cli::connection::credentials::Credentials;
+use crate::cli::connection::running_servers::RunningServer;
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Target, context_origin, parse};
 use crate::cli::output::exit::CliError;
@@ -56,19 +57,13 @@ fn replace_in_contexts(session: &Session, url: &Url, id: KeyId, text: &str) -> R
     Ok(true)
 }
 
-/// Replaces the operator key of a server of this user, in its data directory and where commands find it.
+/// Replaces the operator key of a server of this user: commands find it in the data directory.
 fn replace_of_server(session: &Session, url: &Url, id: KeyId, text: &str) -> Result<bool, CliError> {
-    let has_it = |key: &Secret<String>| id_of(key.reveal()) == Some(id);
-    let servers = session.announced_servers().into_iter();
-    let servers: Vec<_> = servers.filter(|server| server.is_at(url) && has_it(&server.key)).collect();
-    for server in &servers {
-        let failed = |error| CliError::io(format!("cannot write {}", server.file.display()), error);
-        server.announce_key(text).map_err(failed)?;
-    }
-    if let Some(server) = servers.first() {
-        write_file(session, &server.data, text)?;
-    }
-    Ok(!servers.is_empty())
+    let servers = session.running_servers();
+    let has_it = |server: &&RunningServer| server.is_at(url) && id_of(server.key.reveal()) == Some(id);
+    let Some(server) = servers.iter().find(has_it) else { return Ok(false) };
+    write_file(session, &server.data, text)?;
+    Ok(true)
 }
 
 /// Writes an operator key into the data directory.
