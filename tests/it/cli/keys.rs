@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::fake_server::operator_key;
+use super::fake_server::{operator_key, send};
 use super::terminal::Session;
 use super::{Home, Run};
 
@@ -219,12 +219,28 @@ fn a_lost_operator_key_is_replaced_with_the_data_directory() {
     assert_eq!(run.stderr, lines);
     let mode = fs::metadata(home.path().join("store/operator-key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    let again = home.run(&["keys", "create", "--data", "store"]).expect(0);
+    let end = format!("{id} stays valid; to end it: forms --data store keys revoke {id}\n", id = id_of(key));
+    assert!(again.stderr.ends_with(&end), "{again:?}");
+    // Any other flag asks for a usual key.
+    home.run(&["keys", "create", "--data", "store", "--expires", "1d"]).expect(2);
     let _server = home.serve();
     home.ok(&["workspaces", "list"]);
     // The lost key is valid until it is revoked.
     with_key(&home, &lost, &["list"]).expect(0);
     home.ok(&["keys", "revoke", "--yes", &id_of(&lost)]);
     with_key(&home, &lost, &["list"]).expect(4);
+}
+
+#[test]
+fn lists_in_json_are_the_bodies_of_the_api() {
+    let home = Home::new();
+    let server = home.serve();
+    for (command, path) in [("keys", "/api/v1/keys"), ("workspaces", "/api/v1/workspaces")] {
+        let listed = home.run(&[command, "list", "-o", "json"]).expect(0).json();
+        let body = send(&server.url, "GET", path, &operator_key(&home), "");
+        assert_eq!(listed, serde_json::from_str::<serde_json::Value>(&body).unwrap());
+    }
 }
 
 #[test]

@@ -75,8 +75,7 @@ impl Expiry {
 
 impl Create {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
-        let is_bare = self.name.is_none() && self.scopes.is_empty();
-        let replaces_operator_key = is_bare && matches!(session.target()?, Target::Data(_));
+        let replaces_operator_key = self.is_bare() && matches!(session.target()?, Target::Data(_));
         let wanted = match replaces_operator_key {
             true => operator_key(),
             false => self.wanted(session.now())?,
@@ -90,12 +89,21 @@ impl Create {
         output.object(&created, || format!("{text}\n"))?;
         output.success(&format!("created {}", described(&created)));
         match session.target()? {
-            Target::Data(data) if replaces_operator_key => own_key::write_file(session, &data.value, text),
-            _ => {
-                output.status(SHOWN_ONCE);
-                Ok(())
+            Target::Data(data) if replaces_operator_key => {
+                own_key::write_file(session, &data.value, text)?;
+                if let Some(old) = own_key::id(session) {
+                    output.status(&format!("{old} stays valid; to end it: {prefix} keys revoke {old}"));
+                }
             }
+            _ => output.status(SHOWN_ONCE),
         }
+        Ok(())
+    }
+
+    fn is_bare(&self) -> bool {
+        let Self { name, scopes, forms, expires, workspace } = self;
+        let is_named = name.is_some() || !scopes.is_empty();
+        !is_named && forms.is_empty() && expires.is_none() && workspace.is_none()
     }
 
     fn wanted(self, now: Timestamp) -> Result<NewKey, CliError> {
