@@ -7,7 +7,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
-use crate::domain::json::{self, Value};
+use crate::domain::json::Value;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{
     ApiKey, Caller, KeyReferences, KeyRequest, Rotation, Scope, Workspace, read_grace,
@@ -45,7 +45,7 @@ impl App {
             require_scope(caller, Scope::Admin)?;
         }
         require_unlimited(caller)?;
-        let body = json::parse(request.body).map_err(AppError::Malformed)?;
+        let body = self.parse(caller, request.body).await?;
         for scope in KeyRequest::needed_scopes(&body) {
             require_scope(caller, scope)?;
         }
@@ -120,7 +120,7 @@ impl App {
         let key = key_id(id)?;
         let grace_millis = match request.body {
             "" => 0,
-            body => read_grace(&json::parse(body).map_err(AppError::Malformed)?).map_err(invalid)?,
+            body => read_grace(&self.parse(caller, body).await?).map_err(invalid)?,
         };
         self.require_scopes_of(caller, key).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RotateKey(key));

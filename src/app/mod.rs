@@ -23,7 +23,7 @@ use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, Version};
-use crate::domain::json::SyntaxError;
+use crate::domain::json::{self, SyntaxError, Value};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
@@ -182,6 +182,14 @@ impl App {
         work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
     ) -> Result<T, AppError> {
         if is_costly { self.run_job(caller, work).await } else { work() }
+    }
+
+    /// Parses the JSON in `body`, on the pool if it is large.
+    async fn parse(&self, caller: &Caller, body: &str) -> Result<Value, AppError> {
+        const LARGE: usize = 64 << 10;
+        let text = body.to_owned();
+        let work = move || json::parse(&text).map_err(AppError::Malformed);
+        self.run_here_or_job(caller, body.len() > LARGE, work).await
     }
 
     /// Waits for a permit for one more job of the caller.

@@ -2,7 +2,6 @@
 
 use super::keys::invalid;
 use super::{App, AppError, IdempotentRequest, into_result, no_workspace, require_scope, require_unlimited};
-use crate::domain::json;
 use crate::domain::workspace::{ApiKey, Caller, Scope, Workspace};
 use crate::id::WorkspaceId;
 use crate::secret::KeyText;
@@ -17,7 +16,7 @@ impl App {
         request: IdempotentRequest<'_>,
     ) -> Result<(Workspace, Option<KeyText>), AppError> {
         require_operator(caller)?;
-        let body = json::parse(request.body).map_err(AppError::Malformed)?;
+        let body = self.parse(caller, request.body).await?;
         let name = Workspace::read_name(&body).map_err(invalid)?;
         let (id, created_at, text) =
             (WorkspaceId::draw(&*self.random), self.now(), KeyText::draw(&*self.random));

@@ -104,8 +104,10 @@ async fn store_key_uses_each_minute(app: &App) {
 }
 
 async fn store_key_uses(app: &App) {
-    if let Err(error) = app.store_key_uses().await {
-        tracing::warn!(%error, "it was not recorded when keys were last used");
+    match app.store_key_uses().await {
+        // The store reports a full disk itself, once.
+        Ok(()) | Err(StoreError::Full) => {}
+        Err(error) => tracing::warn!(%error, "it was not recorded when keys were last used"),
     }
 }
 

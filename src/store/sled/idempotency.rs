@@ -63,6 +63,11 @@ pub(super) fn insert_record(
     Ok(())
 }
 
+/// Encodes an id of 8 bytes into the lower half of a record's result.
+pub(super) fn encode_id(id: [u8; 8]) -> u128 {
+    u128::from(u64::from_be_bytes(id))
+}
+
 /// Deletes a batch of records that have expired at `now`.
 pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress> {
     let expired = tx.scan(layout::before(layout::EXPIRIES, now), Direction::Ascending, BATCH_ROWS / 2)?;

@@ -91,7 +91,7 @@ impl Keys for SledStore {
             }
             Ok(())
         };
-        self.engine.write_as(WriteKind::Reclaim, work).await
+        self.engine.write(work).await
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>> {
@@ -137,7 +137,8 @@ impl SledStore {
         let mut keys = Vec::new();
         let entries = layout::key_entries(workspace);
         for (entry, _) in self.reader.scan(entries, Direction::Descending, usize::MAX)? {
-            let (id, row) = (layout::listed_key(&entry)?, layout::api_key(layout::listed_key(&entry)?));
+            let id = layout::listed_key(&entry)?;
+            let row = layout::api_key(id);
             // It may have been revoked since the scan.
             let found = self.keys.get(&row, || self.reader.get(&row), layout::decode_api_key)?;
             let last_use = self.reader.get(&layout::key_use(id))?;
@@ -219,15 +220,11 @@ fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<Option<StepRes
 fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Result<StepResult<ApiKey>> {
     put(tx, &key)?;
     if let Some(idempotency_key) = idempotency_key {
-        let (made, shown) = (encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
+        let (made, shown) =
+            (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
         idempotency::insert_record(tx, idempotency_key, made, &shown, key.created_at)?;
     }
     Ok(StepResult::Done(key))
-}
-
-/// Encodes an id into the lower half of an idempotency record's result.
-pub(super) fn encode_id(id: [u8; 8]) -> u128 {
-    u128::from(u64::from_be_bytes(id))
 }
 
 /// Looks up what an earlier request with the same idempotency key created; `None` if there is none.

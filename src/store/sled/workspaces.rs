@@ -2,7 +2,7 @@
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::{BATCH_ROWS, SledStore, keys, layout};
+use super::{BATCH_ROWS, SledStore, idempotency, keys, layout};
 use crate::domain::workspace::Workspace;
 use crate::id::WorkspaceId;
 use crate::store::{NewWorkspace, Result, StepResult};
@@ -24,9 +24,9 @@ pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Wo
     if let Some(replayed) = keys::find_replay(tx, "a created workspace", idempotency_key.as_ref(), now)? {
         return Ok(replayed);
     }
-    let is_taken = [layout::workspace(workspace.id), layout::deleted_workspace(workspace.id)];
-    for row in [&is_taken[0], &is_taken[1], &layout::api_key(key.id)] {
-        if tx.get(row)?.is_some() {
+    let (id, key_row) = (workspace.id, layout::api_key(key.id));
+    for row in [layout::workspace(id), layout::deleted_workspace(id), key_row] {
+        if tx.get(&row)?.is_some() {
             return Ok(StepResult::Recheck);
         }
     }
@@ -38,8 +38,8 @@ pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Wo
     tx.put(layout::workspace(workspace.id), shown.clone());
     keys::put(tx, &key)?;
     if let Some(idempotency_key) = &idempotency_key {
-        let made = keys::encode_id(workspace.id.to_bytes());
-        super::idempotency::insert_record(tx, idempotency_key, made, &shown, now)?;
+        let made = idempotency::encode_id(id.to_bytes());
+        idempotency::insert_record(tx, idempotency_key, made, &shown, now)?;
     }
     Ok(StepResult::Done(workspace))
 }

@@ -2,9 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::http::Method;
+use forms::api::{Code, NewKey, NewWorkspace, RotateKey};
+use forms::client::{Client, ClientError, RetryPolicy, Transport};
+use forms::clock::Timestamp;
 use forms::domain::workspace::Scope;
+use forms::secret::{Secret, SystemRandomness};
 use serde_json::{Value, json};
 
 use crate::harness::{NOW, Server, TestResponse, questions};
@@ -362,4 +368,48 @@ async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one
     assert!(journal(&server) != before);
     let server = server.with_index(|_| ()).await;
     assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
+}
+
+#[tokio::test]
+async fn the_client_has_every_operation_and_its_trace_shows_no_new_key() {
+    let server = Server::start().await;
+    let (transport, key) =
+        (Transport::InProcess(server.api.clone().into_router()), Secret::new(server.key.clone()));
+    let policy = RetryPolicy { timeout: Duration::from_secs(20), retries: 0 };
+    let trace = Arc::new(Mutex::new(String::new()));
+    let log = Arc::clone(&trace);
+    let client = Client::new(transport, Some(key), policy, Box::new(SystemRandomness::new()));
+    let client = client.with_observer(Box::new(move |text, _| log.lock().unwrap().push_str(text)));
+    let new = NewKey {
+        name: "CI".to_owned(),
+        scopes: vec!["read".to_owned()],
+        expires_at: Timestamp::parse("2027-01-01T00:00:00Z"),
+        ..NewKey::default()
+    };
+    let made = client.create_key(&new).await.unwrap();
+    let rotation = RotateKey { grace: Some("1h".to_owned()) };
+    let rotated = client.rotate_key(&made.id.to_string(), &rotation).await.unwrap();
+    assert_eq!((&rotated.name, rotated.expires_at), (&made.name, made.expires_at));
+    assert_eq!(client.list_keys().await.unwrap().len(), 3);
+    client.revoke_key(&made.id.to_string()).await.unwrap();
+    assert_eq!(client.list_keys().await.unwrap().len(), 2);
+    server.clock.set("2026-11-20T09:00:01Z");
+    let workspace = client.create_workspace(&NewWorkspace { name: "W".to_owned() }).await.unwrap();
+    assert_eq!(client.list_workspaces().await.unwrap()[0].id, workspace.id);
+    client.delete_workspace(&workspace.id.to_string()).await.unwrap();
+    assert_eq!(client.list_workspaces().await.unwrap().len(), 1);
+    for (gone, code) in [
+        (client.revoke_key(&made.id.to_string()).await, Code::KeyNotFound),
+        (client.revoke_key("..").await, Code::KeyNotFound),
+        (client.delete_workspace("a/b").await, Code::WorkspaceNotFound),
+    ] {
+        assert!(matches!(gone, Err(ClientError::Problem(problem)) if problem.code == code));
+    }
+    let trace = trace.lock().unwrap();
+    for key in [&made.key, &rotated.key, &workspace.key] {
+        let text = key.as_ref().unwrap().reveal();
+        assert_eq!(text.len(), 47);
+        assert!(!trace.contains(&text[11..]), "{trace}");
+        assert!(trace.contains(&format!("fk_…{}", &text[43..])), "{trace}");
+    }
 }
