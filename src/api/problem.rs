@@ -103,7 +103,7 @@ codes! {
     FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"
         "A form needs at least one question before it can be published.";
     RateLimited "rate_limited" 429 "Too many requests"
-        "This address sent too many requests with keys that are not valid. `Retry-After` is the number of seconds to wait; a valid key still works.";
+        "The API key sent more requests than `rate_limit` in `GET /api/v1/limits` allows, or this address sent too many with keys that are not valid (`auth_failures`); valid keys still work from it. `Retry-After` is the number of seconds to wait.";
     HeadersTooLarge "headers_too_large" 431 "The request's headers are too large"
         "`GET /api/v1/limits` shows the limits (`max_head`, `max_headers`).";
     Internal "internal" 500 "Something went wrong in the server"
@@ -139,7 +139,7 @@ pub fn explain(name: &str) -> Option<&'static str> {
 /// A problem document.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
-    /// `/problems/` and the code.
+    /// `/problems/` and the code, after the server's URL if it is known.
     #[serde(rename = "type")]
     pub kind: String,
     /// A summary of the kind of problem, the same for each `code`.

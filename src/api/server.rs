@@ -88,4 +88,7 @@ pub struct LimitsView {
     /// Maximum failed authentications from one address; `null` if unlimited.
     #[schema(required = true, example = "10/min")]
     pub auth_failures: Option<String>,
+    /// Maximum requests with one API key; `null` if unlimited.
+    #[schema(required = true, example = "50/s")]
+    pub rate_limit: Option<String>,
 }

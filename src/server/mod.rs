@@ -57,6 +57,8 @@ pub struct Serving<'a> {
     pub address: SocketAddr,
     /// The base URL for commands on this machine.
     pub local_url: String,
+    /// The base URL for clients.
+    pub url: String,
     /// The operator key, if the data directory has it.
     pub key: Option<&'a KeyText>,
 }
@@ -81,7 +83,9 @@ pub async fn run(
     };
     let local_url = local_url(address);
     opened.app.store.announce(&local_url);
-    ready(&Serving { address, local_url, key: opened.key.as_ref() });
+    let url =
+        config.http.base_url.as_ref().map_or_else(|| local_url.clone(), |base| base.as_str().to_owned());
+    ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, shutdown) => {}
         () = keep_up(&opened.app, config.trash_days) => {}

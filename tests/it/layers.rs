@@ -63,6 +63,7 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("hyper_util", &["src/http/"]),
     ("flate2", &["src/http/"]),
     ("zstd", &["src/http/"]),
+    ("ipnet", &["src/config.rs", "src/cli/commands/serve.rs"]),
     ("utoipa", &["src/http/", "src/api/"]),
     ("utoipa_axum", &["src/http/"]),
     ("sled", &["src/store/sled/engine/index.rs"]),

@@ -41,6 +41,9 @@ use parameters::Parameters;
 )]
 pub(crate) struct Api;
 
+/// URL of the server in the document: the root of wherever the document comes from.
+const ROOT: &str = "\"url\": \"/\"";
+
 /// The document's text, rendered on first use: most processes never serve it.
 pub(crate) struct DocumentText {
     document: Document,
@@ -54,6 +57,13 @@ impl DocumentText {
 
     pub(crate) fn get(&self) -> Bytes {
         self.text.get_or_init(|| render(&self.document).into()).clone()
+    }
+
+    /// Returns the text for clients that reach the server at `url`.
+    pub(crate) fn at(&self, url: &str) -> Bytes {
+        let text = self.get();
+        let text = String::from_utf8_lossy(&text);
+        text.replacen(ROOT, &format!("\"url\": {}", json!(url)), 1).into()
     }
 }
 

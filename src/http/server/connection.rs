@@ -25,7 +25,7 @@ use crate::http::server::accept_loop::RequestService;
 use crate::http::server::connection_table::{Connection, ConnectionSlot};
 use crate::http::server::deadlines::{ConnectionDeadlines, Phase, TimedStream};
 use crate::http::server::refusal::{head_timeout, overload_response};
-use crate::http::wire::state::Peer;
+use crate::http::wire::state::ClientAddress;
 
 /// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
 const MIN_BUFFER: usize = 128 << 10;
@@ -77,7 +77,7 @@ async fn serve_requests(
         tokio::select! {
             biased;
             _ = &mut http => break,
-            phase = &mut overdue => return close_overdue(phase, http.into_parts().io.into_inner().stream),
+            phase = &mut overdue => return close_overdue(phase, http.into_parts().io.into_inner().stream, limits),
             () = connection.close.notified() => {
                 let state = deadlines.state();
                 // Without a request in progress nobody waits, and a request sent now is as late as a new connection.
@@ -115,13 +115,13 @@ async fn handle_request(
 ) -> Result<Response<impl HttpBody<Data = Bytes, Error = axum::Error>>, Infallible> {
     let is_evicted = !connection.deadlines.begin_request();
     let mut request = request.map(Body::new);
-    request.extensions_mut().insert(Peer(peer.ip()));
+    request.extensions_mut().insert(ClientAddress(peer.ip()));
     // hyper silently drops a `Content-Length` beside `Transfer-Encoding`. A proxy that used that length sees another
     // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_overload = is_evicted || connection.is_health_only();
     let mut response = if is_overload && !is_health_check(&request) {
-        overload_response()
+        overload_response(&request, &connection.limits)
     } else {
         service.call(request).await?
     };
@@ -151,11 +151,11 @@ impl Drop for ResponseGuard {
 }
 
 /// Ends a connection whose client missed the deadline of `phase`. Returns the stream if a response was sent.
-fn close_overdue(phase: Phase, stream: TcpStream) -> Option<TcpStream> {
+fn close_overdue(phase: Phase, stream: TcpStream, limits: &HttpLimits) -> Option<TcpStream> {
     match phase {
         Phase::Head => {
             // Whatever exceeds the socket buffer is not worth waiting for.
-            stream.try_write(&head_timeout()).ok();
+            stream.try_write(&head_timeout(limits)).ok();
             Some(stream)
         }
         Phase::Handling | Phase::Sending => {

@@ -91,9 +91,10 @@ impl ApiError {
         error
     }
 
-    /// Renders the problem document for the request `request_id`. Logs failures of the server.
-    pub(crate) fn render(mut self, request_id: &str) -> Response<Vec<u8>> {
+    /// Renders the problem document for the request `request_id`, whose URLs begin with `base`. Logs failures of the server.
+    pub(crate) fn render(mut self, request_id: &str, base: &str) -> Response<Vec<u8>> {
         self.log(request_id);
+        self.problem.kind.insert_str(0, base);
         self.problem.request_id = Some(request_id.to_owned());
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = Response::new(serde_json::to_vec(&self.problem).unwrap_or_default());

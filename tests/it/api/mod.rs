@@ -3,6 +3,7 @@
 mod authorization; // keys, scopes, other workspaces
 mod background_work; // long work on the CPU pool
 mod connection_limits; // the number of connections, and which is closed for the next
+mod cors; // which web origins may read responses
 mod damage; // damaged rows of the index
 mod earlier_versions; // stores written by earlier versions
 mod error_details; // `allowed`, `help` and `related` of errors
@@ -19,6 +20,7 @@ mod openapi; // the OpenAPI document: its examples and schemas
 mod overload; // memory for large bodies and responses is bounded
 mod paging; // following the links of a list during writes
 mod problem_codes; // every problem code is reached
+mod proxies; // the address and the URLs of clients behind proxies
 mod specification; // the bodies in the specification, over a socket
 mod startup; // the key file, readiness, the address
 mod submission_edits; // metadata, edits, history

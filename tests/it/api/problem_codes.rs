@@ -18,7 +18,7 @@ use crate::harness::{NOW, Server, TestResponse, questions};
 const FORMS: &str = "/api/v1/forms";
 
 /// Returns a response with this code.
-async fn provoke(code: Code) -> TestResponse {
+pub(super) async fn provoke(code: Code) -> TestResponse {
     let server = Server::start().await;
     match code {
         Code::MalformedJson => server.post(FORMS, json!({})).body("{\"title\":1,\"title\":2}").send().await,

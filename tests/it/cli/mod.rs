@@ -25,6 +25,7 @@ mod lists;
 mod login;
 mod newer_server;
 mod output_formats;
+mod prefix;
 mod prompt_sequences;
 mod prompts;
 mod quick_start;

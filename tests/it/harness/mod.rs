@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
@@ -19,7 +20,7 @@ use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::http::{HttpService, Peer, router};
+use forms::http::{ClientAddress, HttpService, router};
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
@@ -247,6 +248,19 @@ impl Server {
     pub(crate) async fn listen(&self) -> ListeningServer {
         ListeningServer::listen(self.api.clone(), self.limits.clone()).await
     }
+
+    /// Serves the router on a free TCP port as behind a proxy, which removes `prefix` from paths and reports it.
+    pub(crate) async fn listen_under(&self, prefix: &'static str) -> ListeningServer {
+        let api = self.api.clone().into_router();
+        let proxy = Router::new().fallback(async move |mut request: Request<Body>| {
+            let target = request.uri().path_and_query().unwrap().as_str();
+            let target = target.strip_prefix(prefix).unwrap_or("/outside").parse().unwrap();
+            *request.uri_mut() = target;
+            request.headers_mut().insert("x-forwarded-prefix", prefix.parse().unwrap());
+            api.oneshot(request).await
+        });
+        ListeningServer::listen(proxy, self.limits.clone()).await
+    }
 }
 
 fn open(
@@ -318,7 +332,7 @@ impl Call {
     /// Sets the client's address.
     pub(crate) fn with_client_address(mut self, address: &str) -> Self {
         let address: IpAddr = address.parse().unwrap();
-        self.request.extensions_mut().insert(Peer(address));
+        self.request.extensions_mut().insert(ClientAddress(address));
         self.header("host", "localhost")
     }
 
