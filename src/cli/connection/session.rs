@@ -187,7 +187,7 @@ impl Session {
 
     /// Returns the name of the context selected by flag, by environment or as the current one; `None` also if their file
     /// is broken.
-    fn chosen_context(&self) -> Option<String> {
+    pub fn chosen_context(&self) -> Option<String> {
         let credentials = self.credentials().ok()?;
         let chosen = target::chosen_context(&self.global, &self.environment, credentials)?;
         Some(chosen.name)

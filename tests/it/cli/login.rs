@@ -220,6 +220,19 @@ fn logout_removes_the_context_and_shows_how_to_revoke_its_key() {
 }
 
 #[test]
+fn a_server_shows_that_commands_use_a_context_instead() {
+    let (home, server, _) = with_server();
+    home.ok(&["login", &server.url, "--name", "prod", "--key-file", "key"]);
+    let serve = ["serve", "--data", "other", "--listen", "127.0.0.1:0"];
+    let mut session = Session::start(&home, &[], &serve);
+    session.wait_for("serving other at ");
+    session.wait_for("commands use context `prod`; --url http://127.0.0.1:");
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen}");
+}
+
+#[test]
 fn a_context_whose_key_was_refused_shows_how_to_log_in_again() {
     let (home, server, key) = with_server();
     home.ok(&["login", &server.url, "--name", "prod", "--key-file", "key"]);

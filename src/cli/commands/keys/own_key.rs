@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::connection::credentials::Credentials;
+use crate::cli::connection::credentials::{Credentials, is_same};
 use crate::cli::connection::running_servers::RunningServer;
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Target, context_origin, parse};
@@ -43,7 +43,7 @@ fn replace_in_contexts(session: &Session, url: &Url, id: KeyId, text: &str) -> R
     };
     let mut replaced = Vec::new();
     for (name, context) in &mut credentials.contexts {
-        let is_here = parse(&context.url, &context_origin(name)).is_ok_and(|own| own == *url);
+        let is_here = parse(&context.url, &context_origin(name)).is_ok_and(|own| is_same(&own, url));
         if is_here && id_of(context.key.reveal()) == Some(id) {
             context.key = Secret::new(text.to_owned());
             replaced.push(context_origin(name));
