@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::env;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 17] = [
+pub const VARIABLES: [(&str, &str); 20] = [
     ("FORMS_URL", "server address, same as --url"),
+    ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
     ("FORMS_API_KEY_FILE", "file with the API key, same as --key-file"),
     ("FORMS_DATA", "data directory, same as --data: needs no server"),
@@ -17,6 +18,8 @@ pub const VARIABLES: [(&str, &str); 17] = [
     ("TERM", "if `dumb`, no colours and no prompts"),
     ("XDG_RUNTIME_DIR", "folder where commands find a running server"),
     ("XDG_STATE_HOME", "used instead if XDG_RUNTIME_DIR is not set"),
+    ("FORMS_CONFIG_DIR", "folder of credentials.yaml, which `forms login` writes"),
+    ("XDG_CONFIG_HOME", "if FORMS_CONFIG_DIR is not set: forms/ in this folder"),
     ("FORMS_LOG", "log level of `serve`: error, warn, info (default), debug"),
     ("VISUAL", "editor of `forms edit`; default: EDITOR, then vi"),
     ("EDITOR", "used instead if VISUAL is not set"),

@@ -29,7 +29,7 @@ use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
 use crate::store::{Health, Maintenance, OpenError, Store, StoreError, is_held_by_ended_process};
 
-pub use operator_key::write_operator_key;
+pub use operator_key::{read_operator_key, write_operator_key};
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]

@@ -20,6 +20,15 @@ pub fn write_operator_key(data: &Path, key: &KeyText) -> io::Result<()> {
     write_key(&file_path(data), key)
 }
 
+/// Returns the operator key in its file in the data directory `data`; `None` if that is missing or damaged. The key may have
+/// been revoked.
+pub fn read_operator_key(data: &Path) -> Option<KeyText> {
+    match read_key(&file_path(data)) {
+        Ok(KeyFile::Key(key)) => Some(key),
+        Ok(KeyFile::Missing | KeyFile::Damaged) | Err(_) => None,
+    }
+}
+
 fn file_path(data: &Path) -> PathBuf {
     data.join("operator-key")
 }

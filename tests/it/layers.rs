@@ -76,7 +76,10 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("dialoguer", &["src/cli/"]),
     ("annotate_snippets", &["src/cli/"]),
     ("granit_parser", &["src/cli/"]),
-    ("serde_yaml", &["src/cli/input/document/", "src/cli/output/yaml.rs"]),
+    (
+        "serde_yaml",
+        &["src/cli/input/document/", "src/cli/output/yaml.rs", "src/cli/connection/credentials.rs"],
+    ),
     ("regex", &["src/domain/submission/filter.rs"]),
     ("regex_automata", &["src/domain/pattern/"]),
     ("regex_syntax", &["src/domain/pattern/", "src/domain/pattern/ecma262.rs"]),

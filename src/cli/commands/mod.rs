@@ -5,11 +5,15 @@
 mod batch;
 mod block_on;
 pub mod completions;
+pub mod context;
 pub mod create;
 pub mod edit;
 pub mod explain;
 pub mod help;
+pub mod keys;
 pub mod list;
+pub mod login;
+pub mod logout;
 pub mod publish;
 pub mod responses;
 pub mod serve;
@@ -18,6 +22,7 @@ pub mod submit;
 pub mod trash;
 pub mod validate;
 pub mod whoami;
+pub mod workspaces;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -105,6 +110,11 @@ commands! {
     submit::Submit,
     responses::Responses,
     serve::Serve,
+    workspaces::Workspaces,
+    keys::Keys,
+    login::Login,
+    context::Context,
+    logout::Logout,
     whoami::Whoami,
     explain::Explain,
     completions::Completions,

@@ -321,6 +321,10 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Ann
     let announcement = write_runtime_file(session, serving, data);
     if session.output.stderr_is_terminal() {
         session.output.status(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
+        if let Some(context) = session.chosen_context() {
+            let select = format!("--url {local_url} selects this server");
+            session.output.status(&format!("commands use context `{context}`; {select}"));
+        }
     } else {
         tracing::info!(url, data = %data.display(), "ready");
     }
@@ -332,13 +336,12 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Ann
 }
 
 fn write_runtime_file(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Announcement> {
-    let folder = running_servers::folders(&session.environment).into_iter().next()?;
     let url = Url::parse(&serving.local_url).ok()?;
-    let warn = |error| {
+    let warn = |(folder, error): (PathBuf, io::Error)| {
         let why = format!("cannot write {}: {}", folder.display(), reason(&error));
         tracing::warn!("{why}; commands need --url and a key to find this server");
     };
-    running_servers::announce(&folder, &url, serving.key?.reveal(), data).map_err(warn).ok()
+    running_servers::announce(&session.environment, &url, serving.key?.reveal(), data).map_err(warn).ok()
 }
 
 /// Logs to stderr: as text on a terminal, else as lines of JSON.

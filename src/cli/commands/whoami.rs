@@ -22,7 +22,7 @@ Examples:
 pub struct Whoami {}
 
 impl Run for Whoami {
-    const ENTRY: (Group, &str) = (Group::Connect, "show server, key, workspace");
+    const ENTRY: (Group, &str) = (Group::Connect, "show server and key");
 
     fn columns(&self) -> Columns {
         Columns::Fixed(&["url", "data", "key", "workspace"])
@@ -60,9 +60,12 @@ fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
     };
     let workspace = answer.map(|answer| &answer.workspace);
     match target {
-        Target::Server { url, key: found } => {
-            let key = found.as_ref().map(|found| key(json!(found.source)));
-            json!({"url": {"value": address(url), "source": url.source}, "key": key, "workspace": workspace})
+        Target::Server { url, context, key: found } => {
+            let key =
+                found.as_ref().map(|found| with_context(key(json!(found.source)), found.context.as_deref()));
+            let url = json!({"value": address(url), "source": url.source});
+            let url = with_context(url, context.as_ref().map(|context| &*context.name));
+            json!({"url": url, "key": key, "workspace": workspace})
         }
         Target::Data(data) => {
             let key = answer.map(|_| key(json!("data")));
@@ -71,11 +74,22 @@ fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
     }
 }
 
+/// Adds the name of the context that a value came from.
+fn with_context(mut value: Value, context: Option<&str>) -> Value {
+    if let Some(name) = context {
+        value["context"] = json!(name);
+    }
+    value
+}
+
 fn text(target: &Target, answer: Option<&WhoamiResponse>) -> String {
     let view = view(target, answer);
-    let source = |name: &str| view[name]["source"].as_str().unwrap_or_default().to_owned();
+    let source = |name: &str| match (view[name]["source"].as_str(), view[name]["context"].as_str()) {
+        (Some(source), Some(context)) => format!("{source} {}", visible(context)),
+        (source, _) => source.unwrap_or_default().to_owned(),
+    };
     let (name, place, key) = match target {
-        Target::Server { url, key } => ("url", address(url), key.as_ref()),
+        Target::Server { url, key, .. } => ("url", address(url), key.as_ref()),
         Target::Data(data) => ("data", data.value.display().to_string(), None),
     };
     let (key, workspace) = match answer {

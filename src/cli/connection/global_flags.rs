@@ -16,7 +16,10 @@ pub struct Global {
     /// Server address [env: FORMS_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub url: Option<String>,
-    /// File with the API key, - for stdin [env: FORMS_API_KEY_FILE]
+    /// Context, made by forms login [env: FORMS_CONTEXT]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// API key file, - for stdin [env: FORMS_API_KEY_FILE]
     #[arg(long, global = true, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
     /// Work on a data directory, no server [env: FORMS_DATA]

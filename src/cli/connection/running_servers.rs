@@ -16,6 +16,7 @@ use crate::cli::environment::Environment;
 use crate::client::Url;
 use crate::process::has_ended;
 use crate::secret::Secret;
+use crate::server::read_operator_key;
 
 /// A running server of this user.
 #[derive(Debug, Clone)]
@@ -38,30 +39,27 @@ struct ServerFile {
     data: PathBuf,
 }
 
-/// Removes the file when dropped.
-#[derive(Debug)]
-pub struct Announcement(PathBuf);
+/// The files that announce a server; removed when dropped.
+#[derive(Debug, Default)]
+pub struct Announcement(Vec<PathBuf>);
 
 impl Drop for Announcement {
     fn drop(&mut self) {
         // A stale file does no harm: its process is not running.
-        let _gone = fs::remove_file(&self.0);
+        self.0.iter().for_each(|path| drop(fs::remove_file(path)));
     }
 }
 
-/// Returns the folders of the files: a server writes to the first, commands read all of them.
+/// Returns the folders in which commands look for the files.
 ///
 /// The first is in the user's runtime folder, or in the state folder if `XDG_RUNTIME_DIR` is not set. Server and command
-/// may have different environments, from a login shell and from cron, so commands also read the others and systemd's
-/// default runtime folder.
+/// may have different environments, from a login shell and from cron, so the folders of [`default_folders`] follow.
 pub fn folders(environment: &Environment) -> Vec<PathBuf> {
-    let runtime = environment.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = environment.get("XDG_RUNTIME_DIR").map(|folder| Path::new(folder).join("forms"));
     let state = directories::ProjectDirs::from("", "", "forms")
         .map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("run"));
-    let usual = PathBuf::from(format!("/run/user/{}", getuid().as_raw()));
-    let forms = |folder: PathBuf| folder.join("forms");
     let mut folders = Vec::new();
-    for folder in [runtime.map(forms), state, Some(forms(usual))].into_iter().flatten() {
+    for folder in [runtime, state].into_iter().flatten().chain(default_folders()) {
         if !folders.contains(&folder) {
             folders.push(folder);
         }
@@ -69,11 +67,49 @@ pub fn folders(environment: &Environment) -> Vec<PathBuf> {
     folders
 }
 
+/// Returns the folders that every process of the user knows, whatever its environment: in the default state folder, and
+/// in systemd's runtime folder.
+fn default_folders() -> Vec<PathBuf> {
+    // Without HOME, the home folder is that of the user database.
+    let state = directories::BaseDirs::new().map(|base| base.home_dir().join(".local/state/forms/run"));
+    let runtime = PathBuf::from(format!("/run/user/{}/forms", getuid().as_raw()));
+    state.into_iter().chain([runtime]).collect()
+}
+
+/// Returns the folders in which a server announces itself: the first of [`folders`], and if other processes of the user
+/// may not know that one, the default state folder too.
+fn own_folders(environment: &Environment) -> Vec<PathBuf> {
+    let (first, defaults) = (folders(environment).into_iter().next(), default_folders());
+    let is_known = first.as_ref().is_some_and(|first| defaults.contains(first));
+    let default = defaults.into_iter().next().filter(|_| !is_known);
+    first.into_iter().chain(default).collect()
+}
+
 /// Announces the server at `url` to this user's commands, until the announcement is dropped.
 ///
 /// # Errors
-/// If the folder or the file cannot be created, or the folder belongs to someone else.
-pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<Announcement> {
+/// If no file can be written, with the first folder and the reason.
+pub fn announce(
+    environment: &Environment,
+    url: &Url,
+    key: &str,
+    data: &Path,
+) -> Result<Announcement, (PathBuf, io::Error)> {
+    let (mut announcement, mut errors) = (Announcement::default(), Vec::new());
+    for folder in own_folders(environment) {
+        match write(&folder, url, key, data) {
+            Ok(path) => announcement.0.push(path),
+            Err(error) => errors.push((folder, error)),
+        }
+    }
+    match errors.into_iter().next() {
+        Some(error) if announcement.0.is_empty() => Err(error),
+        _ => Ok(announcement),
+    }
+}
+
+/// Writes the file into `folder`, which must not be writable by others, and returns its path.
+fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let metadata = fs::metadata(folder)?;
     if metadata.uid() != getuid().as_raw() || metadata.mode() & 0o022 != 0 {
@@ -92,7 +128,7 @@ pub fn announce(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     file.write_all(&serde_json::to_vec(&content)?)?;
     fs::rename(&draft, &path)?;
-    Ok(Announcement(path))
+    Ok(path)
 }
 
 /// Returns the running servers of this user with a file in one of the `folders`. Removes files of those that have ended.
@@ -120,6 +156,8 @@ fn read(path: PathBuf) -> Option<RunningServer> {
         let _stale = fs::remove_file(&path);
         return None;
     }
+    // A key that was rotated since is in the data directory.
+    let key = read_operator_key(&data).map_or(key, |rotated| rotated.reveal().to_owned());
     Some(RunningServer { url, key: Secret::new(key), pid, data, file: path })
 }
 

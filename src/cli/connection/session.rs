@@ -7,10 +7,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::api::Code;
+use crate::cli::connection::credentials::Credentials;
 use crate::cli::connection::global_flags::Global;
+use crate::cli::connection::hints;
 use crate::cli::connection::local_store;
 use crate::cli::connection::running_servers::{self, RunningServer};
-use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
+use crate::cli::connection::target::{self, Key, Source, Sourced, Target, TargetSources};
 use crate::cli::environment::Environment;
 use crate::cli::input::prompt::{self, ConfirmBy};
 use crate::cli::output::Output;
@@ -38,6 +40,7 @@ pub struct Session {
     pub environment: Environment,
     pub output: Rc<Output>,
     target: OnceCell<Target>,
+    credentials: OnceCell<Credentials>,
     /// The store, if this process has opened it.
     local: RefCell<Option<Local>>,
     /// Whether another program has the terminal, so that Ctrl-C is meant for it.
@@ -47,8 +50,9 @@ pub struct Session {
 impl Session {
     /// Creates a session with these flags and this environment.
     pub fn new(global: Global, environment: Environment, output: Output) -> Self {
-        let (target, local, lent) = (OnceCell::new(), RefCell::new(None), Cell::new(false));
-        Self { global, environment, output: Rc::new(output), target, local, lent }
+        let (target, credentials) = (OnceCell::new(), OnceCell::new());
+        let (local, lent) = (RefCell::new(None), Cell::new(false));
+        Self { global, environment, output: Rc::new(output), target, credentials, local, lent }
     }
 
     /// Returns the current time.
@@ -65,7 +69,40 @@ impl Session {
     }
 
     fn resolve_target(&self) -> Result<Target, CliError> {
-        target::resolve(&self.global, &self.environment, &self.running_servers(), &self.output)
+        self.with_sources(target::resolve)
+    }
+
+    /// Calls `resolve` with the flags, the environment, the contexts and the running servers.
+    pub fn with_sources<T>(
+        &self,
+        resolve: impl FnOnce(&TargetSources<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        resolve(&TargetSources {
+            global: &self.global,
+            environment: &self.environment,
+            credentials: &|| self.credentials(),
+            running: &self.running_servers(),
+            output: &self.output,
+        })
+    }
+
+    /// Uses `target` instead of the one that flags and environment select. Call it before the first request.
+    pub fn use_target(&self, target: Target) {
+        let _already_resolved = self.target.set(target);
+    }
+
+    /// Returns the contexts as they were when they were first needed.
+    ///
+    /// # Errors
+    /// If their file is broken.
+    pub fn credentials(&self) -> Result<&Credentials, CliError> {
+        match self.credentials.get() {
+            Some(credentials) => Ok(credentials),
+            None => {
+                let read = Credentials::load(&self.environment, &self.output)?;
+                Ok(self.credentials.get_or_init(|| read))
+            }
+        }
     }
 
     /// Returns the target. If it is the default and no server is known, waits briefly: one that was just started, as in
@@ -75,7 +112,7 @@ impl Session {
         while self.target.get().is_none() {
             let target = self.resolve_target()?;
             let is_nowhere =
-                matches!(&target, Target::Server { url, key: None } if url.source == Source::Default);
+                matches!(&target, Target::Server { url, key: None, .. } if url.source == Source::Default);
             if is_nowhere && self.global.retries > 0 && begun.elapsed() < STARTUP_WAIT {
                 tokio::time::sleep(POLL_INTERVAL).await;
             } else {
@@ -87,10 +124,11 @@ impl Session {
 
     /// Returns `forms` with the flags that select the same target, for commands shown in help texts.
     pub fn command_prefix(&self) -> String {
-        let Global { url, key_file, data, insecure_http, .. } = &self.global;
+        let Global { url, context, key_file, data, insecure_http, .. } = &self.global;
         let path = |path: &PathBuf| path.display().to_string();
         let flags = [
             ("--url", url.clone()),
+            ("--context", context.clone()),
             ("--key-file", key_file.as_ref().map(path)),
             ("--data", data.as_ref().map(path)),
         ];
@@ -104,6 +142,17 @@ impl Session {
         running_servers::running_in(&running_servers::folders(&self.environment))
     }
 
+    /// Returns the key that requests are sent with.
+    pub fn key(&self) -> Option<Secret<String>> {
+        match self.target.get()? {
+            Target::Server { key, .. } => key.as_ref().map(|key| key.text.clone()),
+            Target::Data(_) => {
+                let local = self.local.borrow();
+                local.as_ref()?.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()))
+            }
+        }
+    }
+
     /// Returns a client for the target. A data directory must have a store.
     pub async fn client(&self) -> Result<Client, CliError> {
         if let Target::Data(data) = self.wait_for_target().await? {
@@ -115,8 +164,8 @@ impl Session {
     /// Returns a client for the target; creates the store if a data directory has none.
     pub async fn connect(&self) -> Result<Client, CliError> {
         let (transport, key) = match self.wait_for_target().await? {
-            Target::Server { url, key } => {
-                target::refuse_in_the_clear(&url.value, self.global.insecure_http)?;
+            Target::Server { url, key, .. } => {
+                self.refuse_in_the_clear(&url.value)?;
                 let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }
@@ -126,6 +175,22 @@ impl Session {
         let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness::new()));
         let output = Rc::clone(&self.output);
         Ok(client.with_observer(Box::new(move |text, is_body| output.trace(text, is_body))))
+    }
+
+    /// Refuses to send a key unencrypted beyond this machine, unless the flag or a context of this address allows it.
+    pub fn refuse_in_the_clear(&self, url: &Url) -> Result<(), CliError> {
+        let Err(refused) = target::refuse_in_the_clear(url, self.global.insecure_http) else { return Ok(()) };
+        let chosen = self.chosen_context();
+        let context = self.credentials()?.at(url, chosen.as_deref());
+        if context.is_some_and(|(_, context)| context.insecure_http) { Ok(()) } else { Err(refused) }
+    }
+
+    /// Returns the name of the context selected by flag, by environment or as the current one; `None` also if their file
+    /// is broken.
+    pub fn chosen_context(&self) -> Option<String> {
+        let credentials = self.credentials().ok()?;
+        let chosen = target::chosen_context(&self.global, &self.environment, credentials)?;
+        Some(chosen.name)
     }
 
     /// Fails if the server does not respond, or the store cannot be used. A data directory without a store is accepted,
@@ -150,7 +215,7 @@ impl Session {
     }
 
     async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
-        let (data, help) = (&data.value, in_use_hint(data.source));
+        let (data, help) = (&data.value, hints::in_use(data.source));
         let opened = match self.local.take() {
             Some(opened) => opened,
             None => {
@@ -193,7 +258,7 @@ impl Session {
         let Some(local) = self.local.take() else { return Ok(()) };
         let Target::Data(data) = self.target()? else { return Ok(()) };
         let closed = local.close().await;
-        closed.map_err(|error| local_store::open_error(&data.value, error, in_use_hint(data.source)))
+        closed.map_err(|error| local_store::open_error(&data.value, error, hints::in_use(data.source)))
     }
 
     /// Returns the target as text.
@@ -244,37 +309,51 @@ impl Session {
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {
-            (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, .. })) => {
-                notes.push(format!("address from: {}", url_origin(url.source)));
-                let way_out = if *was_sent { UNANSWERED_HINT.to_owned() } else { unreachable_hint(url) };
+            (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, context, .. })) => {
+                let overridden = self.chosen_context().filter(|_| url.source == Source::Env);
+                let origin = hints::url_origin(url.source, context.as_ref());
+                notes.push(format!("address from: {origin}{}", overrides(overridden.as_deref())));
+                let way_out = if *was_sent { hints::UNANSWERED.to_owned() } else { hints::unreachable(url) };
                 help = help.or(Some(way_out));
             }
-            (ClientError::Problem(problem), Some(Target::Server { url, key }))
+            (ClientError::Problem(problem), Some(Target::Server { url, key: Some(key), .. }))
                 if problem.code == Code::Unauthorized =>
             {
                 let shown = url.value.as_str().trim_end_matches('/');
-                let (detail, note, way_out) = match key {
-                    Some(key) => (
-                        format!("{shown} refused the API key {}", key.redacted()),
-                        format!("key from: {}", key.origin),
-                        key_hint(key),
-                    ),
-                    None => (
-                        format!("{shown} asks for an API key"),
-                        self.missing_key_note(&url.value),
-                        "set FORMS_API_KEY, or add --key-file PATH".to_owned(),
-                    ),
-                };
-                problem.detail = Some(detail);
-                notes.push(note);
-                help = help.or(Some(way_out));
+                problem.detail = Some(format!("{shown} refused the API key {}", key.redacted()));
+                let overridden = self.overridden_context(&url.value, key);
+                notes.push(format!("key from: {}{}", key.origin, overrides(overridden.as_deref())));
+                let way_out = || hints::refused_key(key, &url.value, overridden.is_some());
+                help = help.or_else(|| Some(way_out()));
+            }
+            (ClientError::Problem(problem), Some(Target::Server { url, key: None, .. }))
+                if problem.code == Code::Unauthorized =>
+            {
+                let shown = url.value.as_str().trim_end_matches('/');
+                problem.detail = Some(format!("{shown} asks for an API key"));
+                notes.push(self.missing_key_note(&url.value));
+                help = help.or_else(|| Some(hints::missing_key(&url.value)));
+            }
+            (ClientError::Problem(problem), Some(Target::Server { url, key: Some(key), .. }))
+                if problem.code == Code::InsufficientScope =>
+            {
+                let overridden = self.overridden_context(&url.value, key);
+                notes.push(format!("key from: {}{}", key.origin, overrides(overridden.as_deref())));
+                help = help.or_else(|| Some(hints::LACKING_SCOPE.to_owned()));
             }
             (ClientError::MaybeApplied { path, .. }, _) => {
-                help = help.or_else(|| Some(inspection_command(&self.command_prefix(), path)));
+                help = help.or_else(|| Some(hints::inspection_command(&self.command_prefix(), path)));
             }
             _ => {}
         }
         CliError::Client { error, notes, help }
+    }
+
+    /// Returns the context of exactly this address if a variable overrides its key.
+    fn overridden_context(&self, url: &Url, key: &Key) -> Option<String> {
+        let chosen = self.chosen_context();
+        let credentials = self.credentials().ok().filter(|_| key.source == Source::Env)?;
+        credentials.at(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
     }
 
     /// Explains why no key was sent. A server's key is only sent to the exact address it announced: under another name,
@@ -291,65 +370,12 @@ impl Session {
     }
 }
 
-/// Returns the command that shows what a request to `path` may have changed.
-fn inspection_command(prefix: &str, path: &str) -> String {
-    let path = path.split('?').next().unwrap_or_default();
-    let mut names = path.trim_start_matches("/api/v1/forms").split('/').skip(1);
-    match (names.next(), names.next(), names.next()) {
-        (None, ..) => format!("{prefix} list"),
-        (Some(form), Some("submissions"), None) => format!("{prefix} responses {form}"),
-        (Some(form), Some("submissions"), Some(id)) => format!("{prefix} responses show {form} {id}"),
-        (Some(form), ..) => format!("{prefix} show {form}"),
-    }
+/// Returns the end of a note on a variable: the context that it overrides.
+fn overrides(context: Option<&str>) -> String {
+    context.map(|name| format!(", which overrides {}", target::context_origin(name))).unwrap_or_default()
 }
 
 /// Returns the form in the path of a request.
 fn form_of_path(path: &str) -> Option<&str> {
     path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
-}
-
-/// Help if a request was sent and no response came.
-const UNANSWERED_HINT: &str = "try again later, or check the address; -v shows each request";
-
-/// Help if nothing responds at `url`; suggests starting a server only if that is this machine.
-fn unreachable_hint(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {
-    if !target::is_loopback(url) {
-        return "check the address, and whether that host can be reached from here; -v shows each request"
-            .to_owned();
-    }
-    let host = url.host_str().unwrap_or_default();
-    let listen = match (source, url.port_or_known_default()) {
-        (Source::Flag | Source::Env, Some(port)) => format!(" --listen {host}:{port}"),
-        _ => String::new(),
-    };
-    format!("start one: forms serve --data ./store{listen}, or work without one: forms --data ./store …")
-}
-
-/// Help if another process holds the data directory.
-fn in_use_hint(named_by: Source) -> &'static str {
-    match named_by {
-        Source::Env => "unset FORMS_DATA, or stop it",
-        Source::Flag | Source::Runtime | Source::Default => "drop --data, or stop it",
-    }
-}
-
-/// Help for a key that was refused.
-fn key_hint(key: &Key) -> String {
-    match key.source {
-        Source::Env => {
-            let variable = key.origin.split(',').next().unwrap_or_default();
-            format!("put a key of this server into {variable}, or unset it")
-        }
-        Source::Flag => "name a file with a key of this server".to_owned(),
-        Source::Runtime | Source::Default => "forms explain unauthorized".to_owned(),
-    }
-}
-
-fn url_origin(source: Source) -> &'static str {
-    match source {
-        Source::Flag => "--url",
-        Source::Env => "FORMS_URL",
-        Source::Runtime => "a running server's file",
-        Source::Default => "default (no --url, no FORMS_URL, no running server of this user was found)",
-    }
 }

@@ -1,4 +1,5 @@
-//! Resolution of the server and key: flag, then environment, then a running server of this user, then default.
+//! Resolution of the server and key: flag, then environment, then the current context, then a running server of this user,
+//! then default.
 
 use std::fs;
 use std::io::{IsTerminal, Read};
@@ -6,6 +7,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::cli::connection::credentials::{Context, Credentials};
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::running_servers::RunningServer;
 use crate::cli::environment::Environment;
@@ -24,6 +26,7 @@ pub const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 pub enum Source {
     Flag,
     Env,
+    Context,
     Runtime,
     Default,
 }
@@ -40,68 +43,139 @@ pub struct Key {
     pub source: Source,
     /// Where it came from, as text: `FORMS_API_KEY`, `--key-file ./key`.
     pub origin: String,
+    /// The context it belongs to, if it came from one.
+    pub context: Option<String>,
+}
+
+/// The context whose server is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    pub name: String,
+    /// `--context`, `FORMS_CONTEXT`, or that it is the current one.
+    pub by: &'static str,
 }
 
 /// The server or data directory a command works on.
 #[derive(Debug, Clone)]
 pub enum Target {
-    Server { url: Sourced<Url>, key: Option<Key> },
+    Server { url: Sourced<Url>, context: Option<Chosen>, key: Option<Key> },
     Data(Sourced<PathBuf>),
 }
 
-/// Resolves the target; `running` are the running servers of this user.
+/// What the target is resolved from.
+pub struct TargetSources<'a> {
+    pub global: &'a Global,
+    pub environment: &'a Environment,
+    /// Returns the contexts. Called only if they are needed: their file may be broken.
+    pub credentials: &'a dyn Fn() -> Result<&'a Credentials, CliError>,
+    /// The running servers of this user.
+    pub running: &'a [RunningServer],
+    pub output: &'a Output,
+}
+
+/// Resolves the target.
 ///
 /// # Errors
-/// If the settings contradict each other, or several servers are running.
-pub fn resolve(
-    global: &Global,
-    environment: &Environment,
-    running: &[RunningServer],
-    output: &Output,
-) -> Result<Target, CliError> {
-    if let Some(data) = data(global, environment)? {
+/// If the settings contradict each other, a context does not exist, or several servers are running.
+pub fn resolve(sources: &TargetSources<'_>) -> Result<Target, CliError> {
+    if let Some(data) = data(sources.global, sources.environment)? {
         return Ok(Target::Data(data));
     }
-    let url = address(global, environment, running)?;
-    let key = match explicit_key(global, environment, output)? {
+    let (url, context) = address(sources)?;
+    let key = match explicit_key(sources)? {
         Some(key) => Some(key),
-        None => running.iter().find(|server| server.is_at(&url.value)).map(|server| Key {
-            text: server.key.clone(),
-            source: Source::Runtime,
-            origin: format!("the running server's {}", server.file.display()),
-        }),
+        None => stored_key(sources, &url.value, context.as_ref())?,
     };
-    Ok(Target::Server { url, key })
+    Ok(Target::Server { url, context, key })
 }
 
-/// Returns the data directory, if one is set; `--url` overrides `FORMS_DATA`.
+/// Returns the key that belongs to exactly this address: that of a context, the chosen one first, or of a running server.
+fn stored_key(
+    sources: &TargetSources<'_>,
+    url: &Url,
+    chosen: Option<&Chosen>,
+) -> Result<Option<Key>, CliError> {
+    if let Some((name, context)) = (sources.credentials)()?.at(url, chosen.map(|chosen| &*chosen.name)) {
+        let key = parse_key(context.key.reveal(), Source::Context, context_origin(name))?;
+        return Ok(Some(Key { context: Some(name.to_owned()), ..key }));
+    }
+    Ok(sources.running.iter().find(|server| server.is_at(url)).map(|server| Key {
+        text: server.key.clone(),
+        source: Source::Runtime,
+        origin: format!("the running server's {}", server.file.display()),
+        context: None,
+    }))
+}
+
+/// Returns a context as the origin of a value.
+pub fn context_origin(name: &str) -> String {
+    format!("context `{name}`")
+}
+
+/// Returns the data directory, if one is set; `--url` and `--context` override `FORMS_DATA`.
 pub fn data(global: &Global, environment: &Environment) -> Result<Option<Sourced<PathBuf>>, CliError> {
-    match (&global.data, &global.url) {
-        (Some(_), Some(_)) => Err(CliError::usage("--data and --url cannot be used together")),
+    let flags = [("--url", global.url.is_some()), ("--context", global.context.is_some())];
+    let flag = flags.into_iter().find(|(_, is_given)| *is_given);
+    match (&global.data, flag) {
+        (Some(_), Some((flag, _))) => {
+            Err(CliError::usage(format!("--data and {flag} cannot be used together")))
+        }
         (Some(data), None) => Ok(Some(Sourced { value: data.clone(), source: Source::Flag })),
         (None, Some(_)) => Ok(None),
-        (None, None) => match (environment.get("FORMS_DATA"), environment.get("FORMS_URL")) {
-            (Some(_), Some(_)) => Err(CliError::usage_with_help(
-                "FORMS_DATA and FORMS_URL are both set",
-                "unset one of them, or use --data or --url",
-            )),
-            (Some(data), None) => Ok(Some(Sourced { value: data.into(), source: Source::Env })),
-            (None, _) => Ok(None),
-        },
+        (None, None) => data_of_environment(environment),
     }
 }
 
-fn address(
+fn data_of_environment(environment: &Environment) -> Result<Option<Sourced<PathBuf>>, CliError> {
+    let Some(data) = environment.get("FORMS_DATA") else { return Ok(None) };
+    let others = [("FORMS_URL", "--url"), ("FORMS_CONTEXT", "--context")];
+    match others.into_iter().find(|(name, _)| environment.get(name).is_some()) {
+        Some((name, flag)) => Err(CliError::usage_with_help(
+            format!("FORMS_DATA and {name} are both set"),
+            format!("unset one of them, or use --data or {flag}"),
+        )),
+        None => Ok(Some(Sourced { value: data.into(), source: Source::Env })),
+    }
+}
+
+/// Returns the context that is selected, by `--context`, `FORMS_CONTEXT` or as the current one.
+pub fn chosen_context(
     global: &Global,
     environment: &Environment,
-    running: &[RunningServer],
-) -> Result<Sourced<Url>, CliError> {
+    credentials: &Credentials,
+) -> Option<Chosen> {
+    let named = [
+        (global.context.as_deref(), "--context"),
+        (environment.get("FORMS_CONTEXT"), "FORMS_CONTEXT"),
+        (credentials.current.as_deref(), "the current one"),
+    ];
+    let named = named.into_iter().find_map(|(name, by)| Some((name?, by)));
+    named.map(|(name, by)| Chosen { name: name.to_owned(), by })
+}
+
+/// Resolves the address of a server, and the context it belongs to if it was chosen by its name.
+pub fn address(sources: &TargetSources<'_>) -> Result<(Sourced<Url>, Option<Chosen>), CliError> {
+    let TargetSources { global, environment, .. } = sources;
+    if global.url.is_some() && global.context.is_some() {
+        return Err(CliError::usage("--url and --context cannot be used together"));
+    }
     if let Some(url) = &global.url {
-        return Ok(Sourced { value: parse(url, "--url")?, source: Source::Flag });
+        return Ok((Sourced { value: parse(url, "--url")?, source: Source::Flag }, None));
     }
-    if let Some(url) = environment.get("FORMS_URL") {
-        return Ok(Sourced { value: parse(url, "FORMS_URL")?, source: Source::Env });
+    if let Some(url) = environment.get("FORMS_URL").filter(|_| global.context.is_none()) {
+        return Ok((Sourced { value: parse(url, "FORMS_URL")?, source: Source::Env }, None));
     }
+    let credentials = (sources.credentials)()?;
+    if let Some(chosen) = chosen_context(global, environment, credentials) {
+        let Context { url, .. } = credentials.get(&chosen.name)?;
+        let value = parse(url, &context_origin(&chosen.name))?;
+        return Ok((Sourced { value, source: Source::Context }, Some(chosen)));
+    }
+    Ok((local_address(sources.running)?, None))
+}
+
+/// Returns the address of the only running server, or the default.
+fn local_address(running: &[RunningServer]) -> Result<Sourced<Url>, CliError> {
     match running {
         [] => Ok(Sourced { value: parse(DEFAULT_URL, "the default")?, source: Source::Default }),
         [server] => Ok(Sourced { value: parse(&server.url, "the runtime file")?, source: Source::Runtime }),
@@ -115,7 +189,8 @@ fn address(
     }
 }
 
-fn parse(text: &str, origin: &str) -> Result<Url, CliError> {
+/// Parses a server address; errors name its origin.
+pub fn parse(text: &str, origin: &str) -> Result<Url, CliError> {
     match Url::parse(text) {
         Ok(url) if is_address(&url) => Ok(url),
         _ => {
@@ -176,19 +251,23 @@ pub fn refuse_in_the_clear(url: &Url, insecure_http: bool) -> Result<(), CliErro
 }
 
 fn explicit_key(
-    global: &Global,
-    environment: &Environment,
-    output: &Output,
+    TargetSources { global, environment, output, .. }: &TargetSources<'_>,
 ) -> Result<Option<Key>, CliError> {
-    if let Some(path) = &global.key_file {
-        let origin = format!("--key-file {}", path.display());
-        return read_key(path, Source::Flag, origin, output).map(Some);
+    if let Some(key) = key_of_flag(global, output)? {
+        return Ok(Some(key));
     }
     if let Some(text) = environment.get("FORMS_API_KEY") {
         return parse_key(text, Source::Env, "FORMS_API_KEY".to_owned()).map(Some);
     }
     let Some(path) = environment.get("FORMS_API_KEY_FILE") else { return Ok(None) };
     read_key(Path::new(path), Source::Env, format!("FORMS_API_KEY_FILE, {path}"), output).map(Some)
+}
+
+/// Returns the key in the file that `--key-file` names.
+pub fn key_of_flag(global: &Global, output: &Output) -> Result<Option<Key>, CliError> {
+    let Some(path) = &global.key_file else { return Ok(None) };
+    let origin = format!("--key-file {}", path.display());
+    read_key(path, Source::Flag, origin, output).map(Some)
 }
 
 fn read_key(path: &Path, source: Source, origin: String, output: &Output) -> Result<Key, CliError> {
@@ -209,12 +288,13 @@ fn read_key(path: &Path, source: Source, origin: String, output: &Output) -> Res
     parse_key(&text, source, origin)
 }
 
-fn parse_key(text: &str, source: Source, origin: String) -> Result<Key, CliError> {
+/// Parses the text of a key; errors name its origin.
+pub fn parse_key(text: &str, source: Source, origin: String) -> Result<Key, CliError> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(CliError::usage(format!("{origin} is not a valid API key")));
     }
-    Ok(Key { text: Secret::new(text.to_owned()), source, origin })
+    Ok(Key { text: Secret::new(text.to_owned()), source, origin, context: None })
 }
 
 impl Key {

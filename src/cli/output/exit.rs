@@ -32,7 +32,7 @@ impl Exit {
         (Self::Done, "done", "done; also if the list is empty, or there was nothing to do"),
         (Self::No, "no", "declined: a confirmation was answered with no"),
         (Self::Usage, "usage", "usage: a flag, a missing file, a confirmation that cannot be asked for"),
-        (Self::NotFound, "not found", "not found: no such form or submission"),
+        (Self::NotFound, "not found", "not found: no such form, submission, key, workspace or context"),
         (Self::NotAllowed, "not allowed", "not allowed: no API key, a wrong one, or a missing scope"),
         (
             Self::WrongState,
@@ -77,6 +77,8 @@ impl From<Exit> for ExitCode {
 pub enum CliError {
     /// The command line, the environment or a file name is invalid.
     Usage { message: String, help: Option<String> },
+    /// There is no context of this name.
+    UnknownContext { name: String, help: String },
     /// The input is invalid; the report has all problems with their locations.
     Rejected(Box<Report>),
     /// The server refused the request, or did not respond.
@@ -134,6 +136,7 @@ impl CliError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
+            Self::UnknownContext { .. } => Exit::NotFound,
             Self::Rejected(report) => report.exit(),
             Self::Client { error, .. } => error.status().map_or(Exit::Unavailable, Exit::from_status),
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,

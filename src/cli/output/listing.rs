@@ -23,6 +23,9 @@ pub struct ListLimit {
 }
 
 impl ListLimit {
+    /// No limit.
+    pub const ALL: Self = Self { max: usize::MAX, is_default: false };
+
     /// Creates the limit from `--limit` and `--all`.
     pub fn from_flags(limit: Option<usize>, all: bool, format: Format) -> Self {
         let is_default = limit.is_none() && !all && format == Format::Table;
@@ -78,6 +81,16 @@ impl<T: Serialize> Listing<'_, T> {
         }
         self.write_collected(&items, &selected)?;
         Ok((is_truncated && self.list_limit.is_default).then_some(items.len()))
+    }
+
+    /// Shows a list that comes as a whole.
+    pub fn show_items(&self, items: &[T]) -> Result<(), CliError> {
+        let selected = columns::resolve_names(&self.output.columns, &self.headers)?;
+        match self.output.format {
+            Format::Jsonl => self.output.json_lines(items),
+            Format::Csv => self.output.data(&self.table(items, &selected).csv(self.raw)),
+            Format::Table | Format::Json | Format::Yaml => self.write_collected(items, &selected),
+        }
     }
 
     /// Writes the formats that need all items at once.

@@ -12,8 +12,12 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 11] = [
+pub const CODES: [(&str, &str); 12] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
+    (
+        "context_not_found",
+        "There is no context of this name. `forms context list` shows those that `forms login` has stored.",
+    ),
     (
         "store_in_use",
         "Only one process can use a data directory at a time. Leave out --data if a server uses it, or wait for the other process.",
@@ -44,6 +48,10 @@ pub const CODES: [(&str, &str); 11] = [
 pub fn to_diagnostic(error: &CliError) -> Diagnostic {
     match error {
         CliError::Usage { message, help } => local_diagnostic("usage", message).help(help.clone()),
+        CliError::UnknownContext { name, help } => {
+            local_diagnostic("context_not_found", &format!("there is no context `{name}`"))
+                .help(Some(help.clone()))
+        }
         CliError::Rejected(report) => {
             local_diagnostic("validation_failed", report.summary.as_deref().unwrap_or("not accepted"))
         }

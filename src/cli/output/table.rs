@@ -227,6 +227,7 @@ impl Table {
 pub fn header_text(header: &str) -> String {
     match header {
         "response_count" => "RESPONSES".to_owned(),
+        "last_used_at" => "LAST USED".to_owned(),
         header => header.trim_end_matches("_at").to_uppercase(),
     }
 }

@@ -28,10 +28,13 @@ fn normalize(text: &str) -> String {
     let mut pieces = text.split("frm_");
     let begin = pieces.next().unwrap_or_default().to_owned();
     let text = pieces.fold(begin, |joined, piece| joined + "frm_7k2m9q4x1abz" + &piece[12..]);
-    let Some((before, after)) = text.split_once("http://127.0.0.1:") else { return text };
-    let rest = after.trim_start_matches(|character: char| character.is_ascii_digit());
-    let port = if after.len() - rest.len() > 1 { "8787" } else { "1" };
-    format!("{before}http://127.0.0.1:{port}{rest}")
+    let mut pieces = text.split("http://127.0.0.1:");
+    let begin = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(begin, |joined, piece| {
+        let rest = piece.trim_start_matches(|character: char| character.is_ascii_digit());
+        let port = if piece.len() - rest.len() > 1 { "8787" } else { "1" };
+        joined + "http://127.0.0.1:" + port + rest
+    })
 }
 
 #[test]

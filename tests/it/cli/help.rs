@@ -61,7 +61,11 @@ fn commands_show_their_own_options_and_the_root_shows_the_global_ones() {
             let help = home.ok(&arguments);
             let (options, rest) = help.split_once("  -h, --help").unwrap();
             let shown: Vec<_> = globals.iter().filter(|name| shows(options, name)).collect();
-            let expected: &[&&str] = if path == ["serve"] { &[&"data"] } else { &[] };
+            let expected: &[&&str] = match &*path.join(" ") {
+                "serve" => &[&"data"],
+                "login" => &[&"key-file"],
+                _ => &[],
+            };
             assert_eq!(shown, expected, "{arguments:?}");
             assert!(rest.contains("\nGlobal options (") && !shows(rest, "retries"), "{help}");
         }
@@ -87,8 +91,9 @@ fn every_command_refuses_unknown_flags() {
 
 #[test]
 fn every_destructive_command_accepts_yes() {
-    let deletes: Vec<_> = all().into_iter().filter(|(path, _)| path.last().unwrap() == "delete").collect();
-    assert!(deletes.len() >= 2);
+    let is_destructive = |path: &[String]| ["delete", "revoke"].contains(&path.last().unwrap().as_str());
+    let deletes: Vec<_> = all().into_iter().filter(|(path, _)| is_destructive(path)).collect();
+    assert!(deletes.len() >= 4);
     for (path, delete) in deletes {
         assert!(delete.get_arguments().any(|argument| argument.get_long() == Some("yes")), "{path:?}");
     }

@@ -1,89 +1,256 @@
-//! Keys in prompts: editing a line, choosing from a list, ignored input.
+//! `forms keys`.
 
-use super::Home;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::fake_server::{operator_key, send};
 use super::terminal::Session;
+use super::{Home, Run};
 
-/// Types each of `keys` at the prompt of a required question with the settings `kind`, and returns the answers.
+fn id_of(key: &str) -> String {
+    format!("key_{}", &key[3..11])
+}
+
+/// Creates a key on the running server and returns its text.
 #[track_caller]
-fn answers(kind: &str, keys: &[&[u8]]) -> Vec<String> {
+fn create(home: &Home, arguments: &[&str]) -> String {
+    let key = home.ok(&[&["keys", "create"], arguments].concat());
+    key.trim().to_owned()
+}
+
+/// Runs a command with this key.
+fn with_key(home: &Home, key: &str, arguments: &[&str]) -> Run {
+    home.run_with(&[("FORMS_API_KEY", key)], arguments)
+}
+
+#[test]
+fn the_only_output_of_create_is_the_key() {
     let home = Home::new();
-    let question = |index| format!("  - {{id: q{index}, {kind}, title: Part {index}, required: true}}\n");
-    let questions: String = (1..=keys.len()).map(question).collect();
-    home.write("keys.yaml", &format!("title: Keys\nquestions:\n{questions}"));
-    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "keys.yaml"]);
-    let mut session = Session::start(&home, &[("NO_COLOR", "1")], &["--data", "store", "submit", id.trim()]);
-    for (index, keys) in keys.iter().enumerate() {
-        session.wait_for_next(&format!("Part {}", index + 1));
-        session.type_bytes(&[keys, &b"\r"[..]].concat());
-    }
-    let (code, screen) = session.finish();
-    assert_eq!(code, Some(0), "{screen}");
-    let ids: Vec<_> = (1..=keys.len()).map(|index| format!("q{index}")).collect();
-    let row = home.ok(&["--data", "store", "responses", id.trim(), "--columns", &ids.join(",")]);
-    row.trim_end_matches('\n').split('\t').map(str::to_owned).collect()
+    let _server = home.serve();
+    let run = home.run(&["keys", "create", "--name", "web", "--scope", "submit"]).expect(0);
+    let key = run.stdout.trim_end();
+    assert!(key.starts_with("fk_") && key.len() == 47 && run.stdout.lines().count() == 1, "{run:?}");
+    let id = id_of(key);
+    let lines = format!("created {id} \"web\" (submit)\nthe key is shown only this once: store it now\n");
+    assert_eq!(run.stderr, lines);
+    let found = with_key(&home, key, &["whoami", "-o", "json"]).expect(0).json();
+    assert_eq!(found["key"]["scopes"], serde_json::json!(["submit"]));
+    let json = home.run(&["-o", "json", "keys", "create", "--name", "b", "--scope", "read"]).expect(0);
+    assert!(json.stderr.is_empty() && json.json()["key"].as_str().unwrap().len() == 47, "{json:?}");
+    // -vv logs bodies, but not the key.
+    let logged = home.run(&["-vv", "keys", "create", "--name", "c", "--scope", "read"]).expect(0);
+    assert!(!logged.stderr.contains(logged.stdout.trim_end()), "{logged:?}");
 }
 
 #[test]
-fn common_keys_edit_a_line() {
-    let rows: [(&[u8], &str); 27] = [
-        ("aé日🎉".as_bytes(), "aé日🎉"),
-        ("añb\u{7f}c".as_bytes(), "añc"),
-        (b"ab\x08c", "ac"),
-        ("ab\u{1b}[Dñ\u{1b}[Cc".as_bytes(), "añbc"),
-        (b"ab\x1bODc", "acb"),
-        (b"ab\x1b[H\x1b[3~c\x1b[Fd", "cbd"),
-        (b"ab\x1b[1~c\x1b[4~d", "cabd"),
-        (b"ab\x1b[7~c\x1b[8~d", "cabd"),
-        (b"ab\x01c\x05d", "cabd"),
-        // Ctrl-U, Ctrl-K and Ctrl-W.
-        (b"ab\x1b[D\x15c", "c"),
-        (b"ab\x1b[D\x0b", "a"),
-        (b"ab cd \x17c", "ab c"),
-        // Keys without an effect here.
-        (b"ab\x04\x07\t", "ab"),
-        (b"\x7f\x1b[3~\x1b[D\x1b[Cab", "ab"),
-        // Unknown sequences are ignored to their end.
-        (b"a\x1b[1;5Db", "ab"),
-        (b"\x1b[200~ab\x1b[201~", "ab"),
-        (b"a\x1b[15~b\x1b[<0;1;1M", "ab"),
-        (b"a\x1bxb", "ab"),
-        (b"a\x1b\x1b[1;3Db", "ab"),
-        (b"b\x1b[1;\x1b[Da", "ab"),
-        // Bytes that are not UTF-8 are ignored.
-        (b"a\xe9b", "ab"),
-        (b"a\xffb", "ab"),
-        (b"a\x80b", "ab"),
-        (b"a\xe2\x82b", "ab"),
-        (b"a\xc0\xafb", "ab"),
-        (b"a\xf0\x9f\x8eb", "ab"),
-        (b"caf\xe9", "caf"),
-    ];
-    assert_eq!(answers("type: short_text", &rows.map(|(keys, _)| keys)), rows.map(|(_, text)| text));
-}
-
-#[test]
-fn common_keys_choose_from_a_list() {
-    let rows: [(&[u8], &str); 7] = [
-        (b"", "a"),
-        (b"\x1b[B", "b"),
-        (b"\x1bOB\x1bOA", "a"),
-        (b"\x1b[A", "c"),
-        (b"\t\t\x1b[Z", "b"),
-        (b"jjk", "b"),
-        (b"\x1b[B\x1b[B\x1b[B", "a"),
-    ];
-    let kind = "type: single_choice, options: [a, b, c]";
-    assert_eq!(answers(kind, &rows.map(|(keys, _)| keys)), rows.map(|(_, choice)| choice));
-}
-
-#[test]
-fn escape_and_ctrl_c_cancel_a_line_that_is_not_empty() {
+fn a_key_can_be_limited_to_forms_scopes_and_time() {
     let home = Home::new();
-    let id = home.published_form(&["--data", "store"]);
-    for keys in ["ab\u{1b}", "ab\u{3}", "\u{1b}\u{1b}"] {
-        let mut session = Session::start(&home, &[], &["--data", "store", "submit", &id]);
-        session.wait_for_next("What would you like?");
-        session.type_keys(keys);
-        assert_eq!(session.finish().0, Some(130), "{keys:?}");
+    let _server = home.serve();
+    let (one, other) = (home.published_form(&[]), home.published_form(&[]));
+    let limits = ["--scope", "submit,read", "--form", &one, "--expires", "90d"];
+    let key = create(&home, &[&["--name", "web"], &limits[..]].concat());
+    with_key(&home, &key, &["submit", &one, "q1=x"]).expect(0);
+    with_key(&home, &key, &["show", &other]).expect(3);
+    let listed = home.run(&["keys", "list", "-o", "json"]).expect(0).json();
+    let web = &listed["keys"][0];
+    assert_eq!(
+        (&web["scopes"], &web["forms"]),
+        (&serde_json::json!(["submit", "read"]), &serde_json::json!([one]))
+    );
+    create(&home, &["--name", "day", "--scope", "read", "--expires", "2999-12-31"]);
+    create(&home, &["--name", "time", "--scope", "read", "--expires", "2999-12-31T10:00:00Z"]);
+    let ends = home.ok(&["keys", "list", "--columns", "expires_at"]);
+    assert!(ends.starts_with("2999-12-31T10:00:00.000Z\n2999-12-31T23:59:59.999Z\n20"), "{ends}");
+    let past =
+        home.run(&["keys", "create", "--name", "a", "--scope", "read", "--expires", "1999-12-31"]).expect(6);
+    assert!(past.stderr.contains("`expires_at` must be in the future"), "{past:?}");
+    let unknown = home.run(&["keys", "create", "--name", "a", "--scope", "read", "--form", "nope"]).expect(6);
+    assert!(unknown.stderr.contains("there is no form `nope`"), "{unknown:?}");
+}
+
+#[test]
+fn create_names_the_flags_that_are_missing() {
+    let home = Home::new();
+    let _server = home.serve();
+    let run = home.run(&["keys", "create"]).expect(2);
+    let lines = "error: --name is required; --scope is required\n  = help: add --name NAME, to recognize the key by; \
+                 add --scope, one or more of: read, submit, write, admin, operator\n";
+    assert_eq!(run.stderr, lines);
+    let run = home.run(&["keys", "create", "--name", "a", "--scope", "raed"]).expect(2);
+    assert!(run.stderr.contains("[possible values: read, submit, write, admin, operator]"), "{run:?}");
+    assert!(run.stderr.contains("a similar value exists: 'read'"), "{run:?}");
+    let run = home.run(&["keys", "create", "--name", "a", "--scope", "read", "--expires", "soon"]).expect(2);
+    assert!(run.stderr.contains("expected a time such as 90d or 2027-01-31"), "{run:?}");
+}
+
+#[test]
+fn keys_are_listed_without_their_text() {
+    let home = Home::new();
+    let _server = home.serve();
+    let key = create(&home, &["--name", "web\tsite", "--scope", "submit", "--scope", "read"]);
+    let rows = home.ok(&["keys", "list"]);
+    let first: Vec<_> = rows.lines().next().unwrap().split('\t').collect();
+    assert_eq!(first, [&*id_of(&key), "web\\tsite", "submit, read", "", ""]);
+    assert_eq!(rows.lines().count(), 2);
+    for format in ["table", "json", "jsonl", "csv", "yaml"] {
+        let text = home.ok(&["keys", "list", "-o", format]);
+        assert!(!text.contains(&key) && !text.contains(&operator_key(&home)), "{text}");
     }
+    assert_eq!(home.ok(&["keys", "list", "-o", "jsonl"]).lines().count(), 2);
+}
+
+#[test]
+fn a_revoked_key_is_not_valid() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = create(&home, &["--name", "web", "--scope", "read"]);
+    let id = id_of(&key);
+    let refused = home.run(&["keys", "revoke", &id]).expect(2);
+    let message =
+        format!("error: revoking {id} \"web\" (read) needs a confirmation, and there is no terminal\n");
+    assert!(refused.stderr.starts_with(&message), "{refused:?}");
+    for (typed, code) in [("n\r", 1), ("\u{3}", 130), ("y\r", 0)] {
+        with_key(&home, &key, &["list"]).expect(0);
+        let mut session = Session::start(&home, &[], &["keys", "revoke", &id]);
+        session.wait_for(&format!("Revoke {id} \"web\" (read) on {}? [y/N]", server.url));
+        session.type_keys(typed);
+        let (ended, screen) = session.finish();
+        assert_eq!(ended, Some(code), "{screen}");
+    }
+    with_key(&home, &key, &["list"]).expect(4);
+    for arguments in
+        [&["keys", "revoke", &id][..], &["keys", "revoke", "--yes", &id], &["keys", "rotate", &id]]
+    {
+        let gone = home.run(arguments).expect(3);
+        assert!(gone.stderr.contains("= help: forms keys list shows the keys"), "{gone:?}");
+    }
+}
+
+#[test]
+fn revoking_the_key_in_use_causes_a_warning() {
+    let home = Home::new();
+    let _server = home.serve();
+    let key = create(&home, &["--name", "admin", "--scope", "admin"]);
+    let id = id_of(&key);
+    let run = with_key(&home, &key, &["keys", "revoke", "--yes", &id]).expect(0);
+    assert_eq!(run.stdout, format!("{id}\n"));
+    let lines = format!("warning: {id} is the key in use: afterwards commands need another one\nrevoked\n");
+    assert_eq!(run.stderr, lines);
+    let other = create(&home, &["--name", "other", "--scope", "read"]);
+    let run = home.run(&["keys", "revoke", "--yes", &id_of(&other), "nope"]).expect(8);
+    assert!(!run.stderr.contains("warning"), "{run:?}");
+}
+
+#[test]
+fn a_rotated_key_has_the_same_limits_and_the_old_one_may_have_a_grace_period() {
+    let home = Home::new();
+    let _server = home.serve();
+    let key = create(&home, &["--name", "web", "--scope", "read"]);
+    let run = home.run(&["keys", "rotate", &id_of(&key), "--grace", "1h"]).expect(0);
+    let new = run.stdout.trim_end();
+    let lines = format!(
+        "{} is replaced by {} \"web\" (read)\nthe key is shown only this once: store it now\n",
+        id_of(&key),
+        id_of(new)
+    );
+    assert_eq!(run.stderr, lines);
+    with_key(&home, &key, &["list"]).expect(0);
+    with_key(&home, new, &["list"]).expect(0);
+    let newer = home.ok(&["keys", "rotate", &id_of(new)]);
+    with_key(&home, new, &["list"]).expect(4);
+    with_key(&home, newer.trim(), &["list"]).expect(0);
+}
+
+#[test]
+fn a_rotated_key_is_replaced_in_the_contexts_that_have_it() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = create(&home, &["--name", "admin", "--scope", "admin"]);
+    for name in ["one", "two"] {
+        home.run_with_input(&key, &["login", &server.url, "--name", name, "--key-file", "-"]).expect(0);
+    }
+    let operator = operator_key(&home);
+    home.run_with_input(&operator, &["login", &server.url, "--name", "op", "--key-file", "-"]).expect(0);
+    let run = home.run(&["--context", "one", "keys", "rotate", &id_of(&key)]).expect(0);
+    let path = home.path().join(".config/forms/credentials.yaml");
+    let stored = format!("stored in {}, for context `one` and context `two`\n", path.display());
+    assert!(run.stderr.ends_with(&stored) && run.stderr.lines().count() == 2, "{run:?}");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!((text.matches(run.stdout.trim()).count(), text.matches(&operator).count()), (2, 1));
+    assert!(!text.contains(&key));
+    home.ok(&["--context", "two", "list"]);
+}
+
+#[test]
+fn a_rotated_operator_key_is_replaced_where_commands_find_it() {
+    let home = Home::new();
+    let state = home.path().join("state");
+    let mut serve = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
+    serve.env("XDG_STATE_HOME", &state);
+    let mut server = home.start(serve);
+    let old = operator_key(&home);
+    let run = home.run(&["keys", "rotate", &id_of(&old)]).expect(0);
+    assert_eq!(operator_key(&home), run.stdout.trim());
+    // So does a command that finds the server in another folder.
+    home.ok(&["list"]);
+    home.run_with(&[("XDG_STATE_HOME", state.to_str().unwrap())], &["list"]).expect(0);
+    with_key(&home, &old, &["list"]).expect(4);
+    server.stop(rustix::process::Signal::TERM);
+    let run = home.run(&["--data", "store", "keys", "rotate", &id_of(run.stdout.trim())]).expect(0);
+    assert_eq!(operator_key(&home), run.stdout.trim());
+    let mode = fs::metadata(home.path().join("store/operator-key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    home.ok(&["--data", "store", "list"]);
+}
+
+#[test]
+fn a_lost_operator_key_is_replaced_with_the_data_directory() {
+    let home = Home::new();
+    home.create_empty_store();
+    let lost = operator_key(&home);
+    fs::remove_file(home.path().join("store/operator-key")).unwrap();
+    let run = home.run(&["keys", "create", "--data", "store"]).expect(0);
+    let key = run.stdout.trim_end();
+    assert_eq!(operator_key(&home), key);
+    let lines = format!(
+        "created {} \"operator\" (admin, operator)\nstored in store/operator-key, mode 600\n",
+        id_of(key)
+    );
+    assert_eq!(run.stderr, lines);
+    let mode = fs::metadata(home.path().join("store/operator-key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let again = home.run(&["keys", "create", "--data", "store"]).expect(0);
+    let end = format!("{id} stays valid; to end it: forms --data store keys revoke {id}\n", id = id_of(key));
+    assert!(again.stderr.ends_with(&end), "{again:?}");
+    // Any other flag asks for a usual key.
+    home.run(&["keys", "create", "--data", "store", "--expires", "1d"]).expect(2);
+    let _server = home.serve();
+    home.ok(&["workspaces", "list"]);
+    // The lost key is valid until it is revoked.
+    with_key(&home, &lost, &["list"]).expect(0);
+    home.ok(&["keys", "revoke", "--yes", &id_of(&lost)]);
+    with_key(&home, &lost, &["list"]).expect(4);
+}
+
+#[test]
+fn lists_in_json_are_the_bodies_of_the_api() {
+    let home = Home::new();
+    let server = home.serve();
+    for (command, path) in [("keys", "/api/v1/keys"), ("workspaces", "/api/v1/workspaces")] {
+        let listed = home.run(&[command, "list", "-o", "json"]).expect(0).json();
+        let body = send(&server.url, "GET", path, &operator_key(&home), "");
+        assert_eq!(listed, serde_json::from_str::<serde_json::Value>(&body).unwrap());
+    }
+}
+
+#[test]
+fn a_key_without_the_scope_is_reported_with_its_source() {
+    let home = Home::new();
+    let _server = home.serve();
+    let key = create(&home, &["--name", "web", "--scope", "read"]);
+    let run = with_key(&home, &key, &["keys", "list"]).expect(4);
+    let lines = "error[insufficient_scope]: this operation needs an API key with the scope `admin`\n  \
+                 = note: key from: FORMS_API_KEY\n  \
+                 = help: use a key that has the scope; forms whoami shows the scopes of this one\n";
+    assert_eq!(run.stderr, lines);
 }

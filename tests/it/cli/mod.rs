@@ -5,6 +5,7 @@ mod arguments;
 mod batch;
 mod client;
 mod columns;
+mod contexts;
 mod conventions;
 mod create;
 mod edit;
@@ -19,7 +20,9 @@ mod golden_messages;
 mod help;
 mod imported_forms;
 mod keys;
+mod line_keys;
 mod lists;
+mod login;
 mod newer_server;
 mod output_formats;
 mod prefix;
@@ -35,6 +38,7 @@ mod terminal;
 mod terminal_output;
 mod untrusted_text;
 mod validate_answers;
+mod workspaces;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -148,7 +152,11 @@ impl Home {
     }
 
     pub(crate) fn serve_with(&self, arguments: &[&str]) -> RunningServer {
-        let mut command = self.command(arguments);
+        self.start(self.command(arguments))
+    }
+
+    /// Starts this `forms serve`.
+    pub(crate) fn start(&self, mut command: Command) -> RunningServer {
         let log = fs::File::create(self.path().join("serve.log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut url = String::new();

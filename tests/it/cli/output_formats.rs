@@ -7,7 +7,8 @@ use super::{Home, Run};
 
 /// Calls of a command that succeed, and calls that fail, with their exit codes. FORM and SUBMISSION exist; NEW is
 /// replaced by a new published form, TRASHED by a new form in the trash, ANSWERED by FORM and a new submission,
-/// DISCARDED by FORM and a new submission in the trash.
+/// DISCARDED by FORM and a new submission in the trash, CONTEXT, KEY and
+/// WORKSPACE by a new one, URL by the server's address.
 fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
     match command {
         "create" => (
@@ -49,6 +50,24 @@ fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static st
         "responses restore" => (&["DISCARDED"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
         "responses show" => (&["FORM SUBMISSION"], &[(3, "FORM nope")]),
         "serve" => (&[], &[(5, "--data store"), (2, "")]),
+        "login" => (
+            &["URL --key-file store/operator-key", "--key-file store/operator-key --name a"],
+            &[(2, "URL"), (2, "URL --key-file missing"), (4, "URL --key-file wrong-key")],
+        ),
+        "logout" => (&["CONTEXT"], &[(3, "nope")]),
+        "context list" => (&[""], &[(2, "--columns x")]),
+        "context use" => (&["CONTEXT"], &[(3, "nope")]),
+        "context remove" => (&["CONTEXT"], &[(3, "nope"), (3, "nope nope")]),
+        "keys list" => (&[""], &[(2, "--columns x")]),
+        "keys create" => (
+            &["--name a --scope read", "--name a --scope submit --form FORM --expires 1d"],
+            &[(2, ""), (2, "--name a --scope x"), (6, "--name a --scope read --form nope")],
+        ),
+        "keys revoke" => (&["KEY --yes"], &[(2, "KEY"), (3, "nope --yes"), (3, "nope")]),
+        "keys rotate" => (&["KEY", "KEY --grace 1h"], &[(3, "nope"), (2, "KEY --grace x")]),
+        "workspaces list" => (&[""], &[(2, "--columns x")]),
+        "workspaces create" => (&["a"], &[(2, "")]),
+        "workspaces delete" => (&["WORKSPACE --yes"], &[(2, "WORKSPACE"), (3, "nope --yes"), (3, "nope")]),
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
         // A completion script has no output format.
@@ -62,6 +81,7 @@ struct Fixture {
     home: Home,
     form: String,
     submission: String,
+    url: String,
 }
 
 impl Fixture {
@@ -70,16 +90,23 @@ impl Fixture {
         let server = home.serve();
         home.write("two.yaml", "title: A\n---\ntitle: B\n");
         home.write("bad.yaml", "titel: A\n");
+        home.write("wrong-key", "fk_wrong");
         home.write("set.json", "{\"q1\": \"x\", \"q3\": 4}");
         home.write("sets.jsonl", "{\"q1\": \"x\"}\n{\"q1\": \"y\"}\n");
         let form = home.published_form(&[]);
         let submission = home.ok(&["submit", &form, "q1=\"tab\there,\"", "q3=2"]).trim().to_owned();
-        (Self { home, form, submission }, server)
+        let url = server.url.clone();
+        (Self { home, form, submission, url }, server)
+    }
+
+    /// Runs a command; each format has its own contexts, since formats are checked in parallel.
+    fn run_in(&self, format: &str, arguments: &[&str]) -> Run {
+        self.home.run_with(&[("FORMS_CONFIG_DIR", &*format!("config-{format}"))], arguments)
     }
 
     /// Replaces a placeholder.
-    fn expand(&self, word: &str) -> Vec<String> {
-        let ok = |arguments: &[&str]| self.home.ok(arguments).trim().to_owned();
+    fn expand(&self, format: &str, word: &str) -> Vec<String> {
+        let ok = |arguments: &[&str]| self.run_in(format, arguments).expect(0).stdout.trim().to_owned();
         let answered = || ok(&["submit", &self.form, "q1=x"]);
         match word {
             "FORM" => vec![self.form.clone()],
@@ -87,6 +114,16 @@ impl Fixture {
             "NEW" => vec![self.home.published_form(&[])],
             "TRASHED" => vec![ok(&["delete", "--yes", &self.home.published_form(&[])])],
             "ANSWERED" => vec![self.form.clone(), answered()],
+            "URL" => vec![self.url.clone()],
+            "CONTEXT" => vec![ok(&["login", &self.url, "--name", "new", "--key-file", "store/operator-key"])],
+            "KEY" => {
+                let key = ok(&["keys", "create", "--name", "a", "--scope", "read"]);
+                vec![format!("key_{}", &key[3..11])]
+            }
+            "WORKSPACE" => {
+                let created = self.run_in(format, &["-o", "json", "workspaces", "create", "a"]).json();
+                vec![created["id"].as_str().unwrap().to_owned()]
+            }
             "DISCARDED" => {
                 vec![self.form.clone(), ok(&["responses", "delete", "--yes", &self.form, &answered()])]
             }
@@ -95,9 +132,10 @@ impl Fixture {
     }
 
     fn run(&self, format: &str, command: &str, call: &str) -> Run {
-        let words = command.split(' ').chain(call.split_whitespace()).flat_map(|word| self.expand(word));
+        let words =
+            command.split(' ').chain(call.split_whitespace()).flat_map(|word| self.expand(format, word));
         let words: Vec<_> = ["-o".to_owned(), format.to_owned()].into_iter().chain(words).collect();
-        self.home.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+        self.run_in(format, &words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 

@@ -33,7 +33,14 @@ fn a_variable_that_is_not_utf_8_is_an_error() {
     let home = Home::new();
     let _server = home.serve();
     let id = home.published_form(&[]);
-    for name in ["FORMS_DATA", "FORMS_URL", "FORMS_API_KEY", "FORMS_API_KEY_FILE"] {
+    for name in [
+        "FORMS_DATA",
+        "FORMS_URL",
+        "FORMS_CONTEXT",
+        "FORMS_CONFIG_DIR",
+        "FORMS_API_KEY",
+        "FORMS_API_KEY_FILE",
+    ] {
         let mut delete = home.command(&["delete", "--yes", &id]);
         let run: Run = delete.env(name, OsStr::from_bytes(b"st\xff")).output().unwrap().into();
         assert_eq!(run.expect(2).stderr, format!("error: {name} is not valid UTF-8\n"));
@@ -65,12 +72,59 @@ fn a_server_started_without_xdg_runtime_dir_is_found_with_it() {
 }
 
 #[test]
+fn a_server_is_found_by_commands_with_another_environment() {
+    for (of_server, of_command) in [
+        (&["XDG_STATE_HOME"][..], &[][..]),
+        (&[], &["XDG_STATE_HOME"]),
+        (&["XDG_RUNTIME_DIR"], &[]),
+        (&[], &["XDG_RUNTIME_DIR"]),
+        (&["XDG_RUNTIME_DIR", "XDG_STATE_HOME"], &[]),
+        (&["XDG_RUNTIME_DIR"], &["XDG_STATE_HOME"]),
+        (&["XDG_STATE_HOME"], &["XDG_RUNTIME_DIR", "XDG_STATE_HOME"]),
+    ] {
+        let home = Home::new();
+        let set = |command: &mut Command, names: &[&str]| {
+            command.envs(names.iter().map(|name| (*name, home.path().join(name.to_lowercase()))));
+        };
+        let mut serve = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
+        set(&mut serve, of_server);
+        let mut server = home.start(serve);
+        let mut whoami = home.command(&["whoami", "-o", "json"]);
+        set(&mut whoami, of_command);
+        let found: Run = whoami.output().unwrap().into();
+        let found = found.expect(0).json();
+        let url = serde_json::json!({"value": server.url, "source": "runtime"});
+        assert_eq!((&found["url"], &found["key"]["source"]), (&url, &"runtime".into()), "{of_server:?}");
+        // Each file is removed at exit.
+        server.stop(rustix::process::Signal::TERM);
+        let files = |folder: &str| std::fs::read_dir(home.path().join(folder)).map_or(0, Iterator::count);
+        let folders = ["xdg_runtime_dir/forms", "xdg_state_home/forms/run", ".local/state/forms/run"];
+        assert_eq!(folders.map(files), [0; 3], "{of_server:?}");
+    }
+}
+
+#[test]
+fn without_home_the_folders_are_those_of_the_user_database() {
+    let home = Home::new();
+    let runtime = home.path().join("runtime");
+    let mut serve = home.command(&["serve", "--data", "store", "--listen", "127.0.0.1:0"]);
+    serve.env("XDG_RUNTIME_DIR", &runtime);
+    let server = home.start(serve);
+    let mut whoami = home.command(&["whoami", "-o", "json"]);
+    whoami.env_clear().env("XDG_RUNTIME_DIR", &runtime).env("FORMS_URL", &server.url);
+    let found: Run = whoami.output().unwrap().into();
+    assert_eq!(found.expect(0).json()["key"]["source"], "runtime");
+}
+
+#[test]
 fn commands_search_all_runtime_folders() {
     let user = rustix::process::getuid().as_raw();
     let default = std::path::PathBuf::from(format!("/run/user/{user}/forms"));
     let with = folders(&Environment::of(&[("XDG_RUNTIME_DIR", "/somewhere")]));
     assert_eq!(with.first().unwrap(), std::path::Path::new("/somewhere/forms"));
     assert!(with.contains(&default), "{with:?}");
+    let home = std::path::PathBuf::from(std::env::var("HOME").unwrap());
+    assert!(with.contains(&home.join(".local/state/forms/run")), "{with:?}");
     let without = folders(&Environment::default());
     assert!(without.contains(&default) && without.first() != Some(&default), "{without:?}");
     let default_runtime_dir = format!("/run/user/{user}");

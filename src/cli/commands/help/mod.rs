@@ -36,18 +36,19 @@ fn overview() -> String {
 const ROOT_AFTER: &str = "\
 Examples:
   forms serve --data ./store
-  id=$(forms create -f survey.yaml)
-  forms publish $id
-  forms submit $id q1=hello
-  forms responses $id
+  id=$(forms create -f survey.yaml) && forms publish $id
+  forms submit $id q1=hello && forms responses $id
 
 Topics (forms help TOPIC): environment, exit-codes, formatting, questions";
 
 /// Note in a command's help on where the global options are.
 const GLOBAL_NOTE: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
 
-/// Help of `--data` for `serve`, which requires it.
-const SERVED: &str = "Where forms, answers and keys are kept [env: FORMS_DATA]";
+/// Global options that a command shows in its own help: the command, the option, and its help there.
+const SHOWN: [(&str, &str, &str); 2] = [
+    ("serve", "data", "Where forms, answers and keys are kept [env: FORMS_DATA]"),
+    ("login", "key_file", "File with the API key, - for stdin; default: ask for it"),
+];
 
 /// Adds the common sections to the help of every command, and the examples to its short help.
 pub fn with_common(command: clap::Command) -> clap::Command {
@@ -96,15 +97,18 @@ fn with_common_below(command: clap::Command) -> clap::Command {
         .mut_subcommands(with_common_below)
 }
 
-/// Hides the global options in the help of every command, except `--data` of `serve`.
+/// Hides the global options in the help of every command, except those of [`SHOWN`].
 pub fn hide_globals(command: clap::Command) -> clap::Command {
     let globals = command.get_arguments().filter(|argument| argument.is_global_set());
     let globals: Vec<_> = globals.cloned().collect();
     command.mut_subcommands(|command| {
-        let shown = if command.get_name() == "serve" { "data" } else { "" };
-        command.args(globals.iter().cloned().map(|argument| match argument.get_id() == shown {
-            true => argument.help(SERVED).help_heading(None).display_order(0),
-            false => argument.hide(true),
+        let name = command.get_name().to_owned();
+        command.args(globals.iter().cloned().map(|argument| {
+            let is_shown = |(own, id, _): &&(&str, &str, &str)| *own == name && argument.get_id() == *id;
+            match SHOWN.iter().find(is_shown) {
+                Some((.., help)) => argument.help(*help).help_heading(None).display_order(0),
+                None => argument.hide(true),
+            }
         }))
     })
 }
@@ -233,10 +237,14 @@ fn environment() -> String {
         "Environment variables. Flags override them; an empty one counts as not set.
 
 {lines}
-Address: --url, then FORMS_URL, then a running server of this user, then
+Address: --url or --context, then FORMS_URL, then FORMS_CONTEXT, then the
+current context (forms context list), then a running server of this user, then
 http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
-FORMS_API_KEY_FILE, then the key of that server. `forms whoami` shows what was
-found, and where.
+FORMS_API_KEY_FILE, then the key stored for exactly this address, then the key
+of that running server. `forms whoami` shows what was found, and where.
+
+credentials.yaml, which has the contexts and their keys, is in FORMS_CONFIG_DIR,
+then in forms/ of XDG_CONFIG_HOME, then in ~/.config/forms.
 "
     )
 }

@@ -102,6 +102,20 @@ pub(super) fn read(
     }
 }
 
+/// Reads a line like [`read`] without showing it.
+pub(super) fn read_hidden(term: &Term, keyboard: &mut Keyboard, prompt: &str) -> io::Result<Option<String>> {
+    let mut line = Line::default();
+    term.write_str(prompt)?;
+    term.flush()?;
+    loop {
+        let step = line.apply(keyboard.key()?);
+        if step != Step::Edit {
+            term.write_line("")?;
+            return Ok((step == Step::Enter).then(|| line.into_text()));
+        }
+    }
+}
+
 /// Renders `prompt` and `line` again, with the cursor `row` rows below the start; returns its new row.
 fn render(term: &Term, prompt: &str, line: &Line, row: usize) -> io::Result<usize> {
     let columns = usize::from(term.size().1).max(1);

@@ -92,6 +92,22 @@ pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<S
     .await
 }
 
+/// Asks for a line of text that is not shown while it is typed. Asks again if it is empty.
+pub async fn secret(question: &str) -> Result<String, CliError> {
+    let prompt = themed(|text| SimpleTheme.format_input_prompt(text, question, None));
+    run_prompt(move |term, keyboard| {
+        loop {
+            match line::read_hidden(term, keyboard, &prompt)? {
+                Some(text) if text.trim().is_empty() => {
+                    term.write_line("must not be empty; Ctrl-C cancels")?;
+                }
+                read => return Ok(read),
+            }
+        }
+    })
+    .await
+}
+
 /// Asks for one of `items`; returns its index.
 pub async fn choose(question: &str, items: &[&str]) -> Result<usize, CliError> {
     let question = question.to_owned();

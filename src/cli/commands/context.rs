@@ -1,0 +1,177 @@
+//! `forms context`: the servers and keys that `forms login` stored.
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::cli::commands::batch::Batch;
+use crate::cli::commands::login::warn_of_variables;
+use crate::cli::commands::{Group, Run};
+use crate::cli::connection::credentials::Credentials;
+use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::listing::{ListLimit, Listing};
+use crate::cli::output::shell_quote::shell_quote;
+use crate::cli::output::table::Cell;
+use crate::cli::output::visible;
+use crate::client::redacted;
+use crate::domain::json::Value;
+use crate::secret::KeyText;
+
+/// List, choose and remove contexts: servers with their API keys
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+`forms login` stores a context. Commands use the current one, unless --url,
+--context, FORMS_URL or FORMS_CONTEXT select another server.
+
+Examples:
+  forms context list
+  forms context use prod
+  forms --context staging list")]
+pub struct Context {
+    #[command(subcommand)]
+    command: ContextCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ContextCommand {
+    List(List),
+    Use(Use),
+    Remove(Remove),
+}
+
+/// List contexts
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+The columns are name, url, current and key; of a key only the end is shown.
+
+Examples:
+  forms context list
+  forms context list -o json | jq -r '.contexts[] | select(.current) | .url'")]
+struct List {}
+
+/// Make a context the current one
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints the name. Commands without --url and --context use its server from now
+on.
+
+Examples:
+  forms context use prod")]
+struct Use {
+    /// Context, by name: `forms context list` shows it
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    name: String,
+}
+
+/// Remove contexts and their keys from this machine
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints each name. The keys themselves stay valid: `forms keys revoke` ends them.
+
+Examples:
+  forms context remove staging")]
+struct Remove {
+    /// Contexts, by name: `forms context list` shows them
+    #[arg(required = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    names: Vec<String>,
+}
+
+impl Run for Context {
+    const ENTRY: (Group, &str) = (Group::Connect, "list and use contexts");
+
+    fn columns(&self) -> Columns {
+        match &self.command {
+            ContextCommand::List(_) => Columns::Dynamic,
+            ContextCommand::Use(_) => Columns::Fixed(&["name", "url", "current"]),
+            ContextCommand::Remove(_) => Columns::Fixed(&["name", "removed"]),
+        }
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        match self.command {
+            ContextCommand::List(_) => list(session),
+            ContextCommand::Use(Use { name }) => select(session, &name),
+            ContextCommand::Remove(Remove { names }) => {
+                let mut batch = Batch::begin(session, names.len());
+                for name in &names {
+                    batch.record(name, remove(session, name))?;
+                }
+                batch.finish()
+            }
+        }
+    }
+}
+
+/// A line of the list.
+#[derive(serde::Serialize)]
+struct Entry {
+    name: String,
+    url: String,
+    current: bool,
+    key: String,
+}
+
+fn list(session: &Session) -> Result<(), CliError> {
+    let credentials = session.credentials()?;
+    let entries = credentials.contexts.iter().map(|(name, context)| Entry {
+        name: name.clone(),
+        url: context.url.clone(),
+        current: credentials.current.as_ref() == Some(name),
+        key: redacted(context.key.reveal()),
+    });
+    let row = |entry: &Entry| {
+        let current = if entry.current { "*" } else { "" };
+        vec![
+            Cell::text(&*entry.name),
+            Cell::text(&*entry.url),
+            Cell::number(entry.current).with_display(current),
+            Cell::text(&*entry.key),
+        ]
+    };
+    let body = |contexts| Value::Object(vec![("contexts".to_owned(), Value::Array(contexts))]);
+    let listing = Listing {
+        output: &session.output,
+        list_limit: ListLimit::ALL,
+        raw: false,
+        headers: ["name", "url", "current", "key"].map(str::to_owned).to_vec(),
+        optional: "",
+        none: "no contexts yet: forms login URL".to_owned(),
+        row: &row,
+        body: &body,
+    };
+    listing.show_items(&entries.collect::<Vec<_>>())
+}
+
+/// Makes the context `name` the current one.
+fn select(session: &Session, name: &str) -> Result<(), CliError> {
+    let mut credentials = Credentials::load(&session.environment, &session.output)?;
+    let url = credentials.get(name)?.url.clone();
+    credentials.current = Some(name.to_owned());
+    credentials.save()?;
+    let view = json!({"name": name, "url": url, "current": true});
+    session.output.object(&view, || format!("{}\n", visible(name)))?;
+    session.output.success(&format!("commands use {url} from now on"));
+    warn_of_variables(session, name, &url);
+    Ok(())
+}
+
+/// Removes the context `name`, and shows how to revoke its key.
+pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {
+    let mut credentials = Credentials::load(&session.environment, &session.output)?;
+    let was_current = credentials.current.as_deref() == Some(name);
+    let removed = credentials.remove(name)?;
+    credentials.save()?;
+    let output = &session.output;
+    output.object(&json!({"name": name, "removed": true}), || format!("{}\n", visible(name)))?;
+    output.success(&format!("the key for {} was removed from this machine", removed.url));
+    if let Ok(key) = removed.key.reveal().parse::<KeyText>() {
+        let revoke = format!("forms --url {} keys revoke {}", shell_quote(&removed.url), key.id());
+        output.status(&format!("it was not revoked; to end it: {revoke}"));
+    }
+    if let Some(other) = credentials.contexts.keys().next().filter(|_| was_current) {
+        output.status(&format!("no context is the current one now: forms context use {other}"));
+    }
+    Ok(())
+}

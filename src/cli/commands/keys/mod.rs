@@ -1,0 +1,110 @@
+//! `forms keys`: commands on API keys, one file each.
+
+mod create;
+mod list;
+mod own_key;
+mod revoke;
+mod rotate;
+
+use clap::{Args, Subcommand};
+
+use crate::api::KeyDetail;
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::client::{Client, ReceivedBody};
+use crate::domain::open_enum::OpenEnum;
+use crate::domain::workspace::Scope;
+use crate::secret::Secret;
+
+use create::Create;
+use list::List;
+use revoke::Revoke;
+use rotate::Rotate;
+
+/// List, create, revoke and rotate API keys
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A key belongs to a workspace, and its scopes say what it may do:
+
+  read      read forms and submissions
+  submit    create submissions, and read the form for that
+  write     create and change forms and submissions; includes read and submit
+  admin     manage keys, and erase; includes write
+  operator  manage the workspaces of the server
+
+Examples:
+  forms keys list
+  forms keys create --name website --scope submit --form customer-feedback
+  forms keys revoke key_1a2b3c4d")]
+pub struct Keys {
+    #[command(subcommand)]
+    command: KeysCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    List(List),
+    Create(Create),
+    Revoke(Revoke),
+    Rotate(Rotate),
+}
+
+/// Columns of a key that was created.
+const CREATED: Columns =
+    Columns::Fixed(&["id", "name", "scopes", "forms", "expires_at", "workspace", "created_at", "key"]);
+
+impl Run for Keys {
+    const ENTRY: (Group, &str) = (Group::Operate, "manage API keys");
+
+    fn columns(&self) -> Columns {
+        match &self.command {
+            KeysCommand::List(_) => Columns::Dynamic,
+            KeysCommand::Create(_) | KeysCommand::Rotate(_) => CREATED,
+            KeysCommand::Revoke(_) => Columns::Fixed(&["id", "revoked"]),
+        }
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Keys {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        match self.command {
+            KeysCommand::List(list) => list.run(session).await,
+            KeysCommand::Create(create) => create.run(session).await,
+            KeysCommand::Revoke(revoke) => revoke.run(session).await,
+            KeysCommand::Rotate(rotate) => rotate.run(session).await,
+        }
+    }
+}
+
+/// Reminds the user to store a key.
+pub(super) const SHOWN_ONCE: &str = "the key is shown only this once: store it now";
+
+/// Returns the text of a key that was created. After a lost response the server answers again, without it.
+pub(super) fn revealed<'a>(
+    key: Option<&'a Secret<String>>,
+    name: &str,
+    help: String,
+) -> Result<&'a str, CliError> {
+    let lost = || CliError::Failed {
+        message: format!("{name} was created, but its key was lost with the first response"),
+        causes: vec![help],
+    };
+    key.map(|key| key.reveal().as_str()).ok_or_else(lost)
+}
+
+/// Returns scopes as text.
+fn scope_names(scopes: &[OpenEnum<Scope>]) -> String {
+    scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Finds the key `id`; `None` if the workspace has no such key.
+async fn find(client: &Client, id: &str) -> Result<Option<ReceivedBody<KeyDetail>>, CliError> {
+    let keys = client.list_keys().await?;
+    Ok(keys.into_iter().find(|key| key.id.to_string() == id))
+}

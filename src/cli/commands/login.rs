@@ -1,0 +1,176 @@
+//! `forms login`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
+
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::credentials::{Context, Credentials, is_same};
+use crate::cli::connection::session::Session;
+use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
+use crate::cli::input::prompt;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::visible;
+use crate::client::{ClientError, Url};
+
+/// Store a server and an API key for it as the current context
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Asks for the key, checks it with one request, and stores it in credentials.yaml
+of the configuration folder, readable only by you. Prints the name of the
+context: commands use it from now on, until another is the current one. Without
+URL, logs in to the server that commands use now.
+
+Examples:
+  forms login https://forms.example.com
+  forms login https://forms.example.com --name prod --key-file ./key
+  pass show forms | forms login https://forms.example.com --key-file -")]
+pub struct Login {
+    /// Server address
+    #[arg(value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
+    server: Option<String>,
+    /// Name of the context; default: the host of the server
+    #[arg(long, value_name = "NAME", value_parser = context_name)]
+    name: Option<String>,
+}
+
+/// Parses the name of a context: it must not need quotes in a shell or in YAML.
+fn context_name(text: &str) -> Result<String, String> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if text.len() <= 64 && text.bytes().all(is_allowed) && !text.starts_with(['-', '.']) && !text.is_empty() {
+        return Ok(text.to_owned());
+    }
+    Err("expected 1 to 64 letters, digits, `.`, `_` and `-`".to_owned())
+}
+
+impl Run for Login {
+    const ENTRY: (Group, &str) = (Group::Connect, "store a server and a key");
+
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["name", "url", "key", "workspace"])
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Login {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        // A file that cannot be written afterwards is reported before the key is asked for.
+        let stored = session.credentials()?;
+        stored.path()?;
+        let (url, chosen) = self.address(session)?;
+        session.refuse_in_the_clear(&url.value)?;
+        let name = self.name.clone().or(chosen).unwrap_or_else(|| default_name(session, stored, &url.value));
+        let key = key(session, &url.value).await?;
+        let (address, text) = (shown(&url.value), key.text.clone());
+        let insecure_http = target::refuse_in_the_clear(&url.value, false).is_err();
+        session.use_target(Target::Server { url, context: None, key: Some(key) });
+        let owner = session.client().await?.whoami().await.map_err(not_stored)?;
+
+        // Another command may have changed the file meanwhile.
+        let mut credentials = Credentials::load(&session.environment, &session.output)?;
+        let context = Context { url: address.clone(), key: text, insecure_http };
+        let replaced = credentials.contexts.insert(name.clone(), context);
+        credentials.current = Some(name.clone());
+        let path = credentials.save()?;
+
+        let view = json!({"name": name, "url": address, "key": owner.key, "workspace": owner.workspace});
+        let output = &session.output;
+        output.object(&view, || format!("{name}\n"))?;
+        let (key, workspace) = (visible(&owner.key.name), visible(&owner.workspace.name));
+        output.success(&format!("logged in to {address} as \"{key}\" (workspace \"{workspace}\")"));
+        output.status(&format!("stored in {}, mode 600", path.display()));
+        if let Some(other) = replaced.filter(|replaced| replaced.url != address) {
+            output.status(&format!("context `{name}` was {} before", other.url));
+        }
+        warn_of_variables(session, &name, &address);
+        Ok(())
+    }
+
+    /// Returns the address to log in to, and the name of its context if it was found by that.
+    fn address(&self, session: &Session) -> Result<(Sourced<Url>, Option<String>), CliError> {
+        let global = &session.global;
+        let flags = [
+            ("--data", global.data.is_some()),
+            ("--url", global.url.is_some() && self.server.is_some()),
+            ("--context", global.context.is_some() && self.server.is_some()),
+        ];
+        if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
+            let with = if self.server.is_some() { "a server address" } else { "forms login" };
+            return Err(CliError::usage(format!("{flag} cannot be used with {with}")));
+        }
+        match &self.server {
+            Some(url) => Ok((Sourced { value: target::parse(url, "URL")?, source: Source::Flag }, None)),
+            None => {
+                let (url, chosen) = session.with_sources(target::address)?;
+                Ok((url, chosen.map(|chosen| chosen.name)))
+            }
+        }
+    }
+}
+
+/// Returns the name under which `url` is stored already; else its host, with a port that is not the scheme's.
+fn default_name(session: &Session, stored: &Credentials, url: &Url) -> String {
+    let chosen = target::chosen_context(&session.global, &session.environment, stored);
+    if let Some((name, _)) = stored.at(url, chosen.as_ref().map(|chosen| &*chosen.name)) {
+        return name.to_owned();
+    }
+    // An IPv6 address has brackets and colons.
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).replace(':', "_");
+    url.port().map_or_else(|| host.clone(), |port| format!("{host}-{port}"))
+}
+
+fn shown(url: &Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+/// Returns the key in the file of `--key-file`, or asks for one. Variables are not read: they would override what is stored.
+async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
+    if let Some(key) = target::key_of_flag(&session.global, &session.output)? {
+        return Ok(key);
+    }
+    if let Some(obstacle) = prompt::prompt_obstacle(session.global.no_input, &session.environment) {
+        let message = format!("logging in needs an API key, and {obstacle}");
+        let help = "add --key-file PATH, or --key-file - to read it from stdin";
+        return Err(CliError::usage_with_help(message, help));
+    }
+    let question = format!("API key for {}", shown(url));
+    let typed =
+        prompt::dialogue(&session.output, "cancelled, nothing was stored", prompt::secret(&question)).await?;
+    target::parse_key(&typed, Source::Flag, "the text typed".to_owned())
+}
+
+/// Adds to the refusal of the key that it was not stored.
+fn not_stored(error: ClientError) -> CliError {
+    match error.status() {
+        Some(401) => CliError::client_with_help(
+            error,
+            "nothing was stored; check that the key is complete and belongs to this server",
+        ),
+        _ => error.into(),
+    }
+}
+
+/// Warns of each variable that overrides the context `name` for the server at `url`.
+pub(super) fn warn_of_variables(session: &Session, name: &str, url: &str) {
+    let is_other_server = |value: &str| {
+        let both = (Url::parse(value), Url::parse(url));
+        !matches!(both, (Ok(value), Ok(own)) if is_same(&value, &own))
+    };
+    let overrides = |variable: &str, value: &str| match variable {
+        "FORMS_URL" => is_other_server(value),
+        "FORMS_CONTEXT" => value != name,
+        _ => true,
+    };
+    for variable in ["FORMS_DATA", "FORMS_URL", "FORMS_CONTEXT", "FORMS_API_KEY", "FORMS_API_KEY_FILE"] {
+        let value = session.environment.get(variable);
+        if value.is_some_and(|value| overrides(variable, value)) {
+            session.output.warn(&format!(
+                "{variable} is set and overrides context `{name}`; unset it to use this context"
+            ));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `forms logout`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::cli::commands::context::remove;
+use crate::cli::commands::{Group, Run};
+use crate::cli::connection::session::Session;
+use crate::cli::connection::target::chosen_context;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+
+/// Remove a context and its key from this machine
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Removes what `forms login` stored, by default the current context. The key
+itself stays valid: `forms keys revoke` ends it.
+
+Examples:
+  forms logout
+  forms logout prod")]
+pub struct Logout {
+    /// Context, by name: `forms context list` shows it
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    name: Option<String>,
+}
+
+impl Run for Logout {
+    const ENTRY: (Group, &str) = (Group::Connect, "remove a context");
+
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["name", "removed"])
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        if self.name.is_some() && session.global.context.is_some() {
+            return Err(CliError::usage("--context cannot be used with a name"));
+        }
+        let chosen = || {
+            let credentials = session.credentials().ok()?;
+            Some(chosen_context(&session.global, &session.environment, credentials)?.name)
+        };
+        session.credentials()?;
+        let Some(name) = self.name.or_else(chosen) else {
+            let help = "forms context list shows all";
+            return Err(CliError::usage_with_help("there is no current context to log out of", help));
+        };
+        remove(session, &name)
+    }
+}

@@ -1,0 +1,172 @@
+//! `forms workspaces`.
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::api::{Code, NewWorkspace, Problem, WorkspaceDetail};
+use crate::cli::commands::batch::for_each;
+use crate::cli::commands::keys::{SHOWN_ONCE, revealed};
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::{Columns, DELETED};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::listing::{ListLimit, Listing};
+use crate::cli::output::table::Cell;
+use crate::cli::output::visible;
+use crate::client::{Client, ClientError, ReceivedBody};
+use crate::domain::json::Value;
+
+/// List, create and delete the workspaces of a server
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A workspace has forms and keys of its own, which other workspaces cannot see.
+These commands need a key with the scope operator.
+
+Examples:
+  forms workspaces list
+  forms workspaces create \"Customer service\"
+  forms workspaces delete ws_7k2m9q4x1abz")]
+pub struct Workspaces {
+    #[command(subcommand)]
+    command: WorkspacesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkspacesCommand {
+    List(List),
+    Create(Create),
+    Delete(Delete),
+}
+
+/// List workspaces
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Newest first. The columns are id, name and created_at.
+
+Examples:
+  forms workspaces list
+  forms workspaces list -o json | jq -r '.workspaces[].name'")]
+struct List {}
+
+/// Create a workspace with its first key
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Prints only the key, which has the scope admin and is not shown again.
+
+Examples:
+  forms workspaces create \"Customer service\" |
+    forms login --name service --key-file -")]
+struct Create {
+    /// Name of the workspace
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    name: String,
+}
+
+/// Delete workspaces with their keys, forms and answers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Erases everything in the workspace; nothing can be restored. Asks for the name
+of the workspace; without a terminal, --yes is required. Prints the id of each
+workspace.
+
+Examples:
+  forms workspaces delete ws_7k2m9q4x1abz
+  forms workspaces delete --yes ws_7k2m9q4x1abz")]
+struct Delete {
+    /// Workspaces, by id: `forms workspaces list` shows it
+    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    workspaces: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl Run for Workspaces {
+    const ENTRY: (Group, &str) = (Group::Operate, "separate forms and keys");
+
+    fn columns(&self) -> Columns {
+        match &self.command {
+            WorkspacesCommand::List(_) => Columns::Dynamic,
+            WorkspacesCommand::Create(_) => Columns::Fixed(&["id", "name", "created_at", "key"]),
+            WorkspacesCommand::Delete(_) => DELETED,
+        }
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Workspaces {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        match self.command {
+            WorkspacesCommand::List(_) => list(session, &client).await,
+            WorkspacesCommand::Create(Create { name }) => create(session, &client, name).await,
+            WorkspacesCommand::Delete(Delete { workspaces, yes }) => {
+                for_each(session, &workspaces, async |id| delete(session, &client, id, yes).await).await
+            }
+        }
+    }
+}
+
+async fn list(session: &Session, client: &Client) -> Result<(), CliError> {
+    let workspaces = client.list_workspaces().await?;
+    let now = session.now();
+    let row = |workspace: &ReceivedBody<WorkspaceDetail>| {
+        let id = Cell::text(workspace.id.to_string());
+        vec![id, Cell::text(&*workspace.name), Cell::time(workspace.created_at, now)]
+    };
+    let body = |workspaces| Value::Object(vec![("workspaces".to_owned(), Value::Array(workspaces))]);
+    let listing = Listing {
+        output: &session.output,
+        list_limit: ListLimit::ALL,
+        raw: false,
+        headers: ["id", "name", "created_at"].map(str::to_owned).to_vec(),
+        optional: "",
+        none: "no workspaces".to_owned(),
+        row: &row,
+        body: &body,
+    };
+    listing.show_items(&workspaces)
+}
+
+async fn create(session: &Session, client: &Client, name: String) -> Result<(), CliError> {
+    let created = client.create_workspace(&NewWorkspace { name }).await?;
+    let prefix = session.command_prefix();
+    let help = format!(
+        "create another key: {prefix} keys create --name admin --scope admin --workspace {}",
+        created.id
+    );
+    let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;
+    session.output.object(&created, || format!("{text}\n"))?;
+    session.output.success(&format!("created {} \"{}\"", created.id, created.name));
+    session.output.status(SHOWN_ONCE);
+    Ok(())
+}
+
+async fn delete(session: &Session, client: &Client, id: &str, yes: bool) -> Result<(), CliError> {
+    let help = || format!("{} workspaces list shows the workspaces", session.command_prefix());
+    if !yes {
+        let workspaces = client.list_workspaces().await?;
+        let Some(workspace) = workspaces.iter().find(|workspace| workspace.id.to_string() == id) else {
+            let problem =
+                Problem::new(Code::WorkspaceNotFound).detail(format!("no workspace `{}`", visible(id)));
+            return Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help()));
+        };
+        let name = format!("the workspace \"{}\"", workspace.name);
+        let question =
+            format!("Erase {name} with its keys, forms and answers on {}?", session.target_name()?);
+        let by = ConfirmBy::Typed(workspace.name.clone());
+        session.confirm(&format!("erasing {name}"), question, by).await?;
+    }
+    client.delete_workspace(id).await.map_err(|error| match error.status() {
+        Some(404) => CliError::client_with_help(error, help()),
+        _ => error.into(),
+    })?;
+    session.output.object(&json!({"id": id, "deleted": true}), || format!("{id}\n"))?;
+    session.output.success("erased");
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Contexts: named servers and their API keys, kept in `credentials.yaml` of the configuration folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_yaml::{Mapping, Value};
+
+use crate::cli::environment::Environment;
+use crate::cli::output::Output;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error::reason;
+use crate::client::Url;
+use crate::domain::validation::similar::similar;
+use crate::secret::Secret;
+
+const FILE_NAME: &str = "credentials.yaml";
+
+/// Maximum size of the file.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// A server and the key for it.
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub url: String,
+    pub key: Secret<String>,
+    /// Whether the key may be sent unencrypted beyond this machine.
+    pub insecure_http: bool,
+}
+
+/// The contexts, and the file that has them.
+#[derive(Debug)]
+pub struct Credentials {
+    /// `None` if the user has no home folder.
+    path: Option<PathBuf>,
+    /// The name of the context that is used by default.
+    pub current: Option<String>,
+    pub contexts: BTreeMap<String, Context>,
+    /// The file as read: members of newer versions are kept.
+    document: Mapping,
+}
+
+#[derive(Default, Deserialize)]
+struct Content {
+    current: Option<String>,
+    contexts: Option<BTreeMap<String, Entry>>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    url: String,
+    key: String,
+    #[serde(default)]
+    insecure_http: bool,
+}
+
+impl From<Entry> for Context {
+    fn from(entry: Entry) -> Self {
+        Self { url: entry.url, key: Secret::new(entry.key), insecure_http: entry.insecure_http }
+    }
+}
+
+impl Credentials {
+    /// Reads the file; without one there are no contexts. Warns if others can read it.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not valid.
+    pub fn load(environment: &Environment, output: &Output) -> Result<Self, CliError> {
+        let path = folder(environment).map(|folder| folder.join(FILE_NAME));
+        let text = path.as_deref().map_or(Ok(None), |path| read(path, output))?;
+        let (content, document) = match (&path, text) {
+            (Some(path), Some(text)) => parse(path, &text)?,
+            _ => (Content::default(), Mapping::new()),
+        };
+        let contexts = content.contexts.unwrap_or_default();
+        let contexts = contexts.into_iter().map(|(name, entry)| (name, entry.into())).collect();
+        Ok(Self { path, current: content.current, contexts, document })
+    }
+
+    /// Returns the path of the file.
+    ///
+    /// # Errors
+    /// If the user has no home folder.
+    pub fn path(&self) -> Result<&Path, CliError> {
+        let help = "set HOME, or FORMS_CONFIG_DIR to a folder for them";
+        let none = || CliError::usage_with_help("there is no folder for credentials: HOME is not set", help);
+        self.path.as_deref().ok_or_else(none)
+    }
+
+    /// Returns the context `name`.
+    ///
+    /// # Errors
+    /// If there is none, with a similar name.
+    pub fn get(&self, name: &str) -> Result<&Context, CliError> {
+        self.contexts.get(name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Removes the context `name`; if it is the current one, there is none afterwards.
+    ///
+    /// # Errors
+    /// If there is none, with a similar name.
+    pub fn remove(&mut self, name: &str) -> Result<Context, CliError> {
+        let removed = self.contexts.remove(name).ok_or_else(|| self.unknown(name))?;
+        self.current.take_if(|current| current == name);
+        Ok(removed)
+    }
+
+    /// Returns the context whose address is exactly `url`: `preferred` if it is one of several.
+    pub fn at(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
+        let is_at = |context: &Context| Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
+        let mut found = self.contexts.iter().filter(|(_, context)| is_at(context)).collect::<Vec<_>>();
+        found.sort_by_key(|(name, _)| Some(name.as_str()) != preferred);
+        found.first().map(|(name, context)| (name.as_str(), *context))
+    }
+
+    fn unknown(&self, name: &str) -> CliError {
+        let near = similar(name, self.contexts.keys().map(String::as_str));
+        let help = match near {
+            Some(near) => {
+                format!("a context with a similar name exists: `{near}`; forms context list shows all")
+            }
+            None if self.contexts.is_empty() => "forms login URL makes one".to_owned(),
+            None => "forms context list shows all".to_owned(),
+        };
+        CliError::UnknownContext { name: name.to_owned(), help }
+    }
+
+    /// Writes the file, with its folder if that is missing. Readers see the old file or the new one, and a link in its
+    /// place is replaced, not followed.
+    pub fn save(&self) -> Result<&Path, CliError> {
+        let path = self.path()?;
+        let write = || -> io::Result<()> {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let text = serde_yaml::to_string(&self.to_document()).map_err(io::Error::other)?;
+            // Only its owner can read the new file.
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+            Ok(())
+        };
+        write()
+            .map(|()| path)
+            .map_err(|error| CliError::io(format!("cannot write {}", path.display()), error))
+    }
+
+    fn to_document(&self) -> Mapping {
+        let mut document = self.document.clone();
+        match &self.current {
+            Some(name) => drop(document.insert("current".into(), name.as_str().into())),
+            None => drop(document.remove("current")),
+        }
+        let before = document.remove("contexts").unwrap_or_default();
+        let entry = |(name, context): (&String, &Context)| {
+            let mut entry = before.get(name).and_then(Value::as_mapping).cloned().unwrap_or_default();
+            entry.insert("url".into(), context.url.as_str().into());
+            entry.insert("key".into(), context.key.reveal().as_str().into());
+            match context.insecure_http {
+                true => drop(entry.insert("insecure_http".into(), true.into())),
+                false => drop(entry.remove("insecure_http")),
+            }
+            (Value::from(name.as_str()), Value::from(entry))
+        };
+        let contexts: Mapping = self.contexts.iter().map(entry).collect();
+        document.insert("contexts".into(), contexts.into());
+        document
+    }
+}
+
+/// Whether both are the same address; a slash at the end makes no difference.
+pub fn is_same(one: &Url, other: &Url) -> bool {
+    one.as_str().trim_end_matches('/') == other.as_str().trim_end_matches('/')
+}
+
+/// Returns the configuration folder, which may not exist; `None` if the user has no home folder.
+fn folder(environment: &Environment) -> Option<PathBuf> {
+    if let Some(folder) = environment.get("FORMS_CONFIG_DIR") {
+        return Some(folder.into());
+    }
+    // The XDG specification: relative paths are ignored.
+    if let Some(parent) = environment.get("XDG_CONFIG_HOME").map(Path::new).filter(|path| path.is_absolute())
+    {
+        return Some(parent.join("forms"));
+    }
+    let home = directories::BaseDirs::new()?.home_dir().join(".config/forms");
+    if home.exists() {
+        return Some(home);
+    }
+    Some(directories::ProjectDirs::from("", "", "forms")?.config_dir().to_owned())
+}
+
+/// Reads the file; `None` if there is none.
+fn read(path: &Path, output: &Output) -> Result<Option<String>, CliError> {
+    let unreadable = |why: &str| CliError::usage(format!("cannot read {}: {why}", path.display()));
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(&reason(&error))),
+    };
+    // Opening a FIFO would block.
+    if !metadata.is_file() {
+        return Err(unreadable("it is not a file"));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        output.warn(&format!("{} is readable by others; chmod 600 {0}", path.display()));
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes));
+    read.map_err(|error| unreadable(&reason(&error)))?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(unreadable(&format!("it is larger than {} MiB", MAX_SIZE >> 20)));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_error| unreadable("it is not valid UTF-8"))
+}
+
+fn parse(path: &Path, text: &str) -> Result<(Content, Mapping), CliError> {
+    let broken = |error: &serde_yaml::Error| {
+        // The parser's own message can quote a key.
+        let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column())).unwrap_or_default();
+        let help = "expected `current: NAME` and `contexts: {NAME: {url: URL, key: KEY}}`; \
+                    correct the file, or move it away and log in again";
+        CliError::usage_with_help(format!("{}{place} is not valid", path.display()), help)
+    };
+    // An empty file is `null`. Only a mapping reports duplicate names.
+    let document: Option<Mapping> = serde_yaml::from_str(text).map_err(|error| broken(&error))?;
+    let content: Option<Content> = serde_yaml::from_str(text).map_err(|error| broken(&error))?;
+    Ok((content.unwrap_or_default(), document.unwrap_or_default()))
+}
