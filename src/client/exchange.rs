@@ -108,6 +108,9 @@ impl Client {
                     (self.observer)(&format!("{method} {path} -> no answer: {}", send_failure.why), false);
                     maybe_applied |= send_failure.maybe_applied;
                     let url = self.transport.address().to_owned();
+                    if let Some(why) = send_failure.untrusted {
+                        return Err(ClientError::Untrusted { url, why });
+                    }
                     let (why, after) = (send_failure.why, started.elapsed());
                     (None, ClientError::Unreachable { url, why, tries, after, was_sent: maybe_applied })
                 }

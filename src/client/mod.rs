@@ -41,6 +41,9 @@ pub enum ClientError {
     /// No attempt was answered. If `was_sent`, the server may have received the request.
     #[error("no answer from {url}: {why}")]
     Unreachable { url: String, why: String, tries: u32, after: Duration, was_sent: bool },
+    /// The server's certificate is not trusted, so nothing was sent.
+    #[error("the certificate of {url} is not trusted: {why}")]
+    Untrusted { url: String, why: &'static str },
     /// The response to a change was lost: the change may have been applied. `path` includes the query.
     #[error("{error}")]
     MaybeApplied { error: Box<ClientError>, path: String },
@@ -95,7 +98,10 @@ impl ClientError {
         match self {
             Self::Problem(problem) => Some(problem),
             Self::MaybeApplied { error, .. } => error.problem(),
-            Self::Unreachable { .. } | Self::WithoutProblem { .. } | Self::Unexpected { .. } => None,
+            Self::Unreachable { .. }
+            | Self::Untrusted { .. }
+            | Self::WithoutProblem { .. }
+            | Self::Unexpected { .. } => None,
         }
     }
 
@@ -105,7 +111,7 @@ impl ClientError {
             Self::Problem(problem) => Some(problem.status),
             Self::WithoutProblem { status, .. } => Some(*status),
             Self::MaybeApplied { error, .. } => error.status(),
-            Self::Unreachable { .. } | Self::Unexpected { .. } => None,
+            Self::Unreachable { .. } | Self::Untrusted { .. } | Self::Unexpected { .. } => None,
         }
     }
 }

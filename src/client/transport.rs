@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};
+use rustls::CertificateError;
 use tower::ServiceExt;
 
 use super::{ClientError, Request};
@@ -42,6 +43,8 @@ pub(super) struct SendFailure {
     pub(super) why: String,
     /// Whether the server may have carried out the request.
     pub(super) maybe_applied: bool,
+    /// Why the server's certificate is not trusted, if that is the reason.
+    pub(super) untrusted: Option<&'static str>,
 }
 
 impl Transport {
@@ -119,7 +122,7 @@ async fn call(
         builder = builder.header(*name, value);
     }
     let body = Body::from(request.body.clone().unwrap_or_default());
-    let not_applied = |why: String| SendFailure { why, maybe_applied: false };
+    let not_applied = |why: String| SendFailure { why, maybe_applied: false, untrusted: None };
     let request = builder.body(body).map_err(|error| not_applied(error.to_string()))?;
     let Ok(answer) = router.oneshot(request).await;
     let (parts, body) = answer.into_parts();
@@ -129,7 +132,29 @@ async fn call(
 }
 
 fn send_failure(error: &reqwest::Error) -> SendFailure {
-    SendFailure { why: reason(error), maybe_applied: !error.is_connect() && !error.is_builder() }
+    SendFailure {
+        why: reason(error),
+        maybe_applied: !error.is_connect() && !error.is_builder(),
+        untrusted: certificate_fault(error),
+    }
+}
+
+/// Returns why the server's certificate is not trusted, if that is what failed.
+fn certificate_fault(error: &reqwest::Error) -> Option<&'static str> {
+    let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+    let io_causes = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.get_ref());
+    let tls = io_causes.filter_map(|cause| cause.downcast_ref::<rustls::Error>()).next()?;
+    let rustls::Error::InvalidCertificate(fault) = tls else { return None };
+    Some(match fault {
+        CertificateError::UnknownIssuer => "it is from an unknown authority",
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "it is not valid yet",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another host"
+        }
+        CertificateError::Revoked => "it was revoked",
+        _ => "it is not valid, or from an unknown authority",
+    })
 }
 
 /// Returns the innermost cause: the outer ones only report that sending failed.
@@ -150,11 +175,8 @@ fn reason(error: &reqwest::Error) -> String {
 }
 
 /// Descriptions of library errors, found by a part of the library's text.
-const CAUSES: [(&str, &str); 10] = [
+const CAUSES: [(&str, &str); 7] = [
     ("received corrupt message", "it does not answer in TLS; http:// may be meant"),
-    ("UnknownIssuer", "its certificate is from an unknown authority"),
-    ("Expired", "its certificate has expired"),
-    ("NotValidForName", "its certificate is for another host"),
     ("failed to lookup address", "the host name is not known"),
     ("connection closed before message completed", "it closed the connection without an answer"),
     ("end of file before message length reached", "its answer broke off"),

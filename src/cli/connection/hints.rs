@@ -6,6 +6,10 @@ use crate::client::Url;
 /// Help if a request was sent and no response came.
 pub(super) const UNANSWERED: &str = "try again later, or check the address; -v shows each request";
 
+/// Help for a certificate that is not trusted.
+pub(super) const UNTRUSTED: &str =
+    "use the host that the certificate is for; SSL_CERT_FILE=ca.pem trusts another authority";
+
 /// Help for a key that lacks a scope.
 pub(super) const LACKING_SCOPE: &str =
     "use a key that has the scope; forms whoami shows the scopes of this one";

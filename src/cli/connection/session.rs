@@ -309,6 +309,9 @@ impl Session {
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {
+            (ClientError::Untrusted { .. }, _) => {
+                help = help.or_else(|| Some(hints::UNTRUSTED.to_owned()));
+            }
             (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, context, .. })) => {
                 let overridden = self.chosen_context().filter(|_| url.source == Source::Env);
                 let origin = hints::url_origin(url.source, context.as_ref());

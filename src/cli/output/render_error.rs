@@ -127,6 +127,7 @@ fn client_diagnostic(error: &ClientError) -> Diagnostic {
             let nothing = if *was_sent { "no response from" } else { "no server responds at" };
             local_diagnostic("unreachable", &format!("{nothing} {url} ({why}{tried})"))
         }
+        ClientError::Untrusted { .. } => local_diagnostic("untrusted_certificate", &error.to_string()),
         ClientError::MaybeApplied { error, .. } => {
             let note =
                 "the response was lost: the request may have been carried out; check before you repeat it";

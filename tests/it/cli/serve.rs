@@ -316,7 +316,7 @@ fn commands_verify_the_certificate_of_an_https_server() {
     home.run_with(&[("SSL_CERT_FILE", trusted.to_str().unwrap())], &["list"]).expect(0);
     let other = Authority::new();
     let run = home.run_with(&[("SSL_CERT_FILE", other.file().to_str().unwrap())], &["list"]).expect(7);
-    assert!(run.stderr.contains("its certificate is from an unknown authority"), "{run:?}");
+    assert!(run.stderr.contains("is not trusted: it is from an unknown authority"), "{run:?}");
 }
 
 #[test]
