@@ -46,7 +46,8 @@ impl Server {
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').parse();
+        let authority = line.trim().trim_start_matches("https://").trim_start_matches("http://");
+        let address = authority.trim_end_matches('/').parse();
         match address {
             Ok(address) => Ok(Self { child, address }),
             Err(_) => {
