@@ -29,7 +29,7 @@ use forms::domain::workspace::ApiKey;
 use forms::secret::{KeyText, SystemRandomness};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Keys, Maintenance};
+use forms::store::{Keys, Maintenance, NewKey};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -109,7 +109,8 @@ async fn make_keys(data: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     bootstrap(&store, &keys[0], &*random, now).await?;
     let first = store.find_key(keys[0].id()).await?.ok_or("the first key does not exist")?;
     for key in &keys[1..] {
-        store.insert_key(ApiKey { id: key.id(), hash: key.hash(), ..(*first).clone() }).await?;
+        let key = ApiKey { id: key.id(), hash: key.hash(), ..(*first).clone() };
+        store.insert_key(NewKey { key, idempotency_key: None }).await?;
     }
     store.close().await?;
     Ok(keys.iter().map(|key| key.reveal().to_owned()).collect())

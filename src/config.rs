@@ -3,10 +3,13 @@
 //! The command line makes the flags of `serve` from this; nothing here reads a flag, a file or the environment.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
 
 use crate::domain::validation::limits::Limits;
 
@@ -29,7 +32,7 @@ pub struct Config {
     pub trash_days: u32,
     /// Limits on definitions and answers.
     pub content: Limits,
-    /// Limits on requests and connections.
+    /// Limits on requests and connections, proxies, and web origins.
     pub http: HttpLimits,
 }
 
@@ -49,9 +52,13 @@ impl Config {
         }
     }
 
-    /// Fails if the server would send keys and answers unencrypted to other machines.
+    /// Fails if the server would send keys and answers unencrypted to other machines. A trusted proxy receives them
+    /// encrypted and passes them on.
     pub fn check(&self) -> Result<(), Exposed> {
-        let safe = self.listen.ip().to_canonical().is_loopback() || self.insecure_http || self.tls.is_some();
+        let safe = self.listen.ip().to_canonical().is_loopback()
+            || self.insecure_http
+            || self.tls.is_some()
+            || !self.http.trusted_proxies.is_empty();
         if safe { Ok(()) } else { Err(Exposed { listen: self.listen }) }
     }
 }
@@ -69,13 +76,15 @@ pub struct TlsFiles {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{listen} can be reached from other machines, and keys and answers would travel unencrypted; serve HTTPS with \
-     --tls-cert and --tls-key, listen on 127.0.0.1 behind a proxy that speaks HTTPS, or allow it with --insecure-http"
+     --tls-cert and --tls-key, listen on 127.0.0.1 behind a proxy that speaks HTTPS, name that proxy with \
+     --trusted-proxy, or allow it with --insecure-http"
 )]
 pub struct Exposed {
     listen: SocketAddr,
 }
 
-/// Limits on requests and connections. Sizes are in bytes.
+/// Limits on requests and connections, and how the server is reached: proxies, its public URL, and web origins. Sizes are
+/// in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpLimits {
     /// Maximum size of a body.
@@ -101,10 +110,18 @@ pub struct HttpLimits {
     /// Maximum number of connections; beyond it, the one idle longest is closed for the next.
     pub max_connections: usize,
     /// Maximum number of connections from one IPv4 address or IPv6 /64. `None` is a quarter of `max_connections`, and
-    /// no limit for loopback.
+    /// no limit for loopback and trusted proxies.
     pub max_connections_per_address: Option<usize>,
     /// Maximum rate of failed authentications per address; beyond it, invalid keys get 429. `None`: no limit.
     pub auth_failures: Option<Rate>,
+    /// Maximum rate of requests with one API key. `None`: no limit.
+    pub rate_limit: Option<Rate>,
+    /// Networks of the proxies whose `X-Forwarded-*` headers are used.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The URL of the server for its clients; takes precedence over what proxies report.
+    pub base_url: Option<BaseUrl>,
+    /// Web origins whose scripts may read responses (CORS).
+    pub cors_origins: Vec<WebOrigin>,
 }
 
 impl Default for HttpLimits {
@@ -123,6 +140,10 @@ impl Default for HttpLimits {
             max_connections: 1_024,
             max_connections_per_address: None,
             auth_failures: Some(Rate { count: 10, per: Period::Minute }),
+            rate_limit: None,
+            trusted_proxies: Vec::new(),
+            base_url: None,
+            cors_origins: Vec::new(),
         }
     }
 }
@@ -134,9 +155,15 @@ pub const KEPT_CONNECTIONS: usize = 8;
 const STORE_FILES: usize = 128;
 
 impl HttpLimits {
-    /// Returns the maximum number of connections from one address, if it is not loopback.
+    /// Returns the maximum number of connections from one address, if it is neither loopback nor a trusted proxy.
     pub fn connections_per_address(&self) -> usize {
         self.max_connections_per_address.unwrap_or(self.max_connections / 4).min(self.max_connections).max(1)
+    }
+
+    /// Whether `address` belongs to a trusted proxy.
+    pub fn is_trusted_proxy(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.trusted_proxies.iter().any(|network| network.contains(&address))
     }
 
     /// Lowers `max_connections` to what a process that may open `files` files can serve: all but 128 files, or half of them
@@ -207,4 +234,78 @@ impl FromStr for Rate {
         });
         rate.ok_or_else(|| InvalidRate(text.to_owned()))
     }
+}
+
+/// The URL under which clients reach the server: `http` or `https`, without a slash at the end, query and fragment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+impl BaseUrl {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A text is not a valid base URL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected an http or https URL without user, query and fragment, such as https://forms.example.com/forms"
+)]
+pub struct InvalidBaseUrl;
+
+impl FromStr for BaseUrl {
+    type Err = InvalidBaseUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidBaseUrl> {
+        let url = parse_web_url(text).ok_or(InvalidBaseUrl)?;
+        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
+    }
+}
+
+/// A web origin as browsers send it in `Origin`: `https://app.example.com`, with a port unless it is the scheme's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebOrigin(String);
+
+impl WebOrigin {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A text is not a web origin that may be allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidOrigin {
+    #[error("wildcards are not supported: other web pages could use the API; list the origins that may")]
+    Wildcard,
+    #[error(
+        "any web page can send the origin `null`, from a sandboxed frame; list the origins that may use the API"
+    )]
+    Null,
+    #[error("browsers send this origin as {0}")]
+    NotCanonical(String),
+    #[error("expected scheme, host and optionally a port, such as https://app.example.com")]
+    Malformed,
+}
+
+impl FromStr for WebOrigin {
+    type Err = InvalidOrigin;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        if text == "null" {
+            return Err(InvalidOrigin::Null);
+        }
+        if text.contains('*') {
+            return Err(InvalidOrigin::Wildcard);
+        }
+        let url = parse_web_url(text).filter(|url| url.path() == "/").ok_or(InvalidOrigin::Malformed)?;
+        let origin = url.origin().ascii_serialization();
+        if origin == text { Ok(Self(origin)) } else { Err(InvalidOrigin::NotCanonical(origin)) }
+    }
+}
+
+/// Parses an http or https URL without user, password, query and fragment.
+fn parse_web_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let is_bare = url.username().is_empty() && url.password().is_none() && !text.contains(['?', '#']);
+    (matches!(url.scheme(), "http" | "https") && is_bare).then_some(url)
 }

@@ -54,8 +54,16 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 pub struct KeyId([u8; 8]);
 
 impl KeyId {
+    /// The id of zeros, which no key has.
+    pub const ZERO: Self = Self(*b"00000000");
+
     pub fn to_bytes(self) -> [u8; 8] {
         self.0
+    }
+
+    /// Decodes an id from its binary form; `None` if it is not valid.
+    pub fn from_bytes(bytes: [u8; 8]) -> Option<Self> {
+        bytes.iter().all(u8::is_ascii_alphanumeric).then_some(Self(bytes))
     }
 }
 
@@ -77,7 +85,7 @@ impl FromStr for KeyId {
     fn from_str(text: &str) -> Result<Self, NoKey> {
         let bytes = text.strip_prefix("key_").ok_or(NoKey)?.as_bytes();
         let id: [u8; 8] = bytes.try_into().map_err(|_unfit| NoKey)?;
-        if id.iter().all(u8::is_ascii_alphanumeric) { Ok(Self(id)) } else { Err(NoKey) }
+        Self::from_bytes(id).ok_or(NoKey)
     }
 }
 

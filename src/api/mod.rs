@@ -3,12 +3,17 @@
 //! Shapes only; `contract` is what they must match. Nothing here decides anything.
 
 mod forms;
+mod keys;
 mod problem;
 pub mod schema;
 mod server;
 mod submissions;
 
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
+pub use keys::{
+    KeyCreated, KeyDetail, KeyList, NewKey, NewWorkspace, RotateKey, WorkspaceCreated, WorkspaceDetail,
+    WorkspaceList,
+};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
 pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};

@@ -51,13 +51,17 @@ codes! {
     Unauthorized "unauthorized" 401 "The API key is missing or not valid"
         "Send `Authorization: Bearer <key>` with a key of this server. Missing, mistyped, unknown, revoked and expired keys get the same response.";
     InsufficientScope "insufficient_scope" 403 "The API key may not do this"
-        "The detail names the required scope. Use a key that has it.";
+        "The detail names the required scope; use a key that has it. A key that is limited to some forms cannot create forms or manage keys and workspaces.";
     FormNotFound "form_not_found" 404 "There is no such form"
         "The id or slug is wrong, or the form is in the trash, was erased, or belongs to another workspace. `forms list` shows all forms.";
     SubmissionNotFound "submission_not_found" 404 "There is no such submission"
         "The id is wrong, or the submission was deleted or belongs to another form. `forms responses <form>` shows all submissions.";
     VersionNotFound "version_not_found" 404 "The form has no such version"
         "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
+    KeyNotFound "key_not_found" 404 "There is no such API key"
+        "The id is wrong, or the key was revoked or belongs to another workspace. `GET /api/v1/keys` shows all keys.";
+    WorkspaceNotFound "workspace_not_found" 404 "There is no such workspace"
+        "The id is wrong, or the workspace was deleted. `GET /api/v1/workspaces` shows all workspaces.";
     RouteNotFound "route_not_found" 404 "There is nothing at this address"
         "The path does not belong to an operation. `GET /api/v1/openapi.json` lists them all.";
     MethodNotAllowed "method_not_allowed" 405 "The method is not allowed here"
@@ -80,6 +84,8 @@ codes! {
         "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` is its id. A form in the trash does not keep its slug, so restoring it may fail with this code.";
     NotInTrash "not_in_trash" 409 "The form or submission is not in the trash"
         "It was already restored, or never deleted. No action is needed.";
+    WorkspaceInUse "workspace_in_use" 409 "The workspace of the request's own key cannot be deleted"
+        "Delete it with an operator's key of another workspace: so a server always has a workspace, and nobody ends the key they are using.";
     VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"
         "The form or submission is not at the revision in `If-Match`. Read it again, check whether the change still applies, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"
@@ -97,7 +103,7 @@ codes! {
     FormHasNoQuestions "form_has_no_questions" 422 "The form has no question to answer"
         "A form needs at least one question before it can be published.";
     RateLimited "rate_limited" 429 "Too many requests"
-        "This address sent too many requests with keys that are not valid. `Retry-After` is the number of seconds to wait; a valid key still works.";
+        "The API key sent more requests than `rate_limit` in `GET /api/v1/limits` allows, or this address sent too many with keys that are not valid (`auth_failures`); valid keys still work from it. `Retry-After` is the number of seconds to wait.";
     HeadersTooLarge "headers_too_large" 431 "The request's headers are too large"
         "`GET /api/v1/limits` shows the limits (`max_head`, `max_headers`).";
     Internal "internal" 500 "Something went wrong in the server"
@@ -133,7 +139,7 @@ pub fn explain(name: &str) -> Option<&'static str> {
 /// A problem document.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
-    /// `/problems/` and the code.
+    /// `/problems/` and the code, after the server's URL if it is known.
     #[serde(rename = "type")]
     pub kind: String,
     /// A summary of the kind of problem, the same for each `code`.

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::schema;
+use crate::clock::Timestamp;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::Scope;
-use crate::id::WorkspaceId;
+use crate::id::{FormId, WorkspaceId};
 use crate::secret::KeyId;
 
 /// The workspace and the key of the caller.
@@ -38,6 +39,13 @@ pub struct KeyView {
     pub name: String,
     #[schema(schema_with = schema::scopes)]
     pub scopes: Vec<OpenEnum<Scope>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::key_forms)]
+    pub forms: Option<Vec<FormId>>,
+    /// When it stops being valid; left out if it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
 }
 
 /// The server's limits: sizes in bytes, times in seconds, rates as text.
@@ -80,4 +88,7 @@ pub struct LimitsView {
     /// Maximum failed authentications from one address; `null` if unlimited.
     #[schema(required = true, example = "10/min")]
     pub auth_failures: Option<String>,
+    /// Maximum requests with one API key; `null` if unlimited.
+    #[schema(required = true, example = "50/s")]
+    pub rate_limit: Option<String>,
 }

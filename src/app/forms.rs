@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, Resource, into_result, no_form, require_scope,
+    App, AppError, Current, IdempotentRequest, ListPage, Resource, conceal_holder, into_result, no_form,
+    require_scope, require_unlimited,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -15,7 +16,7 @@ use crate::domain::revision::ExpectedRevision;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::{FormId, WorkspaceId};
+use crate::id::FormId;
 use crate::store::{
     FormRows, FormUpdate, ITEM_OVERHEAD, IdempotentOperation, NewForm, PAGE_BYTES, Restored, StepResult,
 };
@@ -70,12 +71,13 @@ impl App {
         request: IdempotentRequest<'_>,
     ) -> Result<(Form, Version, bool), AppError> {
         require_scope(caller, Scope::Write)?;
+        require_unlimited(caller)?;
         let (mut form, mut version, stored) = self.draft(caller, request.body).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
         let new = NewForm { form: form.clone(), version: stored, idempotency_key };
         let step = self.store.insert_form(new).await?;
-        // If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
-        let ((id, created_at), replayed) = into_result(step, no_form(&form.id.to_string()))?;
+        // It is missing if the caller's workspace was deleted. If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
+        let ((id, created_at), replayed) = into_result(step, AppError::Unauthenticated)?;
         // The same body makes the same form, so a replay needs only the first one's id and time.
         (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
         version.created_at = created_at;
@@ -96,8 +98,9 @@ impl App {
     /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
         require_scope(caller, Scope::Write)?;
+        require_unlimited(caller)?;
         let (form, version, _) = self.draft(caller, body).await?;
-        self.refuse_taken_slug(caller.workspace, form.slug.as_deref()).await?;
+        self.refuse_taken_slug(caller, form.slug.as_deref()).await?;
         Ok((form, version))
     }
 
@@ -136,6 +139,7 @@ impl App {
     ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
         require_scope(caller, Scope::Read)?;
         let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
+        filter.forms = caller.forms.clone();
         let list = format!("forms {} {filter:?} {accepting_reason:?}", caller.workspace);
         filter.accepting_reason = accepting_reason.map(|reason| (reason, self.now()));
         let cursors = self.cursors(list).await?;
@@ -189,7 +193,7 @@ impl App {
                 None => StepResult::Done(current.form),
                 Some(FormUpdate { form: edited, .. }) if dry_run => {
                     if edited.slug != current.form.slug {
-                        self.refuse_taken_slug(caller.workspace, edited.slug.as_deref()).await?;
+                        self.refuse_taken_slug(caller, edited.slug.as_deref()).await?;
                     }
                     StepResult::Done(Arc::new(edited))
                 }
@@ -199,7 +203,8 @@ impl App {
                 }
             };
             if !matches!(step, StepResult::Recheck) {
-                let (form, _) = into_result(step, no_form(form))?;
+                let step = into_result(step, no_form(form));
+                let (form, _) = step.map_err(|error| conceal_holder(caller, error))?;
                 return self.view(form, version).await;
             }
         }
@@ -230,10 +235,13 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    async fn refuse_taken_slug(&self, workspace: WorkspaceId, slug: Option<&str>) -> Result<(), AppError> {
+    async fn refuse_taken_slug(&self, caller: &Caller, slug: Option<&str>) -> Result<(), AppError> {
         let Some(slug) = slug else { return Ok(()) };
-        match self.store.find_slug(workspace, slug).await? {
-            Some(holder) => Err(AppError::Refused(Refusal::slug_taken(slug, holder))),
+        match self.store.find_slug(caller.workspace, slug).await? {
+            Some(holder) => {
+                let taken = AppError::Refused(Refusal::slug_taken(slug, holder));
+                Err(conceal_holder(caller, taken))
+            }
             None => Ok(()),
         }
     }
@@ -268,7 +276,8 @@ impl App {
         let id = self.form_id(caller, form).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, idempotency_key, self.now()).await?;
-        let (restored, replayed) = into_result(step, no_form(form))?;
+        let step = into_result(step, no_form(form));
+        let (restored, replayed) = step.map_err(|error| conceal_holder(caller, error))?;
         let Restored { form, version, responses, at } = restored;
         Ok((FormView { form, version, responses }, at, replayed))
     }

@@ -1,26 +1,170 @@
-//! Authentication of API keys, and creation of the operator key.
+//! API keys: authentication, and creating, listing, revoking and rotating them.
 
-use super::{App, AppError};
+use std::sync::Arc;
+
+use super::{
+    App, AppError, IdempotentRequest, Resource, into_result, no_workspace, require_scope, require_unlimited,
+};
 use crate::clock::Timestamp;
-use crate::domain::workspace::{ApiKey, Caller, Scope, Workspace};
+use crate::domain::form::admission::Refusal;
+use crate::domain::json::Value;
+use crate::domain::validation::violation::Violation;
+use crate::domain::workspace::{
+    ApiKey, Caller, KeyReferences, KeyRequest, Rotation, Scope, Workspace, read_grace,
+};
 use crate::id::{Random, WorkspaceId};
-use crate::secret::KeyText;
-use crate::store::{Store, StoreError};
+use crate::secret::{KeyId, KeyText};
+use crate::store::{IdempotentOperation, NewKey, StepResult, Store, StoreError};
+
+/// An API key that was created, with its text, which is shown once: not when the creation is replayed.
+pub type CreatedKey = (ApiKey, Option<KeyText>);
 
 impl App {
     /// Authenticates the API key `text`. The checksum is verified before the store is queried.
     pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
         let sent: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
-        let known = self.store.find_key(sent.id()).await?;
-        let valid = known.filter(|key| sent.matches(&key.hash));
-        let valid = valid.filter(|key| key.expires_at.is_none_or(|end| self.now() < end));
-        valid.map(Caller::authenticated).ok_or(AppError::Unauthenticated)
+        let (known, now) = (self.store.find_key(sent.id()).await?, self.now());
+        let valid = known.filter(|key| sent.matches(&key.hash) && key.is_valid(now));
+        let key = valid.ok_or(AppError::Unauthenticated)?;
+        self.key_uses.record(key.id, now);
+        Ok(Caller::authenticated(key))
     }
 
     /// Returns the caller's workspace.
     pub async fn get_workspace(&self, caller: &Caller) -> Result<Workspace, AppError> {
         self.store.find_workspace(caller.workspace).await?.ok_or(AppError::Unauthenticated)
     }
+
+    /// Creates a key of the caller's workspace, or of the one that the body names: an operator may do that, with any scopes.
+    pub async fn create_key(
+        &self,
+        caller: &Caller,
+        request: IdempotentRequest<'_>,
+    ) -> Result<CreatedKey, AppError> {
+        if !caller.has_scope(Scope::Operator) {
+            require_scope(caller, Scope::Admin)?;
+        }
+        require_unlimited(caller)?;
+        let body = self.parse(caller, request.body).await?;
+        for scope in KeyRequest::needed_scopes(&body) {
+            require_scope(caller, scope)?;
+        }
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateKey);
+        if let Some(idempotency_key) = &idempotency_key {
+            // Before all validation: what the body names may be gone since.
+            let step = self.store.find_created_key(idempotency_key, self.now()).await?;
+            if !matches!(step, StepResult::Missing) {
+                return into_result(step, AppError::Overloaded).map(|(key, _)| (key, None));
+            }
+        }
+        let (references, now) = (self.find_references(caller, &body).await?, self.now());
+        let wanted = KeyRequest::read(&body, &references, now).map_err(invalid)?;
+        let (workspace, text) =
+            (references.workspace.unwrap_or(caller.workspace), KeyText::draw(&*self.random));
+        let key = wanted.into_key(workspace, &text, now);
+        let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
+        let (key, replayed) = into_result(step, no_workspace(&workspace.to_string()))?;
+        Ok((key, (!replayed).then_some(text)))
+    }
+
+    /// Finds the workspace and the forms that the request for a key names.
+    async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, AppError> {
+        let workspace = match KeyRequest::named_workspace(body) {
+            None => Some(caller.workspace),
+            Some(named) => match named.as_str().and_then(|id| id.parse().ok()) {
+                Some(id) => self.store.find_workspace(id).await?.map(|found| found.id),
+                None => None,
+            },
+        };
+        let mut references = KeyReferences { workspace, ..KeyReferences::default() };
+        let Some(workspace) = workspace else { return Ok(references) };
+        for name in KeyRequest::named_forms(body) {
+            let Some(form) = self.find_form_id(workspace, name).await? else { continue };
+            if self.store.find_form(workspace, form).await?.is_some() {
+                references.forms.insert(name.to_owned(), form);
+            }
+        }
+        Ok(references)
+    }
+
+    /// Lists the keys of the caller's workspace, newest first, each with the minute of its last use.
+    pub async fn list_keys(
+        &self,
+        caller: &Caller,
+    ) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>, AppError> {
+        require_key_management(caller)?;
+        let mut keys = self.store.list_keys(caller.workspace).await?;
+        for (key, last_used_at) in &mut keys {
+            *last_used_at = self.key_uses.get(key.id).or(*last_used_at);
+        }
+        Ok(keys)
+    }
+
+    /// Revokes a key of the caller's workspace, from the next request on.
+    pub async fn revoke_key(&self, caller: &Caller, id: &str) -> Result<(), AppError> {
+        require_key_management(caller)?;
+        let key = key_id(id)?;
+        self.require_scopes_of(caller, key).await?;
+        let step = self.store.delete_key(caller.workspace, key).await?;
+        into_result(step, no_key(id)).map(drop)
+    }
+
+    /// Replaces a key of the caller's workspace by one with the same name, scopes, limits and expiry.
+    pub async fn rotate_key(
+        &self,
+        caller: &Caller,
+        id: &str,
+        request: IdempotentRequest<'_>,
+    ) -> Result<CreatedKey, AppError> {
+        require_key_management(caller)?;
+        let key = key_id(id)?;
+        let grace_millis = match request.body {
+            "" => 0,
+            body => read_grace(&self.parse(caller, body).await?).map_err(invalid)?,
+        };
+        self.require_scopes_of(caller, key).await?;
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RotateKey(key));
+        let text = KeyText::draw(&*self.random);
+        let rotation = Rotation { id: text.id(), hash: text.hash(), grace_millis };
+        let step =
+            self.store.rotate_key(caller.workspace, key, rotation, idempotency_key, self.now()).await?;
+        let (key, replayed) = into_result(step, no_key(id))?;
+        Ok((key, (!replayed).then_some(text)))
+    }
+
+    /// Requires `operator` if the key is one of an operator: nobody may get more permissions by rotating a key, or lock out
+    /// whoever has more.
+    async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), AppError> {
+        let found = self.store.find_key(key).await?.filter(|key| key.workspace == caller.workspace);
+        match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
+            true => require_scope(caller, Scope::Operator),
+            false => Ok(()),
+        }
+    }
+
+    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is forgotten.
+    pub async fn store_key_uses(&self) -> Result<(), StoreError> {
+        let uses = self.key_uses.take();
+        if uses.is_empty() { Ok(()) } else { self.store.record_key_uses(uses).await }
+    }
+}
+
+fn require_key_management(caller: &Caller) -> Result<(), AppError> {
+    require_scope(caller, Scope::Admin)?;
+    require_unlimited(caller)
+}
+
+fn key_id(id: &str) -> Result<KeyId, AppError> {
+    id.parse().map_err(|_invalid| no_key(id))
+}
+
+fn no_key(id: &str) -> AppError {
+    AppError::NotFound(Resource::Key(id.to_owned()))
+}
+
+/// The error for a body that breaks rules.
+pub(super) fn invalid(violations: Vec<Violation>) -> AppError {
+    AppError::Refused(Refusal::InvalidBody(violations))
 }
 
 /// Creates the workspace `default` with the operator key `key`. Returns false, and changes nothing, if the store already has
@@ -32,27 +176,22 @@ pub async fn bootstrap(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let workspace = Workspace { id: WorkspaceId::draw(random), name: "default".to_owned(), created_at: now };
-    let key = operator_key(workspace.id, key, now);
+    let key = ApiKey::operator(workspace.id, key.id(), key.hash(), now);
     store.bootstrap(workspace, key).await
 }
 
-/// Adds `key` as another operator key of the oldest workspace, if there is one.
-pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<(), StoreError> {
-    let workspaces = store.list_workspaces().await?;
-    match workspaces.iter().min_by_key(|workspace| workspace.created_at) {
-        Some(oldest) => store.insert_key(operator_key(oldest.id, key, now)).await,
-        None => Ok(()),
-    }
+/// Adds `key` as another operator key of the oldest workspace, if there is one and it may have another key. Returns whether
+/// it was added.
+pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
+    let Some(oldest) = oldest_workspace(store).await? else { return Ok(false) };
+    let key = ApiKey::operator(oldest, key.id(), key.hash(), now);
+    let step = store.insert_key(NewKey { key, idempotency_key: None }).await?;
+    Ok(matches!(step, StepResult::Done(_)))
 }
 
-fn operator_key(workspace: WorkspaceId, key: &KeyText, now: Timestamp) -> ApiKey {
-    ApiKey {
-        id: key.id(),
-        workspace,
-        name: "operator".to_owned(),
-        hash: key.hash(),
-        scopes: vec![Scope::Admin, Scope::Operator],
-        created_at: now,
-        expires_at: None,
-    }
+/// Returns the workspace of operator keys that the server itself creates.
+pub async fn oldest_workspace(store: &dyn Store) -> Result<Option<WorkspaceId>, StoreError> {
+    let workspaces = store.list_workspaces().await?;
+    let oldest = workspaces.iter().min_by_key(|workspace| (workspace.created_at, workspace.id));
+    Ok(oldest.map(|workspace| workspace.id))
 }

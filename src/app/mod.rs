@@ -5,32 +5,35 @@
 
 mod cursor;
 mod forms;
+mod key_uses;
 mod keys;
 mod maintenance;
 mod manage_submissions;
 mod submissions;
 mod versions;
+mod workspaces;
 
 use std::sync::Arc;
 
 use self::cursor::Cursors;
+use self::key_uses::KeyUses;
 use self::versions::{VersionCache, new_cache};
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, Version};
-use crate::domain::json::SyntaxError;
+use crate::domain::json::{self, SyntaxError, Value};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::{FormId, Random, SubmissionId};
+use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError};
 
 pub use forms::{FormListRequest, FormView};
-pub use keys::{add_operator_key, bootstrap};
+pub use keys::{CreatedKey, add_operator_key, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, SubmissionListRequest};
 
@@ -44,6 +47,7 @@ pub struct App {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     versions: VersionCache,
+    key_uses: KeyUses,
     /// Jobs on the pool, limited fairly by API key.
     jobs: FairSemaphore<KeyId>,
     /// Serializes the edits of one form. Edits are checked outside the store's writer thread and written only if nothing
@@ -78,6 +82,9 @@ pub enum AppError {
     /// The API key lacks a scope.
     #[error("the API key lacks the scope `{0}`")]
     Forbidden(Scope),
+    /// The API key is limited to some forms, and this concerns more than those.
+    #[error("the API key is limited to some forms")]
+    LimitedKey,
     /// The caller's workspace has no such object.
     #[error("no {0}")]
     NotFound(Resource),
@@ -107,6 +114,8 @@ pub enum Resource {
     Form(String),
     Submission(String),
     Version(String),
+    Key(String),
+    Workspace(String),
 }
 
 impl std::fmt::Display for Resource {
@@ -115,6 +124,8 @@ impl std::fmt::Display for Resource {
             Self::Form(id) => write!(f, "form `{id}`"),
             Self::Submission(id) => write!(f, "submission `{id}`"),
             Self::Version(number) => write!(f, "version `{number}`"),
+            Self::Key(id) => write!(f, "key `{id}`"),
+            Self::Workspace(id) => write!(f, "workspace `{id}`"),
         }
     }
 }
@@ -136,6 +147,7 @@ impl App {
             jobs: FairSemaphore::new(pool.limits().jobs, pool.limits().max_wait),
             pool,
             versions: new_cache(),
+            key_uses: KeyUses::default(),
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
         }
@@ -172,6 +184,14 @@ impl App {
         if is_costly { self.run_job(caller, work).await } else { work() }
     }
 
+    /// Parses the JSON in `body`, on the pool if it is large.
+    async fn parse(&self, caller: &Caller, body: &str) -> Result<Value, AppError> {
+        const LARGE: usize = 64 << 10;
+        let text = body.to_owned();
+        let work = move || json::parse(&text).map_err(AppError::Malformed);
+        self.run_here_or_job(caller, body.len() > LARGE, work).await
+    }
+
     /// Waits for a permit for one more job of the caller.
     async fn job_permit(&self, caller: &Caller) -> Result<FairPermit, AppError> {
         self.jobs.acquire(caller.id).await.ok_or(AppError::Overloaded)
@@ -190,16 +210,20 @@ impl App {
         self.store.find_form(caller.workspace, id).await?.ok_or_else(|| no_form(text))
     }
 
-    /// Parses `text` as an id, or finds the form with the slug `text`.
+    /// Parses `text` as an id, or finds the form with the slug `text`; a form that the caller's key may not be used for does
+    /// not exist.
     async fn form_id(&self, caller: &Caller, text: &str) -> Result<FormId, AppError> {
-        if let Ok(id) = text.parse() {
-            return Ok(id);
-        }
-        let found = match is_slug(text) {
-            true => self.store.find_slug(caller.workspace, text).await?,
-            false => None,
-        };
-        found.ok_or_else(|| no_form(text))
+        let found = self.find_form_id(caller.workspace, text).await?;
+        found.filter(|id| caller.may_use(*id)).ok_or_else(|| no_form(text))
+    }
+
+    /// Parses `text` as an id, which need not exist, or finds the form with the slug `text`.
+    async fn find_form_id(&self, workspace: WorkspaceId, text: &str) -> Result<Option<FormId>, AppError> {
+        Ok(match text.parse() {
+            Ok(id) => Some(id),
+            Err(_) if is_slug(text) => self.store.find_slug(workspace, text).await?,
+            Err(_) => None,
+        })
     }
 }
 
@@ -243,6 +267,17 @@ fn into_result<T>(step: StepResult<T>, missing: AppError) -> Result<(T, bool), A
     }
 }
 
+/// Leaves out of `error` which form has a slug, if the caller's key may not be used for that form.
+fn conceal_holder(caller: &Caller, error: AppError) -> AppError {
+    match error {
+        AppError::Refused(Refusal::SlugTaken { slug, holder }) => {
+            let holder = holder.filter(|holder| caller.may_use(*holder));
+            AppError::Refused(Refusal::SlugTaken { slug, holder })
+        }
+        other => other,
+    }
+}
+
 /// The error for a form that was not found.
 fn no_form(text: &str) -> AppError {
     AppError::NotFound(Resource::Form(text.to_owned()))
@@ -251,6 +286,16 @@ fn no_form(text: &str) -> AppError {
 /// The error for a submission that was not found.
 fn no_submission(id: &str) -> AppError {
     AppError::NotFound(Resource::Submission(id.to_owned()))
+}
+
+/// The error for a workspace that was not found.
+fn no_workspace(id: &str) -> AppError {
+    AppError::NotFound(Resource::Workspace(id.to_owned()))
+}
+
+/// Requires a key that is not limited to some forms.
+fn require_unlimited(caller: &Caller) -> Result<(), AppError> {
+    if caller.forms.is_none() { Ok(()) } else { Err(AppError::LimitedKey) }
 }
 
 fn require_scope(caller: &Caller, scope: Scope) -> Result<(), AppError> {

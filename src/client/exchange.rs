@@ -208,9 +208,25 @@ impl Client {
         if let Some(body) = &request.body {
             (self.observer)(&format!("> {body}"), true);
         }
-        (self.observer)(&format!("< {}", String::from_utf8_lossy(&reply.body)), true);
+        let body = without_keys(&String::from_utf8_lossy(&reply.body));
+        (self.observer)(&format!("< {body}"), true);
     }
 }
+
+/// Redacts the text of each new API key in the body of a response.
+fn without_keys(body: &str) -> String {
+    let mut pieces = body.split("fk_");
+    let start = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(start, |text, piece| {
+        let length = piece.find(|next: char| !next.is_ascii_alphanumeric()).unwrap_or(piece.len());
+        let (key, rest) = piece.split_at(length);
+        let shown = if length == KEY_CHARS { redacted(&format!("fk_{key}")) } else { format!("fk_{key}") };
+        text + &shown + rest
+    })
+}
+
+/// Characters of an API key after `fk_`.
+const KEY_CHARS: usize = 44;
 
 fn is_retryable(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS

@@ -3,6 +3,7 @@
 //! Every POST carries an idempotency key, which all its retries share.
 
 mod exchange;
+mod keys;
 mod pages;
 mod query;
 mod received_body;
@@ -139,7 +140,7 @@ impl Client {
     /// Lists the forms of the workspace, newest first, `page` at a time.
     pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, ReceivedBody<FormEntry>> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormPage>(body)?.forms);
-        Pages::new(self, format!("/api/v1/forms?{}", query.parameters(page)), read)
+        Pages::new(self, &format!("/api/v1/forms?{}", query.parameters(page)), read)
     }
 
     pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>, ClientError> {
@@ -198,7 +199,7 @@ impl Client {
     ) -> Result<Pages<'_, ReceivedBody<SubmissionDetail>>, ClientError> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionPage>(body)?.submissions);
         let first = format!("{}/submissions?{}", form_path(form)?, query.parameters(page));
-        Ok(Pages::new(self, first, read))
+        Ok(Pages::new(self, &first, read))
     }
 
     /// Counts the matching submissions of a form; `None` if the server gave up counting.

@@ -20,14 +20,14 @@ use crate::config::HttpLimits;
 use crate::cpu_pool::CpuPool;
 use crate::http::openapi::DocumentText;
 use crate::http::routes::about;
-use crate::http::server::auth_failures::AuthFailures;
 use crate::http::server::byte_budget::Budgets;
+use crate::http::server::rate_limiter::RateLimiter;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::AppState;
 use crate::store::Health;
 
 pub use crate::http::server::http_service::HttpService;
-pub use crate::http::wire::state::Peer;
+pub use crate::http::wire::state::{ClientAddress, LocalOperator};
 
 /// Returns the HTTP service for `app`.
 pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {
@@ -35,7 +35,8 @@ pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {
     let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool.clone())));
     let shared = Arc::new(AppState {
         app,
-        auth_failures: limits.auth_failures.map(AuthFailures::new),
+        auth_failures: limits.auth_failures.map(RateLimiter::new),
+        requests: limits.rate_limit.map(RateLimiter::new),
         limits: Arc::clone(&limits),
         budgets: Arc::clone(&budgets),
         openapi: DocumentText::new(document),

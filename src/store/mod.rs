@@ -13,8 +13,8 @@ pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use error::{Result, StoreError};
 pub use step::{
-    CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, Page,
-    Restored, StepResult, SubmissionRows,
+    CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewKey, NewSubmission,
+    NewWorkspace, Page, Restored, StepResult, SubmissionRows,
 };
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::trash::ClockRecord;
-use crate::domain::workspace::{ApiKey, Workspace};
+use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 
@@ -259,19 +259,51 @@ pub trait Keys: Send + Sync {
     /// is a workspace already.
     async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool>;
 
-    /// Adds a workspace.
-    async fn insert_workspace(&self, workspace: Workspace) -> Result<()>;
+    /// Adds a workspace with its first key. `Done` and `Replayed` both return it.
+    async fn insert_workspace(&self, new: NewWorkspace) -> Result<StepResult<Workspace>>;
 
-    /// Adds a key.
-    async fn insert_key(&self, key: ApiKey) -> Result<()>;
+    /// Adds a key to an existing workspace. A replay returns the key without its hash.
+    async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>>;
+
+    /// Returns the key that an earlier request with the same idempotency key has created, without its hash; `Missing` if
+    /// there was none.
+    async fn find_created_key(
+        &self,
+        idempotency_key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<StepResult<ApiKey>>;
+
+    /// Replaces a key of the workspace by the new one, which is returned; a replay returns it without its hash.
+    async fn rotate_key(
+        &self,
+        workspace: WorkspaceId,
+        key: KeyId,
+        rotation: Rotation,
+        idempotency_key: Option<IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<StepResult<ApiKey>>;
+
+    /// Deletes a key of the workspace.
+    async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>>;
 
     /// Returns a key, expired or not.
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>>;
+
+    /// Lists the keys of a workspace, newest first, each with the time recorded by
+    /// [`record_key_uses`](Self::record_key_uses).
+    async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>>;
+
+    /// Records when keys were last used. Keys that no longer exist are ignored.
+    async fn record_key_uses(&self, uses: Vec<(KeyId, Timestamp)>) -> Result<()>;
 
     /// Lists all workspaces.
     async fn list_workspaces(&self) -> Result<Vec<Workspace>>;
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
+
+    /// Deletes a workspace, on a request from the workspace `own`: its keys end and its forms are unreachable at once; then
+    /// its other rows are erased in the background, continued after a restart.
+    async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>>;
 }
 
 /// Operations on the store as a whole.

@@ -7,6 +7,7 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::submission::Submission;
 use crate::domain::submission::edit::EditedContent;
+use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 
@@ -21,7 +22,7 @@ pub enum StepResult<T> {
     Refused(Refusal),
     /// The data the caller validated against has changed: validate again.
     Recheck,
-    /// The form is not in this workspace, or the submission not in the form.
+    /// The object does not exist, is in another workspace, or, for a submission, in another form.
     Missing,
 }
 
@@ -93,6 +94,9 @@ pub enum IdempotentOperation {
     CreateSubmission(FormId),
     RestoreForm(FormId),
     RestoreSubmission(FormId, SubmissionId),
+    CreateKey,
+    RotateKey(KeyId),
+    CreateWorkspace,
 }
 
 /// Parameters of [`Forms::insert_form`](super::Forms::insert_form).
@@ -101,6 +105,22 @@ pub struct NewForm {
     pub form: Form,
     /// Its first version.
     pub version: StoredVersion,
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// Parameters of [`Keys::insert_key`](super::Keys::insert_key).
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    pub key: ApiKey,
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// Parameters of [`Keys::insert_workspace`](super::Keys::insert_workspace).
+#[derive(Debug, Clone)]
+pub struct NewWorkspace {
+    pub workspace: Workspace,
+    /// Its first key.
+    pub key: ApiKey,
     pub idempotency_key: Option<IdempotencyKey>,
 }
 

@@ -35,7 +35,7 @@ fn a_rate_parses_its_own_text() {
 }
 
 #[test]
-fn an_address_reachable_by_others_needs_tls_or_insecure_http() {
+fn an_address_reachable_by_others_needs_tls_or_insecure_http_or_a_proxy() {
     let cases = [
         ("127.0.0.1:80", true),
         ("127.9.9.9:80", true),
@@ -50,6 +50,9 @@ fn an_address_reachable_by_others_needs_tls_or_insecure_http() {
         assert_eq!(config.check().is_ok(), safe, "{listen}");
         let tls = Some(TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() });
         assert_eq!(Config { tls, ..config.clone() }.check(), Ok(()), "{listen}");
-        assert_eq!(Config { insecure_http: true, ..config }.check(), Ok(()), "{listen}");
+        assert_eq!(Config { insecure_http: true, ..config.clone() }.check(), Ok(()), "{listen}");
+        let http =
+            HttpLimits { trusted_proxies: vec!["10.0.0.1/32".parse().unwrap()], ..HttpLimits::default() };
+        assert_eq!(Config { http, ..config }.check(), Ok(()), "{listen}");
     }
 }

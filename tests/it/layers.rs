@@ -58,11 +58,12 @@ const FORBIDDEN: &[(&str, &str)] = &[
 
 /// Crates that only these folders and files may use.
 const CRATE_USERS: &[(&str, &[&str])] = &[
-    ("axum", &["src/http/", "src/server.rs", "src/client/"]),
+    ("axum", &["src/http/", "src/server/", "src/client/"]),
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
     ("flate2", &["src/http/"]),
     ("zstd", &["src/http/"]),
+    ("ipnet", &["src/config.rs", "src/cli/commands/serve.rs"]),
     ("utoipa", &["src/http/", "src/api/"]),
     ("utoipa_axum", &["src/http/"]),
     ("sled", &["src/store/sled/engine/index.rs"]),
@@ -83,7 +84,7 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("textwrap", &["src/cli/"]),
     ("tempfile", &["src/cli/"]),
     ("shlex", &["src/cli/"]),
-    ("humantime", &["src/cli/"]),
+    ("humantime", &["src/cli/", "src/domain/workspace/"]),
     ("parse_size", &["src/cli/"]),
     ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
 ];

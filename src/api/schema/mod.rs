@@ -72,6 +72,25 @@ pub(super) fn submission_id() -> RefOr<Schema> {
     id("The id of the submission.", "^sub_[0-9a-hjkmnp-tv-z]{26}$", "sub_01k3v8m2f4q6s8t0w2y4z6a8bc")
 }
 
+pub(super) fn key_id() -> RefOr<Schema> {
+    id("The id of the key.", "^key_[0-9A-Za-z]{8}$", "key_8Xk2mQ4z")
+}
+
+pub(super) fn workspace_id() -> RefOr<Schema> {
+    id("The id of the workspace.", "^ws_[0-9a-hjkmnp-tv-z]{12}$", "ws_3f8k2m9q4x1a")
+}
+
+pub(super) fn key_text() -> RefOr<Schema> {
+    let description = "The text of the key, for `Authorization: Bearer`; left out of a repeated response.";
+    let text = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+    text.examples(["fk_8Xk2mQ4z…"]).into()
+}
+
+pub(super) fn key_forms() -> RefOr<Schema> {
+    let description = "The only forms that the key may be used for; left out if it may be used for all.";
+    list(form_id(), description)
+}
+
 fn id(description: &str, pattern: &str, example: &str) -> RefOr<Schema> {
     let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
     text.description(Some(description)).examples([example]).into()

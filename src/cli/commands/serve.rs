@@ -1,11 +1,13 @@
 //! `forms serve`: settings from flags, logging, signals, and the announcement of the server's address.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use ipnet::IpNet;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
@@ -19,7 +21,7 @@ use crate::cli::input::values::{count, duration, size};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{Config, HttpLimits, InvalidRate, Rate, TlsFiles};
+use crate::config::{BaseUrl, Config, HttpLimits, InvalidRate, Rate, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
 use crate::process::raise_open_files;
 use crate::server::{self, Serving};
@@ -46,7 +48,10 @@ Examples:
   forms serve --data ./store
   read -r url < <(forms serve --data ./store --listen 127.0.0.1:0)
   forms serve --data ./store --tls-cert cert.pem --tls-key key.pem
-  FORMS_LOG=debug forms serve --data ./store"
+  FORMS_LOG=debug forms serve --data ./store
+  forms serve --data ./store --trusted-proxy 127.0.0.1
+  forms serve --data ./store --base-url https://example.com/forms \\
+    --cors-origin https://app.example.com --rate-limit 50/s"
 )]
 pub struct Serve {
     /// Address to listen on; port 0 picks a free one
@@ -68,7 +73,24 @@ pub struct Serve {
     #[arg(long, value_name = "N", value_parser = in_range(count, "0", "36500"), default_value_t = 30)]
     trash_days: usize,
     #[command(flatten)]
+    network: NetworkFlags,
+    #[command(flatten)]
     limits: LimitFlags,
+}
+
+/// Flags about proxies in front of the server, and browsers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Network")]
+struct NetworkFlags {
+    /// Address or network, such as 10.0.0.0/8, of a proxy whose X-Forwarded-* headers are used; repeatable
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    trusted_proxy: Vec<IpNet>,
+    /// URL at which clients reach the server, with the path that the proxy removes
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::from_str)]
+    base_url: Option<BaseUrl>,
+    /// Web origin, as scheme and host, whose scripts may use the API (CORS); repeatable
+    #[arg(long, value_name = "ORIGIN", value_parser = WebOrigin::from_str)]
+    cors_origin: Vec<WebOrigin>,
 }
 
 /// Limit flags. The short help hides them; `GET /api/v1/limits` reports their values.
@@ -123,12 +145,15 @@ struct LimitFlags {
     /// Maximum number of connections; beyond it, the one idle longest is closed
     #[arg(long, value_name = "N", value_parser = in_range(count, "1", "1000000"), default_value_t = 1_024, hide_short_help = true)]
     max_connections: usize,
-    /// Maximum number of connections per address [default: a quarter of all; loopback: all]
+    /// Maximum number of connections per address [default: a quarter of all; loopback and trusted proxies: all]
     #[arg(long, value_name = "N", value_parser = in_range(count, "1", "1000000"), hide_short_help = true)]
     max_connections_per_address: Option<usize>,
     /// Maximum rate of failed authentications per address, such as 10/min, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
     auth_failures: RateFlag,
+    /// Maximum rate of requests with one API key, such as 50/s, or off
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "off", hide_short_help = true)]
+    rate_limit: RateFlag,
 }
 
 /// A rate, or `None` for `off`. clap would take an `Option` for a flag that may be left out.
@@ -157,6 +182,13 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
+}
+
+/// Parses a network, or an address as the network of only itself.
+fn network(text: &str) -> Result<IpNet, String> {
+    let network =
+        text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| address.to_canonical().into()));
+    network.ok().ok_or_else(|| "expected an IP address or a network, such as 10.0.0.0/8".to_owned())
 }
 
 impl Run for Serve {
@@ -192,7 +224,7 @@ impl Run for Serve {
 
 impl Serve {
     fn config(self, data: PathBuf, insecure_http: bool) -> Config {
-        let limits = self.limits;
+        let (network, limits) = (self.network, self.limits);
         let mut config = Config::new(data);
         config.listen = self.listen;
         config.insecure_http = insecure_http;
@@ -223,6 +255,10 @@ impl Serve {
             max_connections: limits.max_connections,
             max_connections_per_address: limits.max_connections_per_address,
             auth_failures: limits.auth_failures.0,
+            rate_limit: limits.rate_limit.0,
+            trusted_proxies: network.trusted_proxy,
+            base_url: network.base_url,
+            cors_origins: network.cors_origin,
         };
         config
     }
@@ -278,10 +314,10 @@ fn with_holder(session: &Session, error: CliError) -> CliError {
     CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.data)) }
 }
 
-/// Announces the address: on stdout for scripts, in the runtime file for this user's commands, and as a status line on a
-/// terminal.
+/// Announces the address: on stdout for scripts and in the runtime file for commands, both on this machine; and in the log,
+/// or as a status line on a terminal, with the URL for clients.
 fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Announcement> {
-    let url = &serving.local_url;
+    let Serving { local_url, url, .. } = serving;
     let announcement = write_runtime_file(session, serving, data);
     if session.output.stderr_is_terminal() {
         session.output.status(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
@@ -289,7 +325,7 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Ann
         tracing::info!(url, data = %data.display(), "ready");
     }
     // A reader that closed stdout does not need the address.
-    if let Err(error @ CliError::Io { .. }) = session.output.write(&format!("{url}\n")) {
+    if let Err(error @ CliError::Io { .. }) = session.output.write(&format!("{local_url}\n")) {
         session.output.report_error(&error);
     }
     announcement
@@ -324,7 +360,7 @@ fn init_logging(session: &Session, level: LevelFilter) {
 mod tests {
     use clap::Parser;
 
-    use super::Config;
+    use super::{Config, network};
     use crate::cli::commands::{Cli, Command};
 
     #[test]
@@ -333,5 +369,17 @@ mod tests {
             panic!("`forms serve` is a command");
         };
         assert_eq!(serve.config("store".into(), false), Config::new("store"));
+    }
+
+    #[test]
+    fn an_address_is_a_network_of_itself() {
+        for (text, expected) in [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("10.0.0.1", "10.0.0.1/32"),
+            ("::ffff:10.0.0.1", "10.0.0.1/32"),
+            ("2001:db8::1", "2001:db8::1/128"),
+        ] {
+            assert_eq!(network(text).map(|network| network.to_string()).as_deref(), Ok(expected));
+        }
     }
 }

@@ -158,7 +158,7 @@ impl Session {
                 server::open_local(data).await.map_err(|error| local_store::open_error(data, error, help))?
             }
         };
-        let router = opened.api.clone().into_router();
+        let router = opened.router();
         let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
         *self.local.borrow_mut() = Some(opened);
         Ok((Transport::InProcess(router), key))

@@ -22,11 +22,16 @@ pub enum Refusal {
     PreconditionFailed,
     SlugTaken {
         slug: String,
-        holder: FormId,
+        /// The form that has it; `None` if the caller may not know.
+        holder: Option<FormId>,
     },
     NotInTrash,
+    /// The workspace of the request's own key cannot be deleted.
+    WorkspaceInUse,
     InvalidDefinition(Vec<Violation>),
     InvalidAnswers(Vec<Violation>),
+    /// The body of a request that is neither a definition nor a submission.
+    InvalidBody(Vec<Violation>),
     /// The idempotency key was used before, with another body or query.
     KeyReused,
 }
@@ -57,7 +62,7 @@ impl Refusal {
     }
 
     pub fn slug_taken(slug: &str, holder: FormId) -> Self {
-        Self::SlugTaken { slug: slug.to_owned(), holder }
+        Self::SlugTaken { slug: slug.to_owned(), holder: Some(holder) }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, accepting};
 use crate::domain::form::{Form, FormStatus};
+use crate::id::FormId;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormFilter {
@@ -11,6 +12,8 @@ pub struct FormFilter {
     pub status: Option<FormStatus>,
     /// Text contained in the title, ignoring case.
     pub title: Option<String>,
+    /// Only these forms.
+    pub forms: Option<Vec<FormId>>,
     /// The reason for not accepting answers, at the given time.
     pub accepting_reason: Option<(AcceptingReason, Timestamp)>,
 }
@@ -20,6 +23,7 @@ impl FormFilter {
     pub fn matches(&self, form: &Form) -> bool {
         let title = self.title.as_ref().map(|title| title.to_lowercase());
         form.deleted_at.is_some() == self.trashed
+            && self.forms.as_ref().is_none_or(|forms| forms.contains(&form.id))
             && self.status.is_none_or(|status| form.status == status)
             && title.is_none_or(|title| form.title.to_lowercase().contains(&title))
     }
@@ -31,7 +35,10 @@ impl FormFilter {
 
     /// Whether there are no criteria besides `trashed`.
     pub fn matches_all(&self) -> bool {
-        self.status.is_none() && self.title.is_none() && self.accepting_reason.is_none()
+        self.status.is_none()
+            && self.title.is_none()
+            && self.forms.is_none()
+            && self.accepting_reason.is_none()
     }
 
     pub fn sort_key(&self, form: &Form) -> Timestamp {

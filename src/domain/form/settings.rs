@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
-use crate::domain::validation::fields::{Fields, no_help};
+use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
 
 const MAX_MESSAGE: usize = 2_000;
@@ -82,8 +82,8 @@ impl Settings {
         let mut fields = Fields::open(value, "/settings", "`settings`", violations)?;
         let confirmation = fields.value("confirmation");
         let mut settings = Self {
-            opens_at: moment(&mut fields, "opens_at"),
-            closes_at: moment(&mut fields, "closes_at"),
+            opens_at: fields.timestamp("opens_at"),
+            closes_at: fields.timestamp("closes_at"),
             closed: fields.flag("closed"),
             closed_message: fields.text("closed_message", MAX_MESSAGE),
             max_responses: fields.integer("max_responses", 1..=1_000_000_000).map(i64::unsigned_abs),
@@ -129,16 +129,6 @@ impl Confirmation {
         fields.close(&[]);
         message.map(Self::Message).or(url.map(Self::RedirectUrl))
     }
-}
-
-fn moment(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Timestamp> {
-    let moment = Timestamp::parse(fields.typed(name, "text", Value::as_str, no_help)?);
-    if moment.is_none() {
-        let message =
-            format!("`{name}` must be a date and time with its offset, such as 2027-01-31T18:00:00Z");
-        fields.refuse(name, Rule::InvalidDatetime, message);
-    }
-    moment
 }
 
 /// Whether `text` is a URL that is safe to redirect to: absolute, and `http` or `https` rather than `javascript:`.

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::clock::Timestamp;
 use crate::domain::json::{Number, Object, Value};
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
@@ -140,6 +141,17 @@ impl<'a, 'v> Fields<'a, 'v> {
             self.violations.push(violation.allowed(text, values.iter().map(|(known, _)| *known)));
         }
         found.map(|(_, value)| *value)
+    }
+
+    /// Returns a date and time with an offset (RFC 3339).
+    pub fn timestamp(&mut self, name: &'static str) -> Option<Timestamp> {
+        let timestamp = Timestamp::parse(self.typed(name, "text", Value::as_str, no_help)?);
+        if timestamp.is_none() {
+            let message =
+                format!("`{name}` must be a date and time with its offset, such as 2027-01-31T18:00:00Z");
+            self.refuse(name, Rule::InvalidDatetime, message);
+        }
+        timestamp
     }
 
     pub fn flag(&mut self, name: &'static str) -> Option<bool> {

@@ -41,7 +41,7 @@ rules! {
     InvalidQuestionId "invalid_question_id" "A question id starts with a lower-case letter and has at most 64 lower-case letters, digits and `_`. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own id: answers are stored under it.";
     RetiredQuestionId "retired_question_id" "The id belonged to a question that was removed. Ids are never reused, so that old answers keep their meaning. Choose a new id.";
-    UnknownReference "unknown_reference" "A condition names an id that does not belong to an earlier question. Conditions are evaluated in the order of the questions, so they can only name earlier ones.";
+    UnknownReference "unknown_reference" "A condition names an id that does not belong to an earlier question: conditions are evaluated in the order of the questions, so they can only name earlier ones. Or a request names a form or workspace that does not exist.";
     ImpossibleCondition "impossible_condition" "A test of a condition can never be true (or, with `ne`, is always true): it compares with a value that is not a valid answer, with a number outside the range, or with an empty list. The question would be hidden for good without anybody noticing. Each test is examined by itself.";
     InvalidSlug "invalid_slug" "A slug has at most 64 characters: words of lower-case letters and digits, joined by single hyphens, such as `customer-feedback`.";
     SlugTaken "slug_taken" "Another form of this workspace has this slug. Choose another, or change that form.";
@@ -59,7 +59,7 @@ rules! {
     InvalidDate "invalid_date" "The text is not a valid date such as 2027-03-13.";
     InvalidTime "invalid_time" "The text is not a valid time of day such as 09:30 or 09:30:00.";
     InvalidDatetime "invalid_datetime" "The text is not a valid date and time with offset in RFC 3339, such as 2027-03-13T09:30:00+01:00.";
-    NotAnOption "not_an_option" "The value is not one of the question's options. Send an option's `value`, not its label; case matters.";
+    NotAnOption "not_an_option" "The value is not one of the question's options, or not one of the names listed in `allowed`. Send an option's `value`, not its label; case matters.";
     DuplicateOption "duplicate_option" "The same option appears twice in a list.";
     UnknownRow "unknown_row" "The question has no row with this name.";
     TooFew "too_few" "There are fewer items than required; the message shows the minimum.";

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// The creating operation, its response members by parameter name, and the operations that take those parameters.
 type Links = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
-const LINKS: [Links; 2] = [
+const LINKS: [Links; 4] = [
     (
         "create_form",
         &[("form", "$response.body#/id")],
@@ -24,6 +24,8 @@ const LINKS: [Links; 2] = [
         &[("form", "$response.body#/form_id"), ("submission", "$response.body#/id")],
         &["get_submission", "edit_submission", "delete_submission", "list_submission_history"],
     ),
+    ("create_key", &[("key", "$response.body#/id")], &["revoke_key", "rotate_key"]),
+    ("create_workspace", &[("workspace", "$response.body#/id")], &["delete_workspace"]),
 ];
 
 /// Adds the links of `operation` to its response 201.

@@ -32,12 +32,17 @@ use parameters::Parameters;
     tags(
         (name = "forms", description = "Forms, their questions and their versions"),
         (name = "submissions", description = "Answers to forms. `/responses` is another name of `/submissions` in every path."),
+        (name = "keys", description = "API keys of the workspace"),
+        (name = "workspaces", description = "The workspaces of the server, for its operator"),
         (name = "server", description = "The server, the caller and the documentation of both"),
     ),
     components(schemas(Problem)),
     security(("key" = [])),
 )]
 pub(crate) struct Api;
+
+/// URL of the server in the document: the root of wherever the document comes from.
+const ROOT: &str = "\"url\": \"/\"";
 
 /// The document's text, rendered on first use: most processes never serve it.
 pub(crate) struct DocumentText {
@@ -52,6 +57,13 @@ impl DocumentText {
 
     pub(crate) fn get(&self) -> Bytes {
         self.text.get_or_init(|| render(&self.document).into()).clone()
+    }
+
+    /// Returns the text for clients that reach the server at `url`.
+    pub(crate) fn at(&self, url: &str) -> Bytes {
+        let text = self.get();
+        let text = String::from_utf8_lossy(&text);
+        text.replacen(ROOT, &format!("\"url\": {}", json!(url)), 1).into()
     }
 }
 

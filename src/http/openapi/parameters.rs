@@ -30,7 +30,7 @@ impl Parameters {
         }
         let header = match method {
             "post" => Some("Idempotency-Key"),
-            "patch" | "delete" => Some("If-Match"),
+            "patch" | "delete" if path.starts_with("/api/v1/forms/") => Some("If-Match"),
             _ => None,
         };
         parameters.extend(header.map(|name| parameter(name, "header")));
@@ -47,7 +47,8 @@ impl Parameters {
             operation["parameters"] = parameters.into();
         }
         if let Some(body) = operation.get_mut("requestBody") {
-            body["required"] = json!(true);
+            // Only the body of a rotation may be left out.
+            body["required"] = json!(id != "rotate_key");
         }
         for (_, response) in members(&mut operation["responses"]) {
             if response.get("$ref").is_none() {

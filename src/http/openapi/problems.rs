@@ -25,6 +25,9 @@ const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited, Code::StoreUnava
 const BODY: &[Code] =
     &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::ValidationFailed];
 
+/// Paths of operations that need a certain scope.
+const SCOPED: [&str; 3] = ["/api/v1/forms", "/api/v1/keys", "/api/v1/workspaces"];
+
 /// Returns the codes of the operation `method` `path`.
 fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
     let is_keyed = operation.get("security").is_none();
@@ -34,12 +37,14 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
         (true, EVERY),
         (!matches!(path, "/healthz" | "/readyz"), &[Code::InvalidQuery]),
         (is_keyed, KEYED),
-        (path.starts_with("/api/v1/forms"), &[Code::InsufficientScope]),
+        (SCOPED.iter().any(|prefix| path.starts_with(prefix)), &[Code::InsufficientScope]),
         (has_body, BODY),
         (operation.get("requestBody").is_some(), &[Code::UnsupportedMediaType]),
         (method != "get", &[Code::StorageFull]),
         (path.contains("{form}"), &[Code::FormNotFound]),
         (path.contains("{submission}"), &[Code::SubmissionNotFound]),
+        (path.contains("{key}"), &[Code::KeyNotFound]),
+        (path.contains("{workspace}"), &[Code::WorkspaceNotFound]),
         (true, own(id)),
     ];
     groups.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes).copied().collect()
@@ -56,6 +61,9 @@ fn own(operation: &str) -> &'static [Code] {
         "list_forms" | "list_versions" | "list_submissions" | "list_submission_history" => {
             &[Code::InvalidCursor]
         }
+        "create_key" => &[Code::WorkspaceNotFound, Code::IdempotencyKeyReused],
+        "rotate_key" | "create_workspace" => &[Code::IdempotencyKeyReused],
+        "delete_workspace" => &[Code::WorkspaceInUse],
         "get_version" => &[Code::VersionNotFound],
         "create_submission" => &[
             Code::FormNotPublished,

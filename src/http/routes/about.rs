@@ -1,6 +1,6 @@
 //! Handlers about the server itself: caller, limits, API document, problem codes, health.
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json as value;
@@ -9,6 +9,7 @@ use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
 use crate::config::HttpLimits;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::limits::Limits;
+use crate::http::server::base_url::RequestBase;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::PathParams;
 use crate::http::wire::problem::ApiError;
@@ -31,7 +32,8 @@ pub(crate) async fn whoami(
     let workspace = shared.app.get_workspace(&caller).await?;
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
     let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
-    let key = KeyView { id: caller.id, name: caller.name.clone(), scopes };
+    let (name, forms) = (caller.name.clone(), caller.forms.clone());
+    let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.expires_at };
     json(&Whoami { workspace, key })
 }
 
@@ -70,6 +72,7 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
         max_connections: number(http.max_connections),
         max_connections_per_address: number(http.connections_per_address()),
         auth_failures: http.auth_failures.map(|rate| rate.to_string()),
+        rate_limit: http.rate_limit.map(|rate| rate.to_string()),
     }
 }
 
@@ -80,8 +83,15 @@ fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
     get, path = "/api/v1/openapi.json", tag = "server", security(()),
     responses((status = 200, body = Object, description = "OpenAPI 3.1"))
 )]
-pub(crate) async fn get_openapi(State(shared): State<Shared>, _: QueryParams<NoParams>) -> Response {
-    json_text(shared.openapi.get())
+pub(crate) async fn get_openapi(
+    State(shared): State<Shared>,
+    base: Option<Extension<RequestBase>>,
+    _: QueryParams<NoParams>,
+) -> Response {
+    json_text(match base {
+        Some(Extension(RequestBase(url))) => shared.openapi.at(&url),
+        None => shared.openapi.get(),
+    })
 }
 
 /// Explain a problem

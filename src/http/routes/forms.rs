@@ -142,7 +142,7 @@ pub(crate) async fn list_forms(
     >,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let filter = FormFilter { trashed, status, title: q, accepting_reason: None };
+    let filter = FormFilter { trashed, status, title: q, forms: None, accepting_reason: None };
     let wanted = FormListRequest { filter, accepting_reason, cursor, limit, count };
     let found = shared.app.list_forms(&caller, wanted).await?;
     let now = shared.app.now();

@@ -2,8 +2,10 @@
 
 pub(crate) mod about;
 mod forms;
+mod keys;
 mod manage_submissions;
 mod submissions;
+mod workspaces;
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
@@ -44,6 +46,11 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(forms::list_versions))
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
+        .routes(routes!(keys::list_keys, keys::create_key))
+        .routes(routes!(keys::revoke_key))
+        .routes(routes!(keys::rotate_key))
+        .routes(routes!(workspaces::list_workspaces, workspaces::create_workspace))
+        .routes(routes!(workspaces::delete_workspace))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))

@@ -29,7 +29,7 @@ use crate::http::server::http2::Http2Connection;
 use crate::http::server::refusal::{head_timeout, https_expected, overload_response, require_https};
 use crate::http::server::tls::{self, Accepted};
 use crate::http::server::tracked_body::{TrackedBody, TrackedRequest};
-use crate::http::wire::state::Peer;
+use crate::http::wire::state::ClientAddress;
 
 /// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
 const MIN_BUFFER: usize = 128 << 10;
@@ -73,7 +73,9 @@ pub(crate) async fn serve_tls(
     match accepted {
         Ok(Accepted::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
         Ok(Accepted::Tls(stream)) => serve_http1(stream, client).await,
-        Ok(Accepted::PlainHttp(stream)) => close(stream, https_expected(), &connection).await,
+        Ok(Accepted::PlainHttp(stream)) => {
+            close(stream, https_expected(&connection.limits), &connection).await
+        }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
 }
@@ -209,13 +211,13 @@ async fn handle_request(
     let is_http2 = request.version() == Version::HTTP_2;
     let (tracked, is_accepted) = TrackedRequest::begin(Arc::clone(&connection), is_http2);
     let mut request = request.map(Body::new);
-    request.extensions_mut().insert(Peer(address));
+    request.extensions_mut().insert(ClientAddress(address));
     // hyper silently drops a `Content-Length` beside `Transfer-Encoding`. A proxy that used that length sees another
     // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_overload = !is_accepted || connection.is_health_only();
     let mut response = if is_overload && !is_health_check(&request) {
-        overload_response()
+        overload_response(&request, &connection.limits)
     } else {
         service.call(request).await?
     };
@@ -238,7 +240,8 @@ fn is_health_check(request: &Request) -> bool {
 async fn close_overdue<H: HttpConnection>(phase: Phase, http: H, connection: &Connection) {
     match phase {
         Phase::Head if H::CAN_REFUSE_HEAD => {
-            close(http.into_stream(), head_timeout(H::Stream::IS_TLS), connection).await
+            let refusal = head_timeout(&connection.limits, H::Stream::IS_TLS);
+            close(http.into_stream(), refusal, connection).await
         }
         Phase::Handling | Phase::Sending => discard_unread(&http.into_stream()),
         Phase::New | Phase::Head | Phase::Idle => close_idle(http).await,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use crate::config::{HttpLimits, KEPT_CONNECTIONS};
-use crate::http::server::auth_failures::client_network;
+use crate::http::server::client_address::client_network;
 use crate::http::server::deadlines::ConnectionDeadlines;
 
 /// The open connections of one accept loop.
@@ -27,6 +27,7 @@ pub(crate) struct Connection {
     /// The network whose limit it counts against; `None` for one of the few connections that serve only health checks.
     network: Option<IpAddr>,
     pub(crate) deadlines: Arc<ConnectionDeadlines>,
+    pub(crate) limits: Arc<HttpLimits>,
     /// Notified when the connection should close, after the request in progress.
     pub(crate) close: Notify,
 }
@@ -61,8 +62,9 @@ impl ConnectionTable {
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
         let network = open.make_room(address, &self.limits)?;
-        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&self.limits)));
-        let connection = Arc::new(Connection { network, deadlines, close: Notify::new() });
+        let limits = Arc::clone(&self.limits);
+        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&limits)));
+        let connection = Arc::new(Connection { network, deadlines, limits, close: Notify::new() });
         let id = open.next_id;
         open.next_id += 1;
         open.connections.insert(id, Arc::clone(&connection));
@@ -117,10 +119,15 @@ impl OpenConnections {
     }
 }
 
-/// Returns how many connections `address` may hold. Loopback is exempt: a local proxy connects for all clients.
+/// Returns how many connections `address` may hold. Loopback and trusted proxies are exempt: a proxy connects for all
+/// clients.
 fn share(address: IpAddr, limits: &HttpLimits) -> usize {
-    let is_exempt = address.to_canonical().is_loopback() && limits.max_connections_per_address.is_none();
-    if is_exempt { usize::MAX } else { limits.connections_per_address() }
+    let is_proxy = address.to_canonical().is_loopback() || limits.is_trusted_proxy(address);
+    if is_proxy && limits.max_connections_per_address.is_none() {
+        usize::MAX
+    } else {
+        limits.connections_per_address()
+    }
 }
 
 #[cfg(test)]
@@ -129,17 +136,21 @@ mod tests {
     use crate::config::HttpLimits;
 
     #[test]
-    fn an_address_has_a_quarter_and_loopback_all_unless_a_limit_is_set() {
+    fn an_address_has_a_quarter_and_a_proxy_all_unless_a_limit_is_set() {
         for (address, by_default) in [
             ("192.0.2.1", 2),
             ("2001:db8::1", 2),
             ("127.0.0.2", usize::MAX),
             ("::1", usize::MAX),
             ("::ffff:127.0.0.1", usize::MAX),
+            ("10.1.2.3", usize::MAX),
+            ("::ffff:10.1.2.3", usize::MAX),
+            ("10.2.0.1", 2),
         ] {
             let limits = |max_connections_per_address| HttpLimits {
                 max_connections: 8,
                 max_connections_per_address,
+                trusted_proxies: vec!["10.1.0.0/16".parse().unwrap()],
                 ..HttpLimits::default()
             };
             let shares = [None, Some(3)].map(|limit| share(address.parse().unwrap(), &limits(limit)));

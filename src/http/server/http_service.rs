@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -25,13 +26,16 @@ use tower::Service;
 
 use crate::api::Code;
 use crate::config::HttpLimits;
+use crate::http::server::base_url::{RequestBase, add_base, base_url};
 use crate::http::server::byte_budget::{AuthenticatedKey, Budgets, uncharged};
+use crate::http::server::client_address::client_address;
+use crate::http::server::cors::Cors;
 use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::RequestIds;
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::state::Peer;
+use crate::http::wire::state::ClientAddress;
 
 /// Time to handle a request, besides the time that its body may take.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
@@ -64,6 +68,8 @@ impl HttpService {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
         let uncharged = uncharged(request.version());
+        let cors = Cors::of_request(&method, request.headers(), &self.limits.cors_origins);
+        let (base, client) = resolve_proxy(&mut request, &self.limits);
         let authenticated_key = AuthenticatedKey::default();
         request.extensions_mut().insert(authenticated_key.clone());
         let response = match check_head(&request, &self.limits) {
@@ -75,7 +81,7 @@ impl HttpService {
             Err(error) => error.into_response(),
         };
         let text = id.to_str().unwrap_or_default();
-        let mut response = render_error(response, text);
+        let mut response = render_error(response, text, &base);
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
@@ -88,9 +94,13 @@ impl HttpService {
             uncharged,
         )
         .await;
-        let mut response = ready.unwrap_or_else(|error| error.render(text).map(Body::from));
+        let mut response = ready.unwrap_or_else(|error| error.render(text, &base).map(Body::from));
+        if !base.is_empty() {
+            add_base(response.headers_mut(), &base);
+        }
+        cors.add_headers(response.headers_mut());
         set_common_headers(response.headers_mut(), &id);
-        log_access(&method, uri.path(), response.status(), begun.elapsed(), text);
+        log_access(&method, uri.path(), response.status(), begun.elapsed(), text, client);
         response
     }
 }
@@ -110,16 +120,44 @@ impl Service<Request> for HttpService {
     }
 }
 
+/// Whether a trusted proxy sent `request`.
+pub(crate) fn is_from_proxy(request: &Request, limits: &HttpLimits) -> bool {
+    let peer = request.extensions().get::<ClientAddress>();
+    peer.is_some_and(|ClientAddress(peer)| limits.is_trusted_proxy(*peer))
+}
+
+/// Replaces the peer's address by the client's, and returns it with the base URL of the request.
+fn resolve_proxy(request: &mut Request, limits: &HttpLimits) -> (String, Option<IpAddr>) {
+    let base = base_url(request.headers(), is_from_proxy(request, limits), limits).into_owned();
+    let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
+    let client = peer.map(|peer| client_address(peer, request.headers(), limits));
+    if let Some(client) = client.filter(|client| Some(*client) != peer) {
+        request.extensions_mut().insert(ClientAddress(client));
+    }
+    if !base.is_empty() {
+        request.extensions_mut().insert(RequestBase(base.clone()));
+    }
+    (base, client)
+}
+
 /// Writes the access log: errors at `info`, all else at `debug`. Formatting and writing a line costs as much as storing
 /// a submission, so requests refused by overload are logged at `debug` too.
-fn log_access(method: &Method, path: &str, status: StatusCode, took: Duration, request_id: &str) {
+fn log_access(
+    method: &Method,
+    path: &str,
+    status: StatusCode,
+    took: Duration,
+    request_id: &str,
+    client: Option<IpAddr>,
+) {
+    let client = client.map(tracing::field::display);
     let is_routine = status.as_u16() < 400 || status == StatusCode::SERVICE_UNAVAILABLE;
     let status = status.as_u16();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     if is_routine {
-        tracing::debug!(target: "forms::access", %method, path, status, micros, request_id);
+        tracing::debug!(target: "forms::access", %method, path, status, micros, request_id, client);
     } else {
-        tracing::info!(target: "forms::access", %method, path, status, micros, request_id);
+        tracing::info!(target: "forms::access", %method, path, status, micros, request_id, client);
     }
 }
 
@@ -150,7 +188,7 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
         }
     }
     // A request made in process needs no host.
-    if request.extensions().get::<Peer>().is_some() {
+    if request.extensions().get::<ClientAddress>().is_some() {
         check_host(request.version(), uri, headers)?;
     }
     check_headers(request.method(), headers)
@@ -183,9 +221,9 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 }
 
 /// Replaces an error that a handler returned by its problem document.
-fn render_error(mut response: Response, request_id: &str) -> Response {
+fn render_error(mut response: Response, request_id: &str, base: &str) -> Response {
     let Some(error) = response.extensions_mut().remove::<ApiError>() else { return response };
-    let mut rendered = error.render(request_id).map(Body::from);
+    let mut rendered = error.render(request_id, base).map(Body::from);
     if let Some(methods) = response.headers_mut().remove(ALLOW) {
         rendered.headers_mut().insert(ALLOW, methods);
     }

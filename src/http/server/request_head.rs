@@ -65,7 +65,7 @@ pub(crate) fn check_host(version: Version, uri: &Uri, headers: &HeaderMap) -> Re
 }
 
 /// Whether `text` is a host name or an IP address, optionally with a port.
-fn is_host(text: &str) -> bool {
+pub(crate) fn is_host(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !text.ends_with(']') => (host, port),
         Some(_) | None => (text, ""),

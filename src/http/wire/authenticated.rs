@@ -10,9 +10,11 @@ use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::workspace::Caller;
 use crate::http::server::byte_budget::AuthenticatedKey;
+use crate::http::server::client_address::client_network;
 use crate::http::wire::accept::{SCHEMA, check_accept};
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::state::{Peer, Shared};
+use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
+use crate::secret::KeyId;
 
 /// Extractor for the shared state and the caller, from `Authorization: Bearer <key>`. Also checks `Accept`: the operation sends JSON, and JSON
 /// Schema too if `SENDS_SCHEMA`.
@@ -32,10 +34,12 @@ impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_
 }
 
 /// Authenticates the caller. Missing and invalid keys get the same response; too many invalid ones from an address get
-/// 429, which does not affect valid ones.
+/// 429, which does not affect valid ones. A valid key gets 429 beyond its own rate limit. A request without a key may be
+/// the [`LocalOperator`]'s.
 async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError> {
     let Some(text) = parts.headers.get(AUTHORIZATION) else {
-        return Err(AppError::Unauthenticated.into());
+        let local = parts.extensions.get::<LocalOperator>();
+        return local.map(|local| local.0.clone()).ok_or_else(|| AppError::Unauthenticated.into());
     };
     let key = text.to_str().ok().and_then(bearer).unwrap_or_default();
     match shared.app.authenticate(key).await {
@@ -43,6 +47,7 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
             if let Some(key) = parts.extensions.get::<AuthenticatedKey>() {
                 key.set(caller.id);
             }
+            check_rate(caller.id, shared)?;
             Ok(caller)
         }
         Err(AppError::Unauthenticated) => Err(refuse_key(parts, shared)),
@@ -50,20 +55,36 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
     }
 }
 
+/// Counts a request of `key`; fails beyond the rate limit.
+fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
+    let Some(requests) = &shared.requests else { return Ok(()) };
+    match requests.count(key, shared.app.now()) {
+        Some(seconds) => {
+            let rate = requests.rate();
+            Err(rate_limited(format!("this API key has reached its rate limit of {rate}"), seconds))
+        }
+        None => Ok(()),
+    }
+}
+
 fn refuse_key(parts: &Parts, shared: &Shared) -> ApiError {
-    let peer = parts.extensions.get::<Peer>();
-    let wait = match (&shared.auth_failures, peer) {
-        (Some(failures), Some(Peer(address))) => failures.count(*address, shared.app.now()),
+    let address = parts.extensions.get::<ClientAddress>();
+    let wait = match (&shared.auth_failures, address) {
+        (Some(failures), Some(ClientAddress(address))) => {
+            failures.count(client_network(*address), shared.app.now())
+        }
         _ => None,
     };
     match wait {
-        Some(seconds) => ApiError::with_detail(
-            Code::RateLimited,
-            format!("too many invalid API keys from this address; wait {seconds} seconds"),
-        )
-        .retry_after(seconds),
+        Some(seconds) => rate_limited("too many invalid API keys from this address".to_owned(), seconds),
         None => AppError::Unauthenticated.into(),
     }
+}
+
+fn rate_limited(reason: String, seconds: u64) -> ApiError {
+    let unit = if seconds == 1 { "second" } else { "seconds" };
+    let detail = format!("{reason}; wait {seconds} {unit}");
+    ApiError::with_detail(Code::RateLimited, detail).retry_after(seconds)
 }
 
 /// Returns the key in `Bearer <key>`; the scheme is case-insensitive (RFC 9110 §11.1).

@@ -74,6 +74,13 @@ pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -
     read_text(request, limit, None, shared).await
 }
 
+/// Reads an optional JSON body. If there is one, its media type must be right.
+pub(crate) async fn read_optional_json(request: Request, shared: &Shared) -> Result<BodyText, ApiError> {
+    let typed = check_type(request.headers(), &[JSON]);
+    let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
+    if body.as_str().is_empty() { Ok(body) } else { typed.map(|()| body) }
+}
+
 /// Reads a JSON merge patch (RFC 7396) of at most `limit` bytes.
 pub(crate) async fn read_patch(
     request: Request,

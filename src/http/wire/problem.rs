@@ -13,6 +13,7 @@ use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::app::{AppError, Resource};
 use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened, unescape};
+use crate::id::FormId;
 use crate::store::StoreError;
 
 /// Why a request failed. Passes through the router inside a response and is rendered once the request id is known.
@@ -83,9 +84,25 @@ impl ApiError {
         error
     }
 
-    /// Renders the problem document for the request `request_id`. Logs failures of the server.
-    pub(crate) fn render(mut self, request_id: &str) -> Response<Vec<u8>> {
+    /// Creates the error for a slug that belongs to `holder`, or to a form that the caller may not know.
+    fn slug_taken(slug: &str, holder: Option<FormId>) -> Self {
+        let holder = holder.map(|holder| holder.to_string());
+        let name = holder.as_deref().unwrap_or("another form");
+        let message = format!("slug `{slug}` already belongs to {name}");
+        let mut error = Self::with_detail(Code::SlugTaken, message.clone());
+        let violation = Violation::new("/slug", Rule::SlugTaken, message);
+        error.problem.errors = vec![match &holder {
+            Some(holder) => violation.help(format!("choose another slug, or change {holder}")),
+            None => violation.help("choose another slug"),
+        }];
+        error.problem.form_id = holder;
+        error
+    }
+
+    /// Renders the problem document for the request `request_id`, whose URLs begin with `base`. Logs failures of the server.
+    pub(crate) fn render(mut self, request_id: &str, base: &str) -> Response<Vec<u8>> {
         self.log(request_id);
+        self.problem.kind.insert_str(0, base);
         self.problem.request_id = Some(request_id.to_owned());
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = Response::new(serde_json::to_vec(&self.problem).unwrap_or_default());
@@ -148,11 +165,17 @@ impl From<AppError> for ApiError {
                 Code::InsufficientScope,
                 format!("this operation needs an API key with the scope `{scope}`"),
             ),
+            AppError::LimitedKey => Self::with_detail(
+                Code::InsufficientScope,
+                "this operation needs an API key that is not limited to some forms",
+            ),
             AppError::NotFound(resource) => {
                 let code = match resource {
                     Resource::Form(_) => Code::FormNotFound,
                     Resource::Submission(_) => Code::SubmissionNotFound,
                     Resource::Version(_) => Code::VersionNotFound,
+                    Resource::Key(_) => Code::KeyNotFound,
+                    Resource::Workspace(_) => Code::WorkspaceNotFound,
                 };
                 Self::with_detail(code, format!("there is no {resource}"))
             }
@@ -185,17 +208,17 @@ impl From<Refusal> for ApiError {
                 Code::VersionMismatch,
                 "the resource was changed after `If-Match` was read; get it again",
             ),
-            Refusal::SlugTaken { slug, holder } => {
-                let message = format!("slug `{slug}` already belongs to {holder}");
-                let mut error = Self::with_detail(Code::SlugTaken, message.clone());
-                let violation = Violation::new("/slug", Rule::SlugTaken, message);
-                error.problem.errors =
-                    vec![violation.help(format!("choose another slug, or change {holder}"))];
-                error.problem.form_id = Some(holder.to_string());
-                error
-            }
+            Refusal::SlugTaken { slug, holder } => Self::slug_taken(&slug, holder),
             Refusal::NotInTrash => {
                 Self::with_detail(Code::NotInTrash, "the form or submission is not in the trash")
+            }
+            Refusal::WorkspaceInUse => Self::with_detail(
+                Code::WorkspaceInUse,
+                "the workspace of the request's own key cannot be deleted; use a key of another workspace",
+            ),
+            Refusal::InvalidBody(violations) => {
+                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the request");
+                Self::invalid(detail, violations)
             }
             Refusal::InvalidDefinition(violations) => {
                 let detail = summarize_count(violations.len(), ["problem", "problems"], "in the definition");

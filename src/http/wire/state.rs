@@ -5,13 +5,21 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::config::HttpLimits;
+use crate::domain::workspace::Caller;
 use crate::http::openapi::DocumentText;
-use crate::http::server::auth_failures::AuthFailures;
 use crate::http::server::byte_budget::Budgets;
+use crate::http::server::rate_limiter::RateLimiter;
+use crate::secret::KeyId;
 
-/// Request extension: the client's address, for requests received over a network.
+/// Request extension: the address of the client, for requests received over a network. At first that of the connection's
+/// peer, which may be a proxy.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
+pub struct ClientAddress(pub IpAddr);
+
+/// Request extension: the caller of requests without a key, for those made by a command that has opened the store itself.
+/// Nothing that is received over a network can set it.
+#[derive(Debug, Clone)]
+pub struct LocalOperator(pub Caller);
 
 /// The state as handlers receive it.
 pub(crate) type Shared = Arc<AppState>;
@@ -20,7 +28,10 @@ pub(crate) type Shared = Arc<AppState>;
 pub(crate) struct AppState {
     pub(crate) app: Arc<App>,
     pub(crate) limits: Arc<HttpLimits>,
-    pub(crate) auth_failures: Option<AuthFailures>,
+    /// Failed authentications by network: an IPv4 address, or the /64 of an IPv6 one, which belongs to one customer.
+    pub(crate) auth_failures: Option<RateLimiter<IpAddr>>,
+    /// Requests by API key.
+    pub(crate) requests: Option<RateLimiter<KeyId>>,
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) openapi: DocumentText,
 }

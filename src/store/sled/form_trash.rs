@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{encode_form_id, find, find_live, missing_version};
+use super::forms::{find, find_live, missing_version};
 use super::{SledStore, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
@@ -89,7 +89,13 @@ pub(super) fn restore(
     let responses = Counters::of(tx, form.id)?.responses;
     if let Some(idempotency_key) = idempotency_key {
         let given = layout::to_json(&(&restored, responses))?;
-        idempotency::insert_record(tx, idempotency_key, encode_form_id(form.id), &given, now)?;
+        idempotency::insert_record(
+            tx,
+            idempotency_key,
+            idempotency::encode_id(form.id.to_bytes()),
+            &given,
+            now,
+        )?;
     }
     restored_form(tx, restored, responses, now).map(StepResult::Done)
 }

@@ -212,6 +212,9 @@ fn insert(
         Some(Err(why)) => return Ok(StepResult::Refused(why)),
         None => {}
     }
+    if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
+        return Ok(StepResult::Missing);
+    }
     let taken =
         tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
     if taken {
@@ -224,14 +227,15 @@ fn insert(
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::list_entry(form), Vec::new());
     if let Some(idempotency_key) = idempotency_key {
-        idempotency::insert_record(tx, idempotency_key, encode_form_id(form.id), &[], now)?;
+        idempotency::insert_record(
+            tx,
+            idempotency_key,
+            idempotency::encode_id(form.id.to_bytes()),
+            &[],
+            now,
+        )?;
     }
     Ok(StepResult::Done((form.id, now)))
-}
-
-/// Encodes a form id into the lower half of an idempotency record's result.
-pub(super) fn encode_form_id(form: FormId) -> u128 {
-    u128::from(u64::from_be_bytes(form.to_bytes()))
 }
 
 /// Decodes a form id from the lower half of an idempotency record's result.

@@ -20,15 +20,27 @@ pub(super) fn find_record(
 /// An idempotency record, and the extra bytes passed to [`insert_record`].
 type Replay = (IdempotencyRecord, Vec<u8>);
 
+/// What a repeated request is answered from, or why it is refused.
+pub(super) type ReplayResult = Result<Replay, Refusal>;
+
 /// Looks up the result of an earlier request with the same idempotency key; `None` if there is none.
 pub(super) fn find_replay(
     tx: &Tx<'_>,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<Option<Result<Replay, Refusal>>> {
+) -> Result<Option<ReplayResult>> {
     let Some(idempotency_key) = idempotency_key else { return Ok(None) };
     let Some(body) = tx.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
-    let (earlier, extra) = layout::split_idempotency_record(&body)?;
+    replay(&body, idempotency_key, now)
+}
+
+/// Decodes the record `body` of an earlier request with the same idempotency key; `None` if it has expired.
+pub(super) fn replay(
+    body: &[u8],
+    idempotency_key: &IdempotencyKey,
+    now: Timestamp,
+) -> Result<Option<ReplayResult>> {
+    let (earlier, extra) = layout::split_idempotency_record(body)?;
     let answer = earlier.replay(idempotency_key.body, now);
     Ok(answer.map(|answer| answer.map(|earlier| (earlier, extra.to_vec()))))
 }
@@ -49,6 +61,11 @@ pub(super) fn insert_record(
     tx.put_last(layout::idempotency_record(idempotency_key), [&record, extra].concat());
     tx.put(layout::expiry(idempotency_key, at), Vec::new());
     Ok(())
+}
+
+/// Encodes an id of 8 bytes into the lower half of a record's result.
+pub(super) fn encode_id(id: [u8; 8]) -> u128 {
+    u128::from(u64::from_be_bytes(id))
 }
 
 /// Deletes a batch of records that have expired at `now`.

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 
 use super::engine::operation::WriteKind;
-use super::engine::tx::Direction;
-use super::{SledStore, layout};
-use crate::domain::workspace::{ApiKey, Workspace};
+use super::engine::tx::{Direction, Tx};
+use super::{SledStore, idempotency, layout, workspaces};
+use crate::clock::Timestamp;
+use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
-use crate::store::{Keys, Result};
+use crate::store::{IdempotencyKey, Keys, NewKey, NewWorkspace, Result, StepResult, StoreError};
 
 #[async_trait]
 impl Keys for SledStore {
@@ -25,23 +27,71 @@ impl Keys for SledStore {
                 random.fill(&mut signing_key);
                 tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
                 tx.put(layout::workspace(workspace.id), layout::to_json(&workspace)?);
-                tx.put(layout::api_key(key.id), layout::to_json(&key)?);
+                put(tx, &key)?;
                 Ok(true)
             })
             .await
     }
 
-    async fn insert_workspace(&self, workspace: Workspace) -> Result<()> {
-        self.put(WriteKind::Normal, layout::workspace(workspace.id), layout::to_json(&workspace)?).await
+    async fn insert_workspace(&self, new: NewWorkspace) -> Result<StepResult<Workspace>> {
+        self.engine.write(move |tx| workspaces::insert(tx, new)).await
     }
 
-    async fn insert_key(&self, key: ApiKey) -> Result<()> {
-        self.put(WriteKind::Normal, layout::api_key(key.id), layout::to_json(&key)?).await
+    async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>> {
+        self.engine.write(move |tx| insert(tx, new)).await
+    }
+
+    async fn find_created_key(
+        &self,
+        idempotency_key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<StepResult<ApiKey>> {
+        let body = self.reader.get(&layout::idempotency_record(idempotency_key))?;
+        let replay = body.map(|body| idempotency::replay(&body, idempotency_key, now)).transpose()?.flatten();
+        Ok(decode_replay("a created key", replay)?.unwrap_or(StepResult::Missing))
+    }
+
+    async fn rotate_key(
+        &self,
+        workspace: WorkspaceId,
+        key: KeyId,
+        rotation: Rotation,
+        idempotency_key: Option<IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<StepResult<ApiKey>> {
+        let work =
+            move |tx: &mut Tx<'_>| rotate(tx, workspace, key, &rotation, idempotency_key.as_ref(), now);
+        self.engine.write(work).await
+    }
+
+    async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>> {
+        let work = move |tx: &mut Tx<'_>| {
+            let Some(key) = find(tx, workspace, key)? else { return Ok(StepResult::Missing) };
+            delete(tx, key.id, layout::key_entry(&key));
+            Ok(StepResult::Done(()))
+        };
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
         let key = layout::api_key(id);
-        self.keys.get(&key, || self.reader.get(&key), |body| layout::from_json("an API key", body))
+        self.keys.get(&key, || self.reader.get(&key), layout::decode_api_key)
+    }
+
+    async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
+        self.scan_on_pool(usize::MAX, move |store| store.read_keys(workspace)).await
+    }
+
+    async fn record_key_uses(&self, uses: Vec<(KeyId, Timestamp)>) -> Result<()> {
+        let work = move |tx: &mut Tx<'_>| {
+            for (key, at) in uses {
+                if tx.get(&layout::api_key(key))?.is_some() {
+                    tx.put(layout::key_use(key), layout::encode_time(at));
+                }
+            }
+            Ok(())
+        };
+        self.engine.write(work).await
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>> {
@@ -52,4 +102,149 @@ impl Keys for SledStore {
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
         self.reader.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
     }
+
+    async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
+        let work = move |tx: &mut Tx<'_>| workspaces::begin_purge(tx, id, own);
+        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        if matches!(begun, StepResult::Done(())) {
+            self.resume_workspace_purge(id);
+        }
+        Ok(begun)
+    }
+}
+
+impl SledStore {
+    /// Adds the list entries that the keys of a store of an earlier version lack.
+    pub async fn add_key_entries(&self) -> Result<()> {
+        let mut missing = Vec::new();
+        for (_, body) in self.reader.scan(layout::all(layout::API_KEYS), Direction::Ascending, usize::MAX)? {
+            let entry = layout::key_entry(&layout::decode_api_key(&body)?);
+            if self.reader.get(&entry)?.is_none() {
+                missing.push(entry);
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let work = move |tx: &mut Tx<'_>| {
+            missing.into_iter().for_each(|entry| tx.put(entry, Vec::new()));
+            Ok(())
+        };
+        self.engine.write_as(WriteKind::Reclaim, work).await
+    }
+
+    fn read_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
+        let mut keys = Vec::new();
+        let entries = layout::key_entries(workspace);
+        for (entry, _) in self.reader.scan(entries, Direction::Descending, usize::MAX)? {
+            let id = layout::listed_key(&entry)?;
+            let row = layout::api_key(id);
+            // It may have been revoked since the scan.
+            let found = self.keys.get(&row, || self.reader.get(&row), layout::decode_api_key)?;
+            let last_use = self.reader.get(&layout::key_use(id))?;
+            let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
+            keys.extend(found.map(|key| (key, last_use)));
+        }
+        Ok(keys)
+    }
+}
+
+/// Writes a new or changed key.
+pub(super) fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
+    tx.put(layout::api_key(key.id), layout::to_json(key)?);
+    tx.put(layout::key_entry(key), Vec::new());
+    Ok(())
+}
+
+/// Deletes all rows of the key with this list entry.
+pub(super) fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
+    tx.delete(layout::api_key(key));
+    tx.delete(layout::key_use(key));
+    tx.delete(entry);
+}
+
+fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey>> {
+    let body = tx.get(&layout::api_key(key))?;
+    let key = body.map(|body| layout::decode_api_key(&body)).transpose()?;
+    Ok(key.filter(|key| key.workspace == workspace))
+}
+
+fn insert(tx: &mut Tx<'_>, new: NewKey) -> Result<StepResult<ApiKey>> {
+    let NewKey { key, idempotency_key } = new;
+    if let Some(replayed) = find_replay(tx, "a created key", idempotency_key.as_ref(), key.created_at)? {
+        return Ok(replayed);
+    }
+    if tx.get(&layout::workspace(key.workspace))?.is_none() {
+        return Ok(StepResult::Missing);
+    }
+    if let Some(refused) = check_new(tx, &key, 0)? {
+        return Ok(refused);
+    }
+    add(tx, key, idempotency_key.as_ref())
+}
+
+fn rotate(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    key: KeyId,
+    rotation: &Rotation,
+    idempotency_key: Option<&IdempotencyKey>,
+    now: Timestamp,
+) -> Result<StepResult<ApiKey>> {
+    if let Some(replayed) = find_replay(tx, "a rotated key", idempotency_key, now)? {
+        return Ok(replayed);
+    }
+    let Some(old) = find(tx, workspace, key)? else { return Ok(StepResult::Missing) };
+    let entry = layout::key_entry(&old);
+    let (new, remaining) = old.rotate(rotation, now);
+    if let Some(refused) = check_new(tx, &new, usize::from(remaining.is_none()))? {
+        return Ok(refused);
+    }
+    match remaining {
+        Some(old) => put(tx, &old)?,
+        None => delete(tx, key, entry),
+    }
+    add(tx, new, idempotency_key)
+}
+
+/// Returns why a key cannot be added in place of `removed` others, if so.
+fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<Option<StepResult<ApiKey>>> {
+    if tx.get(&layout::api_key(key.id))?.is_some() {
+        return Ok(Some(StepResult::Recheck));
+    }
+    let keys = tx.scan(layout::key_entries(key.workspace), Direction::Ascending, usize::MAX)?;
+    Ok(Workspace::check_key_count(keys.len() - removed).err().map(StepResult::Refused))
+}
+
+/// Adds a key and its idempotency record.
+fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Result<StepResult<ApiKey>> {
+    put(tx, &key)?;
+    if let Some(idempotency_key) = idempotency_key {
+        let (made, shown) =
+            (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
+        idempotency::insert_record(tx, idempotency_key, made, &shown, key.created_at)?;
+    }
+    Ok(StepResult::Done(key))
+}
+
+/// Looks up what an earlier request with the same idempotency key created; `None` if there is none.
+pub(super) fn find_replay<T: DeserializeOwned>(
+    tx: &Tx<'_>,
+    what: &str,
+    idempotency_key: Option<&IdempotencyKey>,
+    now: Timestamp,
+) -> Result<Option<StepResult<T>>> {
+    decode_replay(what, idempotency::find_replay(tx, idempotency_key, now)?)
+}
+
+/// Decodes the extra bytes of an idempotency record.
+fn decode_replay<T: DeserializeOwned>(
+    what: &str,
+    replay: Option<idempotency::ReplayResult>,
+) -> Result<Option<StepResult<T>>, StoreError> {
+    Ok(match replay {
+        Some(Ok((_, shown))) => Some(StepResult::Replayed(layout::from_json(what, &shown)?)),
+        Some(Err(why)) => Some(StepResult::Refused(why)),
+        None => None,
+    })
 }

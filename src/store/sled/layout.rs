@@ -14,11 +14,14 @@
 //! H form(8) submission(16) edit(4) when an edit replaced it(8), the replaced state as in E
 //! T form(8) submission(16) when it was deleted(8), and a submission in the trash, as in E
 //! y deleted(8) form(8) submission(16) sweeps T, empty
-//! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8)
+//! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8); a key or workspace, JSON
 //! G form(8) hash(16) key(8) as I, for a form's restore, then the restored form, JSON
 //! i expiry(8), then as I sweeps I and G, empty
 //! K key(8) an API key, JSON
+//! k workspace(8) created(8) key(8) list order of keys, empty
+//! l key(8) when the key was last used(8)
 //! W workspace(8) a workspace, JSON
+//! Z workspace(8) a workspace that was deleted, empty; its remaining rows are purged
 //! X 0(8) form(8) a purge of a form that is under way, empty
 //! x form(8) submission(16) a purge of a submission's H that is under way, empty
 //! Mb s the signing key(32)
@@ -40,7 +43,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
 use crate::domain::trash::ClockRecord;
-use crate::domain::workspace::Workspace;
+use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
@@ -81,9 +84,10 @@ pub(super) fn list_entry(form: &Form) -> Vec<u8> {
 
 const LIVE: u8 = b'f';
 const TRASHED: u8 = b't';
+const SLUGS: u8 = b'u';
 
 pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
-    key(b'u', &[&workspace.to_bytes(), slug.as_bytes()])
+    key(SLUGS, &[&workspace.to_bytes(), slug.as_bytes()])
 }
 
 /// Decodes the form id at the end of a [`list_entry`] or another key, or in the body of a [`slug`].
@@ -152,8 +156,47 @@ pub(super) fn api_key(id: KeyId) -> Vec<u8> {
     key(API_KEYS, &[&id.to_bytes()])
 }
 
+/// Key of the list entry of an API key.
+pub(super) fn key_entry(api_key: &ApiKey) -> Vec<u8> {
+    let ApiKey { id, workspace, created_at, .. } = api_key;
+    key(KEY_ENTRIES, &[&workspace.to_bytes(), &sortable(*created_at), &id.to_bytes()])
+}
+
+/// Range of the [list entries](key_entry) of the keys of `workspace`.
+pub(super) fn key_entries(workspace: WorkspaceId) -> KeyRange {
+    with_prefix(key(KEY_ENTRIES, &[&workspace.to_bytes()]))
+}
+
+/// Decodes the key id at the end of a [`key_entry`].
+pub(super) fn listed_key(key: &[u8]) -> Result<KeyId> {
+    let id = key.last_chunk().and_then(|id| KeyId::from_bytes(*id));
+    id.ok_or_else(|| undecodable("a list entry"))
+}
+
+pub(super) fn key_use(id: KeyId) -> Vec<u8> {
+    key(b'l', &[&id.to_bytes()])
+}
+
+pub(super) fn encode_time(time: Timestamp) -> Vec<u8> {
+    time.millis().to_be_bytes().to_vec()
+}
+
+pub(super) fn decode_time(body: &[u8]) -> Result<Timestamp> {
+    let millis = body.try_into().map_err(|_length| undecodable("a time"))?;
+    Ok(Timestamp::from_millis(i64::from_be_bytes(millis)))
+}
+
 pub(super) fn workspace(id: WorkspaceId) -> Vec<u8> {
     key(WORKSPACES, &[&id.to_bytes()])
+}
+
+pub(super) fn deleted_workspace(id: WorkspaceId) -> Vec<u8> {
+    key(DELETED_WORKSPACES, &[&id.to_bytes()])
+}
+
+/// Range of all [slugs](slug) of `workspace`.
+pub(super) fn slugs(workspace: WorkspaceId) -> KeyRange {
+    with_prefix(key(SLUGS, &[&workspace.to_bytes()]))
 }
 
 pub(super) fn purge(form: FormId) -> Vec<u8> {
@@ -185,6 +228,9 @@ fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
         IdempotentOperation::RestoreSubmission(form, submission) => {
             (3, form.to_bytes(), Some(submission.to_bytes()))
         }
+        IdempotentOperation::CreateKey => (4, [0; 8], None),
+        IdempotentOperation::RotateKey(key) => (5, key.to_bytes(), None),
+        IdempotentOperation::CreateWorkspace => (6, [0; 8], None),
     };
     let submission = submission.as_ref().map_or(&[][..], |id| id);
     [
@@ -299,7 +345,9 @@ pub(super) fn all(kind: u8) -> KeyRange {
 }
 
 pub(super) const WORKSPACES: u8 = b'W';
+pub(super) const DELETED_WORKSPACES: u8 = b'Z';
 pub(super) const API_KEYS: u8 = b'K';
+pub(super) const KEY_ENTRIES: u8 = b'k';
 pub(super) const FORM_WORKSPACES: u8 = b'w';
 pub(super) const FORM_PURGES: u8 = b'X';
 pub(super) const HISTORY_PURGES: u8 = b'x';
@@ -311,7 +359,7 @@ pub(super) fn before(kind: u8, end: Timestamp) -> KeyRange {
     with_prefix_below(vec![kind], Some(key(kind, &[&sortable(end)])))
 }
 
-/// Decodes the workspace id in a key of [`workspace`].
+/// Decodes the workspace id in a key of [`workspace`] or [`deleted_workspace`].
 pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId> {
     let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
     Ok(WorkspaceId::from_bytes(*id))
@@ -353,6 +401,10 @@ pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> R
 
 pub(super) fn decode_form(body: &[u8]) -> Result<Form> {
     from_json("a form", body)
+}
+
+pub(super) fn decode_api_key(body: &[u8]) -> Result<ApiKey> {
+    from_json("an API key", body)
 }
 
 pub(super) fn decode_workspace(body: &[u8]) -> Result<Workspace> {

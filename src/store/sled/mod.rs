@@ -24,6 +24,7 @@ mod submission_search;
 mod submission_trash;
 mod submissions;
 mod versions;
+mod workspaces;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -97,6 +98,11 @@ impl SledStore {
             self.reader.scan(layout::all(layout::FORM_PURGES), Direction::Ascending, usize::MAX)?
         {
             self.resume_purge(layout::listed_form(&key)?);
+        }
+        for (key, _) in
+            self.reader.scan(layout::all(layout::DELETED_WORKSPACES), Direction::Ascending, usize::MAX)?
+        {
+            self.resume_workspace_purge(layout::listed_workspace(&key)?);
         }
         for (key, _) in
             self.reader.scan(layout::all(layout::HISTORY_PURGES), Direction::Ascending, usize::MAX)?

@@ -7,7 +7,8 @@ use super::engine::tx::{Direction, Tx};
 use super::layout;
 use crate::store::{Result, StoreError};
 
-/// Reads workspaces, keys, the signing key and unfinished purges.
+/// Reads workspaces, keys, the signing key and unfinished purges. A store may have no key: its last one may have been
+/// revoked.
 ///
 /// # Errors
 /// If one of them cannot be read, or is missing in a store that is not empty.
@@ -16,10 +17,15 @@ pub(super) fn check(tx: &mut Tx<'_>) -> Result<()> {
     all(layout::all(layout::FORM_PURGES))?;
     all(layout::all(layout::HISTORY_PURGES))?;
     let has_workspace = !all(layout::all(layout::WORKSPACES))?.is_empty();
-    let has_key = !all(layout::all(layout::API_KEYS))?.is_empty();
+    all(layout::all(layout::DELETED_WORKSPACES))?;
+    all(layout::all(layout::API_KEYS))?;
+    let mut has_keys = true;
+    for (entry, _) in all(layout::all(layout::KEY_ENTRIES))? {
+        has_keys &= tx.get(&layout::api_key(layout::listed_key(&entry)?))?.is_some();
+    }
     let has_signing_key = tx.get(layout::SIGNING_KEY)?.is_some();
     let is_empty = tx.scan(.., Direction::Ascending, 1)?.is_empty();
-    if is_empty || has_workspace && has_key && has_signing_key {
+    if is_empty || has_workspace && has_keys && has_signing_key {
         return Ok(());
     }
     Err(StoreError::Missing("a workspace or its keys".to_owned()))

@@ -144,6 +144,7 @@ fn assert_no_rebuild(fixture: &Fixture, data: &Path) {
 /// Compares every response with the recorded one, and replays a request.
 async fn assert_store_2_returns_the_same_data(data: &Path) {
     let local = open_local(data).await.unwrap();
+    assert_keys_are_listed(&local).await;
     let shown = STORE_2.expected("shown.json");
     for (path, response) in shown.as_object().unwrap() {
         assert_eq!(get(&local, path).send().await.expect(200), *response, "{path}");
@@ -168,8 +169,17 @@ async fn assert_store_2_returns_the_same_data(data: &Path) {
     store.close().await.unwrap();
 }
 
+/// Fails unless the operator key, which earlier versions did not list, is listed.
+async fn assert_keys_are_listed(local: &Local) {
+    let keys = get(local, "/api/v1/keys").send().await.expect(200);
+    let (keys, own) = (keys["keys"].as_array().unwrap(), local.key.as_ref().unwrap().id().to_string());
+    assert_eq!((keys.len(), &keys[0]["id"]), (1, &json!(own)));
+    assert_eq!(keys[0]["scopes"], json!(["admin", "operator"]));
+}
+
 async fn assert_store_1_returns_the_same_data(data: &Path) {
     let local = open_local(data).await.unwrap();
+    assert_keys_are_listed(&local).await;
     let form = STORE_1.expected("form.json");
     let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
     assert_eq!(get(&local, &path).send().await.expect(200), form);

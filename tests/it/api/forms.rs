@@ -306,7 +306,7 @@ async fn limits_have_the_names_of_their_flags() {
         "max_answer": 65_536, "max_answers": 1_000, "max_uri": 8_192, "max_head": 32_768, "max_headers": 64,
         "head_timeout": 5.0, "first_byte_timeout": 10.0, "body_timeout": 15.0, "min_body_rate": 1_024,
         "idle_timeout": 60.0, "max_connections": 1_024, "max_connections_per_address": 256,
-        "auth_failures": "10/min",
+        "auth_failures": "10/min", "rate_limit": null,
     });
     assert_eq!(server.get("/api/v1/limits").send().await.expect(200), expected);
 }

@@ -7,7 +7,7 @@ use crate::harness::{Server, TestResponse, questions};
 
 /// Checks the headers with fixed values, and returns the sorted names of the others.
 #[track_caller]
-fn other_headers(response: &TestResponse) -> String {
+pub(super) fn other_headers(response: &TestResponse) -> String {
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("cache-control", "no-store"),

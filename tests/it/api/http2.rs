@@ -89,7 +89,7 @@ async fn the_host_is_in_authority_or_in_the_header_host() {
         if let Some(host) = host {
             request = request.header("host", host);
         }
-        let peer = forms::http::Peer([127, 0, 0, 1].into());
+        let peer = forms::http::ClientAddress([127, 0, 0, 1].into());
         let request = request.extension(peer).body(axum::body::Body::empty()).unwrap();
         Call::new(server.api.clone(), request).response().await.status().as_u16()
     };

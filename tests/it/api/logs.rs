@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use forms::config::HttpLimits;
 use forms::cpu_pool::PoolLimits;
 use serde_json::{Value, json};
 use tracing::Dispatch;
@@ -14,10 +15,10 @@ use crate::harness::{Server, questions};
 
 /// Captures the log of this thread as JSON lines.
 #[derive(Clone, Default)]
-struct LogCapture(Arc<Mutex<Vec<u8>>>);
+pub(super) struct LogCapture(Arc<Mutex<Vec<u8>>>);
 
 impl LogCapture {
-    fn start() -> (Self, DefaultGuard) {
+    pub(super) fn start() -> (Self, DefaultGuard) {
         // With a single subscriber, `tracing` caches whether an event is enabled from the first thread that
         // reaches it, and the threads of most tests have no subscriber.
         static SECOND: OnceLock<Dispatch> = OnceLock::new();
@@ -28,7 +29,7 @@ impl LogCapture {
         (lines, tracing::subscriber::set_default(subscriber))
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
@@ -56,6 +57,22 @@ impl<'a> MakeWriter<'a> for LogCapture {
     fn make_writer(&'a self) -> Self {
         self.clone()
     }
+}
+
+#[tokio::test]
+async fn a_request_is_logged_with_the_address_of_its_client() {
+    let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    let server = Server::with_limits(HttpLimits { trusted_proxies, ..HttpLimits::default() }).await;
+    let (lines, _guard) = LogCapture::start();
+    for (id, peer, client) in
+        [("one", "10.0.0.1", "192.0.2.1"), ("two", "192.0.2.9", "192.0.2.9"), ("three", "::1", "::1")]
+    {
+        let call = server.get("/api/v1/forms").with_client_address(peer).header("x-request-id", id);
+        call.header("x-forwarded-for", "192.0.2.1").send().await.expect(200);
+        assert_eq!(lines.of_request(id)[0]["client"], client);
+    }
+    server.get("/api/v1/forms").header("x-request-id", "four").send().await.expect(200);
+    assert_eq!(lines.of_request("four")[0]["client"], Value::Null);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod authorization; // keys, scopes, other workspaces
 mod background_work; // long work on the CPU pool
 mod connection_limits; // the number of connections, and which is closed for the next
+mod cors; // which web origins may read responses
 mod damage; // damaged rows of the index
 mod earlier_versions; // stores written by earlier versions
 mod error_details; // `allowed`, `help` and `related` of errors
@@ -11,6 +12,7 @@ mod form_lifecycle; // revisions, versions, the trash, settings, when a form acc
 mod forms; // creating, changing and listing forms
 mod headers; // headers of every response
 mod http2; // HTTP/2: deadlines, limits, cancelled requests
+mod keys; // creation, listing, revocation, rotation, expiry and last use of API keys
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
@@ -19,6 +21,7 @@ mod openapi; // the OpenAPI document: its examples and schemas
 mod overload; // memory for large bodies and responses is bounded
 mod paging; // following the links of a list during writes
 mod problem_codes; // every problem code is reached
+mod proxies; // the address and the URLs of clients behind proxies
 mod specification; // the bodies in the specification, over a socket
 mod startup; // the key file, readiness, the address
 mod submission_edits; // metadata, edits, history
@@ -27,4 +30,5 @@ mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
 mod tls; // certificates, handshakes
 mod unknown_answers; // answers to unknown questions
-mod written; // JSON of submissions that is written without a serializer
+mod workspaces;
+mod written; // JSON of submissions that is written without a serializer // creation, listing and deletion of workspaces

@@ -34,7 +34,7 @@ fn request(document: &Value, id: &str) -> Value {
 
 /// Replaces ids in `text`, except those of zeros.
 fn without_ids(text: &str) -> String {
-    let id = regex::Regex::new("(frm_|sub_|ws_|key_)[0-9A-Za-z]+").unwrap();
+    let id = regex::Regex::new("(frm_|sub_|ws_|key_|fk_)[0-9A-Za-z]+").unwrap();
     let zeros = regex::Regex::new("_0{10,}").unwrap();
     id.replace_all(&zeros.replace_all(text, "-ZEROS"), "${1}x").into_owned()
 }
@@ -88,6 +88,18 @@ async fn the_examples_match_requests_and_responses() {
         server.call(Method::DELETE, path).send().await;
         check(id, &server.call(Method::POST, format!("{path}/restore")).send().await);
     }
+    server.clock.set("2026-11-20T09:05:00Z");
+    server.patch(&form, json!({"slug": "customer-feedback"})).send().await.expect(200);
+    let made = server.post("/api/v1/keys", request(&whole, "create_key")).send().await;
+    check("create_key", &made);
+    check("list_keys", &server.get("/api/v1/keys").send().await);
+    let rotate = format!("/api/v1/keys/{}/rotate", made.json()["id"].as_str().unwrap());
+    check("rotate_key", &server.post(rotate, request(&whole, "rotate_key")).send().await);
+    check(
+        "create_workspace",
+        &server.post("/api/v1/workspaces", request(&whole, "create_workspace")).send().await,
+    );
+    check("list_workspaces", &server.get("/api/v1/workspaces").send().await);
     check("whoami", &server.get("/api/v1/whoami").send().await);
     check("get_limits", &server.get("/api/v1/limits").send().await);
     check("explain_problem", &server.get("/problems/form_not_found").send().await);

@@ -18,7 +18,7 @@ use crate::harness::{NOW, Server, TestResponse, questions};
 const FORMS: &str = "/api/v1/forms";
 
 /// Returns a response with this code.
-async fn provoke(code: Code) -> TestResponse {
+pub(super) async fn provoke(code: Code) -> TestResponse {
     let server = Server::start().await;
     match code {
         Code::MalformedJson => server.post(FORMS, json!({})).body("{\"title\":1,\"title\":2}").send().await,
@@ -31,9 +31,8 @@ async fn provoke(code: Code) -> TestResponse {
             server.get(FORMS).key(&key).send().await
         }
         Code::FormNotFound => server.get("/api/v1/forms/frm_000000000000").send().await,
-        Code::SubmissionNotFound => {
-            let form = server.draft_form(questions()).await;
-            server.get(format!("/api/v1/forms/{form}/submissions/sub_1")).send().await
+        Code::KeyNotFound | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
+            provoke_by_deletion(&server, code).await
         }
         Code::RouteNotFound => server.get("/api/v1/nothing").send().await,
         Code::MethodNotAllowed => server.call(Method::PUT, FORMS).send().await,
@@ -67,7 +66,8 @@ async fn provoke(code: Code) -> TestResponse {
         | Code::NotInTrash
         | Code::SlugTaken
         | Code::VersionMismatch
-        | Code::VersionNotFound => provoke_on_draft(&server, code).await,
+        | Code::VersionNotFound
+        | Code::SubmissionNotFound => provoke_on_draft(&server, code).await,
         Code::RateLimited => {
             let guess = || {
                 server.call_without_key(Method::GET, FORMS).key("fk_guess").with_client_address("192.0.2.1")
@@ -97,6 +97,20 @@ async fn provoke(code: Code) -> TestResponse {
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
     }
+}
+
+/// Returns a response with this code to the deletion of a key or a workspace.
+async fn provoke_by_deletion(server: &Server, code: Code) -> TestResponse {
+    let path = match code {
+        Code::KeyNotFound => "keys/key_00000000".to_owned(),
+        Code::WorkspaceNotFound => "workspaces/ws_000000000000".to_owned(),
+        Code::WorkspaceInUse => {
+            let own = &server.get("/api/v1/whoami").send().await.expect(200)["workspace"]["id"];
+            format!("workspaces/{}", own.as_str().unwrap())
+        }
+        other => panic!("{other} does not concern keys or workspaces"),
+    };
+    server.call(Method::DELETE, format!("/api/v1/{path}")).send().await
 }
 
 /// Returns a response with this code to a submission that the settings of a form refuse.
@@ -134,6 +148,7 @@ async fn provoke_on_draft(server: &Server, code: Code) -> TestResponse {
         Code::VersionMismatch => {
             server.patch(path, json!({"title": "Other"})).header("if-match", "\"r9\"").send().await
         }
+        Code::SubmissionNotFound => server.get(format!("{path}/submissions/sub_1")).send().await,
         Code::VersionNotFound => server.get(format!("{path}/versions/2")).send().await,
         other => panic!("{other} does not concern drafts"),
     }

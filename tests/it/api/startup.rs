@@ -1,7 +1,7 @@
 //! Startup: the operator key file, responses before the store is open, the listen address.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,19 @@ use forms::config::{Config, HttpLimits};
 use forms::cpu_pool::CpuPool;
 use forms::http::starting;
 use forms::secret::KeyText;
-use forms::server::{Local, ServerError, open_local, run};
+use forms::server::{Local, ServerError, open_local, run, write_operator_key};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Health, Maintenance};
+use forms::store::{Health, Keys, Maintenance};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::harness::{Call, ListeningServer, exchange};
+use super::logs::LogCapture;
+use crate::harness::{Call, ListeningServer, TestResponse, exchange};
 use crate::store::SeededRandom;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -90,8 +92,86 @@ async fn the_key_file_of_another_store_is_not_used() {
     open_local(folder.path()).await.unwrap().close().await.unwrap();
     let key = KeyText::draw(&SeededRandom::new(6));
     fs::write(key_file(folder.path()), key.reveal()).unwrap();
+    let (log, _guard) = LogCapture::start();
     let local = open_local(folder.path()).await.unwrap();
     assert_eq!(local.key, None);
+    assert!(log.text().contains("the operator key here is not valid"), "{}", log.text());
+}
+
+/// Sends a request through the router for commands, with this key, if any.
+async fn send(local: &Local, method: &str, path: &str, key: Option<&str>, body: Value) -> TestResponse {
+    let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    if let Some(key) = key {
+        request = request.header("authorization", format!("Bearer {key}"));
+    }
+    let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+    let (parts, body) = local.router().oneshot(request.body(body).unwrap()).await.unwrap().into_parts();
+    let body = body.collect().await.unwrap().to_bytes().to_vec();
+    TestResponse { status: parts.status, headers: parts.headers, body }
+}
+
+#[tokio::test]
+async fn commands_on_a_store_without_its_key_file_need_no_key_and_can_make_one() {
+    let folder = tempfile::tempdir().unwrap();
+    open_local(folder.path()).await.unwrap().close().await.unwrap();
+    fs::remove_file(key_file(folder.path())).unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let whoami = send(&local, "GET", "/api/v1/whoami", None, Value::Null).await.expect(200);
+    assert_eq!(whoami["key"]["scopes"], json!(["admin", "operator"]));
+    assert_eq!(whoami["workspace"]["name"], "default");
+    // A wrong key is still refused, and so is a request that does not come from a command.
+    let wrong = KeyText::draw(&SeededRandom::new(7));
+    let refused = send(&local, "GET", "/api/v1/whoami", Some(wrong.reveal()), Value::Null).await;
+    assert_eq!(refused.status, 401);
+    let request = Request::get("/api/v1/whoami").body(Body::empty()).unwrap();
+    assert_eq!(local.api.clone().oneshot(request).await.unwrap().status(), 401);
+    let body = json!({"name": "operator", "scopes": ["admin", "operator"]});
+    let made = send(&local, "POST", "/api/v1/keys", None, body).await.expect(201);
+    let key: KeyText = made["key"].as_str().unwrap().parse().unwrap();
+    local.close().await.unwrap();
+    write_operator_key(folder.path(), &key).unwrap();
+    assert_eq!(fs::metadata(key_file(folder.path())).unwrap().permissions().mode() & 0o777, 0o600);
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!(local.key.as_ref(), Some(&key));
+    assert_eq!(send(&local, "GET", "/api/v1/whoami", None, Value::Null).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_store_without_a_valid_key_opens_without_a_rebuild() {
+    let folder = tempfile::tempdir().unwrap();
+    let inode = || fs::metadata(folder.path().join("index/db")).unwrap().ino();
+    let local = open_local(folder.path()).await.unwrap();
+    let key = local.key.clone().unwrap();
+    let path = format!("/api/v1/keys/{}", key.id());
+    assert_eq!(send(&local, "DELETE", &path, Some(key.reveal()), Value::Null).await.status, 204);
+    assert_eq!(whoami_status(&local, &key).await, 401);
+    local.close().await.unwrap();
+    let before = inode();
+    let (log, _guard) = LogCapture::start();
+    let local = open_local(folder.path()).await.unwrap();
+    assert_eq!((local.key.as_ref(), inode()), (None, before));
+    assert!(log.text().contains("it may have been revoked or rotated"), "{}", log.text());
+    let keys = send(&local, "GET", "/api/v1/keys", None, Value::Null).await.expect(200);
+    assert_eq!(keys, json!({"keys": []}));
+}
+
+#[tokio::test]
+async fn an_operator_key_that_has_expired_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let body = json!({"name": "brief", "scopes": ["admin"], "expires_at": "2999-01-01T00:00:00Z"});
+    let key = local.key.clone().unwrap();
+    let made = send(&local, "POST", "/api/v1/keys", Some(key.reveal()), body).await.expect(201);
+    let brief: KeyText = made["key"].as_str().unwrap().parse().unwrap();
+    let path = format!("/api/v1/keys/{}/rotate", brief.id());
+    let grace = json!({"grace": "1ms"});
+    assert_eq!(send(&local, "POST", &path, Some(key.reveal()), grace).await.status, 200);
+    while whoami_status(&local, &brief).await == 200 {
+        tokio::task::yield_now().await;
+    }
+    local.close().await.unwrap();
+    write_operator_key(folder.path(), &brief).unwrap();
+    assert_eq!(open_local(folder.path()).await.unwrap().key, None);
 }
 
 #[tokio::test]
@@ -203,6 +283,24 @@ async fn a_server_reports_when_it_is_ready_and_closes_its_store_at_the_end() {
     let request = Request::get("/api/v1/forms").body(Body::empty()).unwrap();
     let list: Value = Call::new(local.api.clone(), request).key(&key).send().await.expect(200);
     assert_eq!(list["forms"][0]["title"], "Visit");
+}
+
+#[tokio::test]
+async fn a_server_stores_at_its_end_when_keys_were_last_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = begin(config(folder.path()));
+    let (key, address) = timeout(TIMEOUT, running.ready).await.unwrap().unwrap();
+    ListeningServer::at(address).call("GET", "/api/v1/whoami", &key, None).await.expect(200);
+    running.stop.send(()).unwrap();
+    timeout(TIMEOUT, running.ended).await.unwrap().unwrap().unwrap();
+    let (pool, random) = (CpuPool::default(), Arc::new(SeededRandom::new(1)));
+    let store = SledStore::open(folder.path(), EngineOptions::default(), pool, random, Arc::new(|_| ()));
+    let store = store.unwrap();
+    let workspace = store.list_workspaces().await.unwrap()[0].id;
+    let keys = store.list_keys(workspace).await.unwrap();
+    let last_use = keys[0].1.expect("no use was stored");
+    assert_eq!((keys.len(), last_use.millis() % 60_000), (1, 0));
+    store.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

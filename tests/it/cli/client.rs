@@ -177,7 +177,7 @@ fn links_to_next_pages_are_followed_on_the_same_server() {
             r#"{{"id":"frm_{number:012}","title":"T","status":"draft","response_count":0,"created_at":"2026-11-20T09:00:00.000Z","updated_at":"2026-11-20T09:00:00.000Z"}}"#
         )
     };
-    let link = "link: <https://inside.example/api/v1/forms?limit=1000&cursor=abc>; rel=\"next\"\r\n";
+    let link = "link: </help>; rel=\"help\", <https://inside.example/a,b/api/v1/forms?limit=1000&cursor=abc>; rel=\"next\"\r\n";
     let replies = vec![
         FakeServer::status("200 OK", link, &format!("{{\"forms\":[{}]}}", entry(1))),
         FakeServer::ok(&format!("{{\"forms\":[{}]}}", entry(2))),

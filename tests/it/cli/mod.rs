@@ -22,6 +22,7 @@ mod keys;
 mod lists;
 mod newer_server;
 mod output_formats;
+mod prefix;
 mod prompt_sequences;
 mod prompts;
 mod quick_start;

@@ -234,6 +234,64 @@ fn an_invalid_listen_address_is_refused() {
 }
 
 #[test]
+fn invalid_flags_about_proxies_and_browsers_are_refused() {
+    let home = Home::new();
+    for (flag, value, message) in [
+        ("--trusted-proxy", "10.0.0.0/33", "expected an IP address or a network, such as 10.0.0.0/8"),
+        ("--trusted-proxy", "proxy.example", "expected an IP address or a network, such as 10.0.0.0/8"),
+        ("--base-url", "forms.example.com", "expected an http or https URL without user, query and fragment"),
+        ("--cors-origin", "*", "wildcards are not supported: other web pages could use the API"),
+        ("--cors-origin", "null", "any web page can send the origin `null`, from a sandboxed frame"),
+        (
+            "--cors-origin",
+            "https://app.example.com/",
+            "browsers send this origin as https://app.example.com\n",
+        ),
+        ("--rate-limit", "50", "expected a rate such as 10/min, 5/s or 100/h"),
+    ] {
+        let run = home.run(&["serve", "--data", "store", flag, value]).expect(2);
+        assert!(run.stderr.contains(message), "{flag} {value}: {run:?}");
+    }
+    assert!(!home.path().join("store").exists(), "a refused command created a store");
+}
+
+#[test]
+fn flags_about_proxies_browsers_and_rates_have_their_effect() {
+    let home = Home::new();
+    let server = home.serve_with(&[
+        "serve",
+        "--data=store",
+        "--listen=127.0.0.1:0",
+        "--trusted-proxy=10.0.0.0/8",
+        "--trusted-proxy=127.0.0.1",
+        "--base-url=https://example.com/forms/",
+        "--cors-origin=https://app.example.com",
+        "--cors-origin=http://localhost:3000",
+        "--rate-limit=2/h",
+    ]);
+    let get = |headers: &str| {
+        let mut stream = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+        let head = format!("GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = get("Origin: http://localhost:3000");
+    assert!(answer.contains("\"type\":\"https://example.com/forms/problems/route_not_found\""), "{answer}");
+    assert!(answer.contains("access-control-allow-origin: http://localhost:3000\r\n"), "{answer}");
+    get("X-Forwarded-For: 192.0.2.7, 10.1.2.3");
+    // Commands on this machine use the local address.
+    home.ok(&["list"]);
+    home.ok(&["list"]);
+    let limited = home.run(&["list", "--retries", "0"]);
+    assert!(limited.stderr.contains("this API key has reached its rate limit of 2/h"), "{limited:?}");
+    let log = fs::read_to_string(home.path().join("serve.log")).unwrap();
+    assert!(log.contains("\"url\":\"https://example.com/forms\""), "{log}");
+    assert!(log.contains("\"client\":\"192.0.2.7\""), "{log}");
+}
+
+#[test]
 fn a_public_address_is_refused_without_tls_or_insecure_http() {
     let home = Home::new();
     let run = home.run(&["serve", "--data", "store", "--listen", "0.0.0.0:0"]).expect(2);

@@ -367,6 +367,7 @@ fn a_scope_includes_the_scopes_below_it() {
             name: String::new(),
             hash: [0; 32],
             scopes: vec![scope],
+            forms: None,
             created_at: Timestamp::from_millis(0),
             expires_at: None,
         }));

@@ -217,7 +217,7 @@ fn inode_of_index(data: &Path) -> u64 {
 
 #[tokio::test]
 async fn damage_found_by_the_first_reads_of_a_start_causes_one_rebuild() {
-    for prefix in [&b"W"[..], b"K", b"Mbs", b"Ma"] {
+    for prefix in [&b"W"[..], b"K", b"k", b"Mbs", b"Ma"] {
         let folder = tempfile::tempdir().unwrap();
         let local = open_local(folder.path()).await.unwrap();
         let form = call(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;

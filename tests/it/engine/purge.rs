@@ -14,14 +14,14 @@ use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
 use forms::store::sled::engine::operation::WriteKind;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, IdempotentOperation, Maintenance, StepResult, Submissions};
+use forms::store::{CheckedEdit, Forms, IdempotentOperation, Keys, Maintenance, StepResult, Submissions};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real_files::{EventLog, open, options};
 use crate::store::{
-    SeededRandom, at, create_draft, idempotency_key, list_newest, new_draft, patch, published_form,
-    restore_submission, submit, trash_form, trash_submission, update_form, workspace,
+    SeededRandom, at, create_draft, idempotency_key, insert_workspace, list_newest, new_draft, patch,
+    published_form, restore_submission, submit, trash_form, trash_submission, update_form, workspace,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -104,6 +104,50 @@ fn keys_with(path: &Path, part: &[u8]) -> Vec<Vec<u8>> {
     engine.close().unwrap();
     let contains = |key: &[u8]| key.windows(part.len()).any(|window| window == part);
     rows.into_iter().map(|(key, _)| key).filter(|key| contains(key)).collect()
+}
+
+#[tokio::test]
+async fn nothing_of_a_deleted_workspace_remains_but_its_mark() {
+    let folder = tempfile::tempdir().unwrap();
+    let event_log = EventLog::default();
+    let store = open_store(folder.path(), &event_log);
+    let (first, second) = (0x0777_0000_0000_0001_u64, 0x0777_0000_0000_0002_u64);
+    insert_workspace(&store, 1, 0).await;
+    insert_workspace(&store, 2, 0).await;
+    for number in [first, second] {
+        let form = published_form(&store, number).await;
+        let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
+        assert!(matches!(trash_submission(&store, form, ids[0], 4).await, StepResult::Done(())));
+        let edit = EditedContent { answers: "{\"q1\":\"tea\"}".into(), metadata: None };
+        let checked = CheckedEdit { form, submission: ids[1], seen_edits: 0, edit };
+        store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+        let patch = patch(r#"{"slug":"tea","questions":[{"type":"email","title":"Mail"}]}"#);
+        let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
+        assert!(matches!(updated, StepResult::Done(_)));
+        if number == first {
+            trash_form(&store, form, 5).await;
+        }
+    }
+    let key = store.list_keys(workspace(1)).await.unwrap()[0].0.id;
+    store.record_key_uses(vec![(key, at(1))]).await.unwrap();
+    let deleted = store.delete_workspace(workspace(1), workspace(2)).await.unwrap();
+    assert!(matches!(deleted, StepResult::Done(())));
+    store.close().await.unwrap();
+    drop(store);
+    let remaining = || {
+        let ids = [first, second].map(u64::to_be_bytes);
+        let parts = [&ids[0][..], &ids[1], &key.to_bytes(), &workspace(1).to_bytes(), b"tea"];
+        let keys = parts.into_iter().flat_map(|part| keys_with(folder.path(), part));
+        // Those of the trash are swept with it, and form ids contain a workspace's.
+        keys.filter(|key| key[0] != b'y').collect::<Vec<_>>()
+    };
+    let mark = [b"Z", &workspace(1).to_bytes()[..]].concat();
+    let gone = async {
+        while remaining() != [&mark[..]] {
+            open_store(folder.path(), &event_log).close().await.unwrap();
+        }
+    };
+    timeout(TIMEOUT, gone).await.unwrap_or_else(|_| panic!("left: {:?}", remaining()));
 }
 
 #[tokio::test]

@@ -8,20 +8,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use forms::cpu_pool::CpuPool;
-use forms::domain::workspace::Workspace;
 use forms::id::{FormId, Random, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Forms, Keys, Maintenance, StepResult};
+use forms::store::{Forms, Maintenance, StepResult};
 
 use tokio::time::timeout;
 
 use super::machine::Rows;
 use super::real_files::{EventLog, open, options};
 use crate::store::{
-    SeededRandom, at, create_draft, edit_submission, find_submission, is_ready, list_trash, published_form,
-    restore_submission, submit, trash_form, trash_submission, workspace,
+    SeededRandom, at, create_draft, edit_submission, find_submission, insert_workspace, is_ready, list_trash,
+    published_form, restore_submission, submit, trash_form, trash_submission, workspace,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -62,8 +61,7 @@ impl BlockableStore {
         let (random, is_shut) = (SeededRandom::new(1), AtomicBool::new(false));
         let gate = Arc::new(Gate { random, is_shut, reached: blocked, opened: Mutex::new(opened) });
         let store = open_store(folder.path(), gate.clone());
-        let workspace = Workspace { id: workspace(1), name: "w".into(), created_at: at(0) };
-        store.insert_workspace(workspace).await.unwrap();
+        insert_workspace(&store, 1, 0).await;
         published_form(&store, 1).await;
         Self { store, gate, reached, open, _folder: folder }
     }

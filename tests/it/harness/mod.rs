@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, Version};
 use axum::response::Response;
@@ -20,13 +21,13 @@ use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
-use forms::http::{HttpService, Peer, router};
+use forms::http::{ClientAddress, HttpService, router};
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Index, IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Forms, Keys, Maintenance, NewForm, StepResult};
+use forms::store::{Forms, Keys, Maintenance, NewForm, NewKey, NewWorkspace, StepResult};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -135,29 +136,49 @@ impl Server {
         Self { api, app, clock, key, limits, store, workspace, random, folder }
     }
 
+    /// The data directory.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) async fn close_store(&self) {
         self.store.close().await.unwrap();
     }
 
     /// Creates a key of the first workspace.
     pub(crate) async fn key_with(&self, scopes: &[Scope]) -> String {
-        self.key_in(self.workspace, scopes, None).await
+        self.key_in(self.workspace, scopes, None, None).await
     }
 
     /// Creates a key of the first workspace that expires at `end`.
     pub(crate) async fn expiring_key(&self, end: &str) -> String {
-        self.key_in(self.workspace, &[Scope::Admin], Timestamp::parse(end)).await
+        self.key_in(self.workspace, &[Scope::Admin], None, Timestamp::parse(end)).await
+    }
+
+    /// Creates a key of the first workspace that is limited to these forms.
+    pub(crate) async fn limited_key(&self, scopes: &[Scope], forms: &[&str]) -> String {
+        let forms = forms.iter().map(|form| form.parse().unwrap()).collect();
+        self.key_in(self.workspace, scopes, Some(forms), None).await
     }
 
     /// Creates a workspace and returns an admin key of it.
     pub(crate) async fn other_workspace(&self) -> String {
         let id = WorkspaceId::draw(&*self.random);
         let workspace = Workspace { id, name: "other".to_owned(), created_at: self.clock.now() };
-        self.store.insert_workspace(workspace).await.unwrap();
-        self.key_in(id, &[Scope::Admin], None).await
+        let text = KeyText::draw(&*self.random);
+        let key = ApiKey::admin(id, text.id(), text.hash(), self.clock.now());
+        let new = NewWorkspace { workspace, key, idempotency_key: None };
+        assert!(matches!(self.store.insert_workspace(new).await.unwrap(), StepResult::Done(_)));
+        text.reveal().to_owned()
     }
 
-    async fn key_in(&self, workspace: WorkspaceId, scopes: &[Scope], end: Option<Timestamp>) -> String {
+    async fn key_in(
+        &self,
+        workspace: WorkspaceId,
+        scopes: &[Scope],
+        forms: Option<Vec<FormId>>,
+        end: Option<Timestamp>,
+    ) -> String {
         let text = KeyText::draw(&*self.random);
         let key = ApiKey {
             id: text.id(),
@@ -165,10 +186,12 @@ impl Server {
             name: "test".to_owned(),
             hash: text.hash(),
             scopes: scopes.to_vec(),
+            forms,
             created_at: self.clock.now(),
             expires_at: end,
         };
-        self.store.insert_key(key).await.unwrap();
+        let step = self.store.insert_key(NewKey { key, idempotency_key: None }).await.unwrap();
+        assert!(matches!(step, StepResult::Done(_)), "{step:?}");
         text.reveal().to_owned()
     }
 
@@ -232,6 +255,19 @@ impl Server {
 
     pub(crate) async fn listen_over(&self, scheme: Scheme) -> ListeningServer {
         ListeningServer::listen(scheme, self.api.clone(), self.limits.clone()).await
+    }
+
+    /// Serves the router on a free TCP port as behind a proxy, which removes `prefix` from paths and reports it.
+    pub(crate) async fn listen_under(&self, prefix: &'static str) -> ListeningServer {
+        let api = self.api.clone().into_router();
+        let proxy = Router::new().fallback(async move |mut request: Request<Body>| {
+            let target = request.uri().path_and_query().unwrap().as_str();
+            let target = target.strip_prefix(prefix).unwrap_or("/outside").parse().unwrap();
+            *request.uri_mut() = target;
+            request.headers_mut().insert("x-forwarded-prefix", prefix.parse().unwrap());
+            api.oneshot(request).await
+        });
+        ListeningServer::listen(Scheme::Http, proxy, self.limits.clone()).await
     }
 }
 
@@ -329,7 +365,7 @@ impl Call {
     /// Sets the client's address.
     pub(crate) fn with_client_address(mut self, address: &str) -> Self {
         let address: IpAddr = address.parse().unwrap();
-        self.request.extensions_mut().insert(Peer(address));
+        self.request.extensions_mut().insert(ClientAddress(address));
         self.header("host", "localhost")
     }
 

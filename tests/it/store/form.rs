@@ -294,7 +294,7 @@ pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &imp
         new_form(ws, form, definition(&format!(r#"{{"title":"F","slug":"{slug}"}}"#)), 0)
     };
     let holder = async |store: &dyn Store, slug: &str| store.find_slug(workspace(1), slug).await.unwrap();
-    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken { holder, .. } if *holder == form_id(form));
+    let taken_by = |refusal: &Refusal, form| matches!(refusal, Refusal::SlugTaken { holder, .. } if *holder == Some(form_id(form)));
     // Of many concurrent requests for one slug, one succeeds.
     let mut tasks = tokio::task::JoinSet::new();
     for form in 1..=64 {

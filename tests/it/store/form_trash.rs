@@ -4,12 +4,11 @@ use forms::domain::form::Form;
 use forms::domain::form::admission::Refusal;
 use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
-use forms::domain::workspace::Workspace;
 use forms::store::{IdempotentOperation, StepResult};
 
 use super::{
-    StoreFixture, at, create_draft, current, form_id, idempotency_key, list_newest, new_draft,
-    new_submission, patch, published_form, submit, trash_form, update_form, workspace,
+    StoreFixture, at, create_draft, current, form_id, idempotency_key, insert_workspace, list_newest,
+    new_draft, new_submission, patch, published_form, submit, trash_form, update_form, workspace,
 };
 
 pub(super) async fn a_trashed_form_is_not_found(fixture: &impl StoreFixture) {
@@ -90,8 +89,7 @@ pub(super) async fn forms_in_the_trash_are_listed_and_erased_by_time_of_deletion
 ) {
     let store = fixture.open();
     for number in 1..=2 {
-        let id = workspace(number);
-        store.insert_workspace(Workspace { id, name: "w".into(), created_at: at(0) }).await.unwrap();
+        insert_workspace(&*store, number, 0).await;
     }
     for (form, deleted) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
         create_draft(&*store, 1, form, form as i64).await;

@@ -6,6 +6,7 @@ mod form; // creation, lists, changes, slugs, versions
 mod form_edits; // the helper `update_form`
 mod form_search; // searches of forms without time, and outdated entries
 mod form_trash; // trashing, restoring and purging of forms
+mod keys; // API keys, and deletion of workspaces
 mod model; // random operations compared with a model
 mod paging; // lists that are read during concurrent writes
 mod reads; // reading submissions and their pages
@@ -30,13 +31,14 @@ use forms::domain::submission::Submission;
 use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter};
 use forms::domain::validation::limits::Limits;
+use forms::domain::workspace::{ApiKey, Workspace};
 use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{
-    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, StepResult, Store,
-    SubmissionRows,
+    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, NewWorkspace, StepResult,
+    Store, SubmissionRows,
 };
 
 pub(crate) use form_edits::{current, update_form};
@@ -101,7 +103,7 @@ fn sled() -> impl StoreFixture {
 /// Runs the suite for one store: each case becomes a test.
 macro_rules! conformance { ($fixture:ident: $($module:ident { $($case:ident)* })*) => { mod $fixture { $($( #[tokio::test] async fn $case() { super::$module::$case(&super::$fixture()).await; } )*)* } }; }
 
-conformance! { sled: workspaces { an_empty_store_is_bootstrapped_once keys_are_found_by_id a_workspace_is_not_visible_from_another a_closed_store_refuses_requests } form { a_form_is_stored_with_every_field a_stored_form_that_is_no_longer_valid_is_read forms_are_paged_newest_first a_change_is_visible_at_once_and_after_reopening the_id_of_a_removed_question_is_never_reused a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from versions_are_paged_newest_first a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } reads { a_submission_is_stored_byte_for_byte large_answers_and_definitions_are_stored submissions_are_paged_without_gaps_during_concurrent_writes a_page_of_large_submissions_ends_early submissions_of_one_group_are_paged_individually } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_search_finds_edited_answers a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { no_submission_is_lost_when_the_clock_repeats a_clock_that_jumps_within_a_group_loses_nothing submissions_get_the_current_time_when_the_clock_repeats ids_increase_and_counters_are_exact_with_concurrent_writers a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day a_submission_checked_against_an_old_revision_is_checked_again a_draft_form_refuses_submissions_and_an_unknown_form_is_missing the_response_limit_is_exact_under_concurrency } submission_edits { an_edit_keeps_the_replaced_content_in_the_history of_concurrent_edits_only_those_of_the_current_content_are_stored an_edit_may_be_larger_than_the_original_row history_is_paged_newest_first } submission_trash { a_trashed_submission_is_not_found_until_it_is_restored a_purged_submission_cannot_be_restored one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused the_response_limit_is_exact_during_concurrent_deletes_and_restores pages_contain_every_unchanged_submission_during_concurrent_deletes trashed_submissions_are_erased_by_time_of_deletion the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } form_trash { a_trashed_form_is_not_found a_restored_form_has_all_its_data forms_in_the_trash_are_listed_and_erased_by_time_of_deletion a_purged_form_cannot_be_restored } }
+conformance! { sled: workspaces { an_empty_store_is_bootstrapped_once keys_are_found_by_id a_workspace_is_not_visible_from_another a_closed_store_refuses_requests } keys { keys_are_listed_newest_first_within_their_workspace a_rotated_key_is_replaced_and_may_stay_valid_for_a_while a_repeated_creation_of_a_key_is_replayed a_repeated_creation_of_a_workspace_is_replayed uses_are_recorded_for_existing_keys a_deleted_workspace_is_gone_at_once_and_purged_after_a_restart } form { a_form_is_stored_with_every_field a_stored_form_that_is_no_longer_valid_is_read forms_are_paged_newest_first a_change_is_visible_at_once_and_after_reopening the_id_of_a_removed_question_is_never_reused a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from versions_are_paged_newest_first a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } reads { a_submission_is_stored_byte_for_byte large_answers_and_definitions_are_stored submissions_are_paged_without_gaps_during_concurrent_writes a_page_of_large_submissions_ends_early submissions_of_one_group_are_paged_individually } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_search_finds_edited_answers a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { no_submission_is_lost_when_the_clock_repeats a_clock_that_jumps_within_a_group_loses_nothing submissions_get_the_current_time_when_the_clock_repeats ids_increase_and_counters_are_exact_with_concurrent_writers a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day a_submission_checked_against_an_old_revision_is_checked_again a_draft_form_refuses_submissions_and_an_unknown_form_is_missing the_response_limit_is_exact_under_concurrency } submission_edits { an_edit_keeps_the_replaced_content_in_the_history of_concurrent_edits_only_those_of_the_current_content_are_stored an_edit_may_be_larger_than_the_original_row history_is_paged_newest_first } submission_trash { a_trashed_submission_is_not_found_until_it_is_restored a_purged_submission_cannot_be_restored one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused the_response_limit_is_exact_during_concurrent_deletes_and_restores pages_contain_every_unchanged_submission_during_concurrent_deletes trashed_submissions_are_erased_by_time_of_deletion the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } form_trash { a_trashed_form_is_not_found a_restored_form_has_all_its_data forms_in_the_trash_are_listed_and_erased_by_time_of_deletion a_purged_form_cannot_be_restored } }
 
 const NOON: i64 = 1_763_640_000_000;
 
@@ -127,6 +129,21 @@ pub(crate) fn patch(text: &str) -> FormPatch {
 
 fn key_id(text: &str) -> KeyId {
     format!("key_{text:0>8}").parse().unwrap()
+}
+
+/// A workspace, with its first key, `w1` for the workspace 1.
+pub(crate) fn new_workspace(number: u64, millis: i64) -> NewWorkspace {
+    let (id, created_at) = (workspace(number), at(millis));
+    let key = ApiKey::admin(id, key_id(&format!("w{number}")), [1; 32], created_at);
+    let workspace = Workspace { id, name: format!("workspace {number}"), created_at };
+    NewWorkspace { workspace, key, idempotency_key: None }
+}
+
+pub(crate) async fn insert_workspace(store: &dyn Store, number: u64, millis: i64) -> Workspace {
+    match store.insert_workspace(new_workspace(number, millis)).await.unwrap() {
+        StepResult::Done(workspace) => workspace,
+        other => panic!("{other:?}"),
+    }
 }
 
 pub(crate) fn idempotency_key(

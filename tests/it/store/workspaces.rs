@@ -4,11 +4,11 @@ use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;
-use forms::store::{Health, StepResult};
+use forms::store::{Health, NewKey, StepResult};
 
 use super::{
-    SeededRandom, StoreFixture, at, key_id, list_newest, new_submission, patch, published_form, submit,
-    update_form, workspace,
+    SeededRandom, StoreFixture, at, form_id, insert_workspace, key_id, list_newest, new_submission, patch,
+    published_form, submit, update_form, workspace,
 };
 
 pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixture) {
@@ -23,6 +23,7 @@ pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixt
         name: "operator".into(),
         hash: key.hash(),
         scopes: vec![Scope::Admin, Scope::Operator],
+        forms: None,
         created_at: at(0),
         expires_at: None,
     };
@@ -41,21 +42,22 @@ pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixt
 
 pub(super) async fn keys_are_found_by_id(fixture: &impl StoreFixture) {
     let store = fixture.open();
+    let first = insert_workspace(&*store, 5, 2).await;
     let key = ApiKey {
         id: key_id("abc"),
         workspace: workspace(5),
         name: "ci".into(),
         hash: [9; 32],
         scopes: vec![Scope::Submit],
+        forms: Some(vec![form_id(7)]),
         created_at: at(7),
         expires_at: Some(at(8)),
     };
-    store.insert_key(key.clone()).await.unwrap();
+    let step = store.insert_key(NewKey { key: key.clone(), idempotency_key: None }).await.unwrap();
+    assert!(matches!(step, StepResult::Done(_)), "{step:?}");
     assert_eq!(store.find_key(key.id).await.unwrap().as_deref(), Some(&key));
     assert_eq!(store.find_key(key_id("abd")).await.unwrap(), None);
-    let other = Workspace { id: workspace(5), name: "five".into(), created_at: at(2) };
-    store.insert_workspace(other.clone()).await.unwrap();
-    assert_eq!(store.find_workspace(workspace(5)).await.unwrap(), Some(other));
+    assert_eq!(store.find_workspace(workspace(5)).await.unwrap(), Some(first));
 }
 
 pub(super) async fn a_workspace_is_not_visible_from_another(fixture: &impl StoreFixture) {

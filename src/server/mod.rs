@@ -2,31 +2,34 @@
 //!
 //! [`run`] is the server; [`open_local`] is the same without a listener, for commands that work on a data directory.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+mod operator_key;
+
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use axum::{Extension, Router};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use crate::app::{App, MaintenanceOutcome, add_operator_key, bootstrap};
-use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::app::{App, MaintenanceOutcome, oldest_workspace};
+use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Exposed};
 use crate::cpu_pool::CpuPool;
+use crate::domain::workspace::Caller;
 use crate::http::server::accept_loop::serve;
 use crate::http::server::tls::{Tls, TlsError};
-use crate::http::{HttpService, router, starting};
+use crate::http::{HttpService, LocalOperator, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
-use crate::store::{Health, Keys, Maintenance, OpenError, Store, StoreError, is_held_by_ended_process};
+use crate::store::{Health, Maintenance, OpenError, Store, StoreError, is_held_by_ended_process};
+
+pub use operator_key::write_operator_key;
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +61,8 @@ pub struct Serving<'a> {
     pub address: SocketAddr,
     /// The base URL for commands on this machine.
     pub local_url: String,
+    /// The base URL for clients.
+    pub url: String,
     /// The operator key, if the data directory has it.
     pub key: Option<&'a KeyText>,
 }
@@ -86,12 +91,15 @@ pub async fn run(
     };
     let local_url = local_url(address, tls.is_some());
     opened.app.store.announce(&local_url);
-    ready(&Serving { address, local_url, key: opened.key.as_ref() });
+    let url =
+        config.http.base_url.as_ref().map_or_else(|| local_url.clone(), |base| base.as_str().to_owned());
+    ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
         () = keep_up(&opened.app, config.trash_days) => {}
         () = reload_certificate(tls.as_ref(), reload) => {}
     }
+    store_key_uses(&opened.app).await;
     opened.close().await
 }
 
@@ -109,8 +117,28 @@ async fn reload_certificate(tls: Option<&Tls>, mut next: impl AsyncFnMut()) {
     }
 }
 
-/// Runs maintenance now and once an hour, until dropped.
+/// Runs maintenance now and once an hour, and stores once a minute when keys were last used, until dropped.
 async fn keep_up(app: &App, trash_days: u32) {
+    tokio::join!(maintain_hourly(app, trash_days), store_key_uses_each_minute(app));
+}
+
+async fn store_key_uses_each_minute(app: &App) {
+    let mut minutes = tokio::time::interval(Duration::from_secs(60));
+    loop {
+        minutes.tick().await;
+        store_key_uses(app).await;
+    }
+}
+
+async fn store_key_uses(app: &App) {
+    match app.store_key_uses().await {
+        // The store reports a full disk itself, once.
+        Ok(()) | Err(StoreError::Full) => {}
+        Err(error) => tracing::warn!(%error, "it was not recorded when keys were last used"),
+    }
+}
+
+async fn maintain_hourly(app: &App, trash_days: u32) {
     let mut hourly = tokio::time::interval(Duration::from_secs(60 * 60));
     loop {
         hourly.tick().await;
@@ -135,10 +163,22 @@ pub struct Local {
     pub api: HttpService,
     /// The operator key, if the data directory has it.
     pub key: Option<KeyText>,
+    /// The caller of requests without a key, if the data directory has no operator key.
+    operator: Option<Caller>,
     app: Arc<App>,
 }
 
 impl Local {
+    /// Returns the router for the commands of this process. If the data directory has no operator key, requests without a
+    /// key are the operator's: whoever can open the store could read and change everything in it.
+    pub fn router(&self) -> Router {
+        let router = self.api.clone().into_router();
+        match &self.operator {
+            Some(operator) => router.layer(Extension(LocalOperator(operator.clone()))),
+            None => router,
+        }
+    }
+
     /// Closes the store. Nothing is lost without it, but the next opening is slower.
     pub async fn close(self) -> Result<(), ServerError> {
         Ok(self.app.store.close().await?)
@@ -260,7 +300,7 @@ const REBUILD_POLL: Duration = Duration::from_millis(20);
 async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Local, ServerError> {
     let clock = Arc::new(SystemClock);
     let key = loop {
-        match operator_key(&store, &config.data, &*clock).await {
+        match prepare(&store, config, &*clock).await {
             // Its verification found the index damaged just after it was opened: it is rebuilt.
             Err(ServerError::Store(StoreError::Unavailable(_)))
                 if !matches!(store.health(), Health::Stopped(_)) =>
@@ -270,95 +310,27 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
             found => break found?,
         }
     };
+    let operator = match key {
+        Some(_) => None,
+        None => oldest_workspace(&store).await?.map(Caller::local_operator),
+    };
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
     let app = Arc::new(App::new(store, pool, clock, random, config.content));
     let api = router(Arc::clone(&app), config.http.clone());
-    Ok(Local { api, key, app })
+    Ok(Local { api, key, operator, app })
 }
 
-/// Returns the operator key in `data`, if it opens the store. Creates one if the store is empty, and replaces a damaged one.
-async fn operator_key(
+/// Completes a store of an earlier version, and returns the operator key, if the data directory has it.
+async fn prepare(
     store: &SledStore,
-    data: &Path,
+    config: &Config,
     clock: &dyn Clock,
 ) -> Result<Option<KeyText>, ServerError> {
-    let path = data.join("operator-key");
-    let failed = |source| ServerError::KeyFile { path: path.clone(), source };
-    let (random, now, file) = (SystemRandomness::new(), clock.now(), path.display());
-    let found = read_key(&path).map_err(failed)?;
-    if store.list_workspaces().await?.is_empty() {
-        let key = match found {
-            KeyFile::Key(key) => key,
-            KeyFile::Missing | KeyFile::Damaged => {
-                let key = KeyText::draw(&random);
-                // Before the store has the key: after a crash in between, nobody could use the store.
-                write_key(&path, &key).map_err(failed)?;
-                key
-            }
-        };
-        bootstrap(store, &key, &random, now).await?;
-        return Ok(Some(key));
+    match store.add_key_entries().await {
+        // It is tried again at the next start.
+        Ok(()) | Err(StoreError::Full) => {}
+        Err(error) => return Err(error.into()),
     }
-    match found {
-        KeyFile::Key(key) => {
-            let known = store.find_key(key.id()).await?;
-            Ok(known.is_some_and(|known| key.matches(&known.hash)).then_some(key))
-        }
-        KeyFile::Missing => {
-            tracing::warn!(%file, "the operator key is missing here: commands of this user need another key");
-            Ok(None)
-        }
-        KeyFile::Damaged => match replace_key(store, &path, now).await {
-            Ok(key) => {
-                tracing::warn!(%file, "the operator key was damaged: there is a new one, and the old one stays valid");
-                Ok(Some(key))
-            }
-            Err(error) => {
-                tracing::warn!(%file, %error, "the operator key is damaged and cannot be replaced");
-                Ok(None)
-            }
-        },
-    }
-}
-
-/// Replaces a damaged key by a new one. The store gets it before the file: a crash in between leaves the damaged file for
-/// the next start.
-async fn replace_key(store: &SledStore, path: &Path, now: Timestamp) -> Result<KeyText, ServerError> {
-    let key = KeyText::draw(&SystemRandomness::new());
-    add_operator_key(store, &key, now).await?;
-    write_key(path, &key).map_err(|source| ServerError::KeyFile { path: path.to_owned(), source })?;
-    Ok(key)
-}
-
-/// State of the file with the operator key.
-enum KeyFile {
-    Key(KeyText),
-    Missing,
-    /// Not a key: those have a checksum.
-    Damaged,
-}
-
-fn read_key(path: &Path) -> io::Result<KeyFile> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(KeyFile::Missing),
-        Err(error) => return Err(error),
-    };
-    let key = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());
-    Ok(key.map_or(KeyFile::Damaged, KeyFile::Key))
-}
-
-/// Writes the file atomically, and returns once it is durable.
-fn write_key(path: &Path, key: &KeyText) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    // A symbolic link planted there must not redirect the key.
-    let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&draft)?;
-    writeln!(file, "{}", key.reveal())?;
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    operator_key::find_or_create(store, &config.data, clock).await
 }

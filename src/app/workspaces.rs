@@ -1,0 +1,51 @@
+//! Creating, listing and deleting workspaces.
+
+use super::keys::invalid;
+use super::{App, AppError, IdempotentRequest, into_result, no_workspace, require_scope, require_unlimited};
+use crate::domain::workspace::{ApiKey, Caller, Scope, Workspace};
+use crate::id::WorkspaceId;
+use crate::secret::KeyText;
+use crate::store::{IdempotentOperation, NewWorkspace};
+
+impl App {
+    /// Creates a workspace with its first key, which has the scope `admin`. The text of the key is shown once: not when the
+    /// creation is replayed.
+    pub async fn create_workspace(
+        &self,
+        caller: &Caller,
+        request: IdempotentRequest<'_>,
+    ) -> Result<(Workspace, Option<KeyText>), AppError> {
+        require_operator(caller)?;
+        let body = self.parse(caller, request.body).await?;
+        let name = Workspace::read_name(&body).map_err(invalid)?;
+        let (id, created_at, text) =
+            (WorkspaceId::draw(&*self.random), self.now(), KeyText::draw(&*self.random));
+        let key = ApiKey::admin(id, text.id(), text.hash(), created_at);
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateWorkspace);
+        let new = NewWorkspace { workspace: Workspace { id, name, created_at }, key, idempotency_key };
+        let step = self.store.insert_workspace(new).await?;
+        let (workspace, replayed) = into_result(step, no_workspace(&id.to_string()))?;
+        Ok((workspace, (!replayed).then_some(text)))
+    }
+
+    /// Lists all workspaces, newest first.
+    pub async fn list_workspaces(&self, caller: &Caller) -> Result<Vec<Workspace>, AppError> {
+        require_operator(caller)?;
+        let mut workspaces = self.store.list_workspaces().await?;
+        workspaces.sort_by_key(|workspace| std::cmp::Reverse((workspace.created_at, workspace.id)));
+        Ok(workspaces)
+    }
+
+    /// Deletes a workspace other than the caller's: its keys end at once, and its forms are purged.
+    pub async fn delete_workspace(&self, caller: &Caller, id: &str) -> Result<(), AppError> {
+        require_operator(caller)?;
+        let workspace = id.parse().map_err(|_invalid| no_workspace(id))?;
+        let step = self.store.delete_workspace(workspace, caller.workspace).await?;
+        into_result(step, no_workspace(id)).map(drop)
+    }
+}
+
+fn require_operator(caller: &Caller) -> Result<(), AppError> {
+    require_scope(caller, Scope::Operator)?;
+    require_unlimited(caller)
+}

@@ -1,0 +1,71 @@
+//! API keys as they are stored.
+
+use serde::{Deserialize, Serialize};
+
+use super::Scope;
+use crate::clock::Timestamp;
+use crate::id::{FormId, WorkspaceId};
+use crate::secret::KeyId;
+
+/// A credential of a workspace. Only the hash of the secret is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKey {
+    pub id: KeyId,
+    pub workspace: WorkspaceId,
+    pub name: String,
+    /// SHA-256 of the full text of the key.
+    pub hash: [u8; 32],
+    pub scopes: Vec<Scope>,
+    /// The only forms that the key may be used for; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forms: Option<Vec<FormId>>,
+    pub created_at: Timestamp,
+    /// When the key stops being valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Parameters of [`ApiKey::rotate`].
+#[derive(Debug, Clone, Copy)]
+pub struct Rotation {
+    /// Id and hash of the new key.
+    pub id: KeyId,
+    pub hash: [u8; 32],
+    /// How long the old key stays valid.
+    pub grace_millis: i64,
+}
+
+impl ApiKey {
+    /// Creates a key of the server's operator, with all permissions.
+    pub fn operator(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
+        let (name, scopes) = ("operator".to_owned(), vec![Scope::Admin, Scope::Operator]);
+        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None }
+    }
+
+    /// Creates the first key of a new workspace, with all permissions there.
+    pub fn admin(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
+        let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
+        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None }
+    }
+
+    /// Whether the key has not expired.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|end| now < end)
+    }
+
+    /// Replaces the key by one with the same name, scopes, limits and expiry. Returns the new key, and the old one until
+    /// the end of the grace period, never later than its own expiry; `None` if it ends at once.
+    pub fn rotate(self, rotation: &Rotation, now: Timestamp) -> (Self, Option<Self>) {
+        let new = Self { id: rotation.id, hash: rotation.hash, created_at: now, ..self.clone() };
+        let grace_end = Timestamp::from_millis(now.millis().saturating_add(rotation.grace_millis));
+        let expires_at = Some(self.expires_at.map_or(grace_end, |own| own.min(grace_end)));
+        let old = Self { expires_at, ..self };
+        (new, Some(old).filter(|old| old.is_valid(now)))
+    }
+
+    /// Returns the key without its hash, for a record that outlives it.
+    #[must_use]
+    pub fn without_hash(&self) -> Self {
+        Self { hash: [0; 32], ..self.clone() }
+    }
+}

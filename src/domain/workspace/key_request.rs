@@ -1,0 +1,172 @@
+//! Parsing of requests that create or rotate keys.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::{ApiKey, MAX_NAME, Scope};
+use crate::clock::{DAY_MILLIS, Timestamp};
+use crate::domain::json::{Value, join};
+use crate::domain::validation::fields::{Fields, no_help};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
+use crate::id::{FormId, WorkspaceId};
+use crate::secret::KeyText;
+
+/// Maximum forms in the limit of a key.
+const MAX_FORMS: usize = 100;
+
+/// Maximum grace period of a rotation, in days.
+const MAX_GRACE_DAYS: i64 = 30;
+
+const READ_ONLY: [&str; 4] = ["id", "key", "created_at", "last_used_at"];
+
+/// A request for a new key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRequest {
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    pub forms: Option<Vec<FormId>>,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What the names in a request for a key refer to.
+#[derive(Debug, Clone, Default)]
+pub struct KeyReferences {
+    /// The workspace of the key; `None` if there is none with the id in the request.
+    pub workspace: Option<WorkspaceId>,
+    /// Forms of that workspace by id or slug, as in the request.
+    pub forms: HashMap<String, FormId>,
+}
+
+impl KeyRequest {
+    /// Returns the scopes that the caller needs for the request `body`.
+    pub fn needed_scopes(body: &Value) -> Vec<Scope> {
+        let asked = body.get("scopes").and_then(Value::as_array).unwrap_or_default();
+        let asks_for_operator = asked.iter().any(|scope| scope.as_str() == Some(Scope::Operator.name()));
+        let manages = if Self::named_workspace(body).is_some() { Scope::Operator } else { Scope::Admin };
+        [Some(manages), asks_for_operator.then_some(Scope::Operator)].into_iter().flatten().collect()
+    }
+
+    /// Returns the workspace that `body` names.
+    pub fn named_workspace(body: &Value) -> Option<&Value> {
+        body.get("workspace").filter(|value| **value != Value::Null)
+    }
+
+    /// Returns the forms that `body` names, as far as a valid request may name any.
+    pub fn named_forms(body: &Value) -> impl Iterator<Item = &str> {
+        let items = body.get("forms").and_then(Value::as_array).unwrap_or_default();
+        items.iter().take(MAX_FORMS).filter_map(Value::as_str)
+    }
+
+    /// Parses the body of a create request; the error lists all violations.
+    pub fn read(body: &Value, references: &KeyReferences, now: Timestamp) -> Result<Self, Vec<Violation>> {
+        collect_violations(|violations| Self::read_into(body, references, now, violations))
+    }
+
+    fn read_into(
+        body: &Value,
+        references: &KeyReferences,
+        now: Timestamp,
+        violations: &mut Vec<Violation>,
+    ) -> Option<Self> {
+        let mut fields = Fields::open(body, "", "the key", violations)?;
+        let name = fields.required_text("name", MAX_NAME);
+        let scopes = fields.required("scopes").and_then(|_| read_scopes(&mut fields));
+        let forms = read_forms(&mut fields, references);
+        let expires_at = fields.timestamp("expires_at");
+        if expires_at.is_some_and(|end| end <= now) {
+            fields.refuse("expires_at", Rule::InvalidRange, "`expires_at` must be in the future");
+        }
+        if fields.string("workspace").is_some() && references.workspace.is_none() {
+            fields.refuse("workspace", Rule::UnknownReference, "there is no workspace with this id");
+        }
+        fields.close(&READ_ONLY);
+        Some(Self { name: name?, scopes: scopes?, forms, expires_at })
+    }
+
+    /// Returns the requested key of `workspace`, with the id and hash of `text`.
+    pub fn into_key(self, workspace: WorkspaceId, text: &KeyText, now: Timestamp) -> ApiKey {
+        let Self { name, scopes, forms, expires_at } = self;
+        let (id, hash) = (text.id(), text.hash());
+        ApiKey { id, workspace, name, hash, scopes, forms, created_at: now, expires_at }
+    }
+}
+
+fn read_scopes(fields: &mut Fields<'_, '_>) -> Option<Vec<Scope>> {
+    let items = read_items(fields, "scopes", Scope::ALL.len())?;
+    let mut scopes = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let pointer = join(&fields.pointer_to("scopes"), &place.to_string());
+        match (item.as_str(), item.as_str().and_then(Scope::parse)) {
+            (_, Some(scope)) if scopes.contains(&scope) => {
+                let message = format!("the scope `{scope}` is given twice");
+                fields.violations.push(Violation::new(pointer, Rule::DuplicateOption, message));
+            }
+            (_, Some(scope)) => scopes.push(scope),
+            (Some(text), None) => {
+                let message = format!("`{}` is not a valid scope", shortened(text));
+                let violation = Violation::new(pointer, Rule::NotAnOption, message);
+                let violation = violation.allowed(text, Scope::ALL.map(Scope::name));
+                fields.violations.push(violation);
+            }
+            (None, None) => {
+                fields.violations.push(Violation::wrong_type(pointer, "scopes", "a list of names", item));
+            }
+        }
+    }
+    Some(scopes)
+}
+
+fn read_forms(fields: &mut Fields<'_, '_>, references: &KeyReferences) -> Option<Vec<FormId>> {
+    let items = read_items(fields, "forms", MAX_FORMS)?;
+    let mut forms = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let pointer = join(&fields.pointer_to("forms"), &place.to_string());
+        match (item.as_str(), item.as_str().and_then(|text| references.forms.get(text))) {
+            (_, Some(form)) if forms.contains(form) => {}
+            (_, Some(form)) => forms.push(*form),
+            // Without the workspace, its forms are not known.
+            (Some(_), None) if references.workspace.is_none() => {}
+            (Some(text), None) => {
+                let message = format!("there is no form `{}`", shortened(text));
+                fields.violations.push(Violation::new(pointer, Rule::UnknownReference, message));
+            }
+            (None, None) => {
+                let wanted = "a list of ids and slugs";
+                fields.violations.push(Violation::wrong_type(pointer, "forms", wanted, item));
+            }
+        }
+    }
+    Some(forms)
+}
+
+/// Returns the list `name` of 1 to `max` items.
+fn read_items<'a>(fields: &mut Fields<'a, '_>, name: &'static str, max: usize) -> Option<&'a [Value]> {
+    let items = fields.typed(name, "a list", Value::as_array, no_help)?;
+    if items.is_empty() {
+        fields.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
+        return None;
+    }
+    if items.len() > max {
+        let message = format!("`{name}` has {} items, {max} are allowed", items.len());
+        fields.refuse(name, Rule::TooMany, message);
+        return None;
+    }
+    Some(items)
+}
+
+/// Parses the body of a rotation: how long the old key stays valid, in milliseconds; 0 by default.
+pub fn read_grace(body: &Value) -> Result<i64, Vec<Violation>> {
+    collect_violations(|violations| {
+        let mut fields = Fields::open(body, "", "the rotation", violations)?;
+        let wanted = "a duration such as \"24h\"";
+        let read = |value: &Value| humantime::parse_duration(value.as_str()?).ok();
+        let grace = fields.typed("grace", wanted, read, no_help).unwrap_or(Duration::ZERO);
+        let millis = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+        if millis > MAX_GRACE_DAYS * DAY_MILLIS {
+            let message = format!("`grace` is at most {MAX_GRACE_DAYS} days");
+            fields.refuse("grace", Rule::InvalidRange, message);
+        }
+        fields.close(&[]);
+        Some(millis)
+    })
+}

@@ -1,0 +1,96 @@
+//! Handlers of API keys.
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::api::{KeyCreated, KeyDetail, KeyList};
+use crate::app::IdempotentRequest;
+use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json, read_optional_json};
+use crate::http::wire::problem::ApiError;
+use crate::http::wire::query::{NoParams, QueryParams};
+use crate::http::wire::responses::{created_response, json, with_replayed};
+
+/// Create an API key
+///
+/// `key` is the text of the key, and is shown only here: the server keeps a hash, and a repeated request gets the response
+/// without it. Needs the scope `admin`, and for another `workspace` or the scope `operator` an operator's key. The new key
+/// cannot have more scopes than the one that creates it, unless an operator names the `workspace`.
+#[utoipa::path(
+    post, path = "/api/v1/keys", tag = "keys",
+    request_body(content = ref("#/components/schemas/NewKey"), description = "The key"),
+    responses((status = 201, body = KeyCreated, description = "The key, with its text",
+        headers(("Location" = String), ("Idempotency-Replayed" = String))))
+)]
+pub(crate) async fn create_key(
+    Authenticated { caller, shared }: Authenticated,
+    _: QueryParams<NoParams>,
+    IdempotencyHeader(key): IdempotencyHeader,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = read_json(request, shared.limits.max_body, &shared).await?;
+    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
+    let (created, text) = shared.app.create_key(&caller, attempt).await?;
+    let location = format!("/api/v1/keys/{}", created.id);
+    let response = json(&KeyCreated::new(created, text.as_ref()))?;
+    Ok(created_response(response, location, text.is_none()))
+}
+
+/// List API keys
+///
+/// All keys of the workspace, newest first, without their texts. Needs the scope `admin`.
+#[utoipa::path(
+    get, path = "/api/v1/keys", tag = "keys",
+    responses((status = 200, body = KeyList, description = "The keys"))
+)]
+pub(crate) async fn list_keys(
+    Authenticated { caller, shared }: Authenticated,
+    _: QueryParams<NoParams>,
+) -> Result<Response, ApiError> {
+    let found = shared.app.list_keys(&caller).await?;
+    let keys = found.iter().map(|(key, last_used_at)| KeyDetail::new(key, *last_used_at)).collect();
+    json(&KeyList { keys })
+}
+
+/// Revoke an API key
+///
+/// It is not valid any more, from the next request on. Needs the scope `admin`, and for a key with the scope `operator` an
+/// operator's key.
+#[utoipa::path(
+    delete, path = "/api/v1/keys/{key}", tag = "keys",
+    responses((status = 204, description = "It was revoked"))
+)]
+pub(crate) async fn revoke_key(
+    Authenticated { caller, shared }: Authenticated,
+    PathParams(key): PathParams<String>,
+    _: QueryParams<NoParams>,
+) -> Result<StatusCode, ApiError> {
+    shared.app.revoke_key(&caller, &key).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Rotate an API key
+///
+/// Creates a key with the same name, scopes, limits and expiry. The old one ends at once, or after `grace`, but never later
+/// than its own expiry. The response is that of a creation; so is the scope that it needs.
+#[utoipa::path(
+    post, path = "/api/v1/keys/{key}/rotate", tag = "keys",
+    request_body(content = ref("#/components/schemas/RotateKey"), description = "How long the old key stays valid"),
+    responses((status = 200, body = KeyCreated, description = "The new key, with its text",
+        headers(("Idempotency-Replayed" = String))))
+)]
+pub(crate) async fn rotate_key(
+    Authenticated { caller, shared }: Authenticated,
+    PathParams(key): PathParams<String>,
+    _: QueryParams<NoParams>,
+    IdempotencyHeader(idempotency_key): IdempotencyHeader,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = read_optional_json(request, &shared).await?;
+    let attempt =
+        IdempotentRequest { idempotency_key: idempotency_key.as_deref(), query: "", body: body.as_str() };
+    let (created, text) = shared.app.rotate_key(&caller, &key, attempt).await?;
+    let response = json(&KeyCreated::new(created, text.as_ref()))?;
+    Ok(with_replayed(response, text.is_none()))
+}

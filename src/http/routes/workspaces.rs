@@ -1,0 +1,69 @@
+//! Handlers of workspaces.
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::api::{WorkspaceCreated, WorkspaceDetail, WorkspaceList};
+use crate::app::IdempotentRequest;
+use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
+use crate::http::wire::problem::ApiError;
+use crate::http::wire::query::{NoParams, QueryParams};
+use crate::http::wire::responses::{created_response, json};
+
+/// Create a workspace
+///
+/// `key` is the text of its first API key, which has the scope `admin`. It is shown only here: the server keeps a hash, and
+/// a repeated request gets the response without it. Needs the scope `operator`.
+#[utoipa::path(
+    post, path = "/api/v1/workspaces", tag = "workspaces",
+    request_body(content = ref("#/components/schemas/NewWorkspace"), description = "The workspace"),
+    responses((status = 201, body = WorkspaceCreated, description = "The workspace, with the text of its first key",
+        headers(("Location" = String), ("Idempotency-Replayed" = String))))
+)]
+pub(crate) async fn create_workspace(
+    Authenticated { caller, shared }: Authenticated,
+    _: QueryParams<NoParams>,
+    IdempotencyHeader(key): IdempotencyHeader,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = read_json(request, shared.limits.max_body, &shared).await?;
+    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
+    let (created, text) = shared.app.create_workspace(&caller, attempt).await?;
+    let location = format!("/api/v1/workspaces/{}", created.id);
+    let response = json(&WorkspaceCreated::new(created, text.as_ref()))?;
+    Ok(created_response(response, location, text.is_none()))
+}
+
+/// List workspaces
+///
+/// All workspaces of the server, newest first. Needs the scope `operator`.
+#[utoipa::path(
+    get, path = "/api/v1/workspaces", tag = "workspaces",
+    responses((status = 200, body = WorkspaceList, description = "The workspaces"))
+)]
+pub(crate) async fn list_workspaces(
+    Authenticated { caller, shared }: Authenticated,
+    _: QueryParams<NoParams>,
+) -> Result<Response, ApiError> {
+    let found = shared.app.list_workspaces(&caller).await?;
+    json(&WorkspaceList { workspaces: found.into_iter().map(WorkspaceDetail::from).collect() })
+}
+
+/// Delete a workspace
+///
+/// Its keys end at once, and its forms are erased with their submissions. The workspace of the request's own key cannot be
+/// deleted. Needs the scope `operator`.
+#[utoipa::path(
+    delete, path = "/api/v1/workspaces/{workspace}", tag = "workspaces",
+    responses((status = 204, description = "It was deleted"))
+)]
+pub(crate) async fn delete_workspace(
+    Authenticated { caller, shared }: Authenticated,
+    PathParams(workspace): PathParams<String>,
+    _: QueryParams<NoParams>,
+) -> Result<StatusCode, ApiError> {
+    shared.app.delete_workspace(&caller, &workspace).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,108 @@
+//! Creating and deleting workspaces.
+
+use super::engine::job::Progress;
+use super::engine::tx::{Direction, Tx};
+use super::{BATCH_ROWS, SledStore, idempotency, keys, layout};
+use crate::domain::workspace::Workspace;
+use crate::id::WorkspaceId;
+use crate::store::{NewWorkspace, Result, StepResult};
+
+/// Forms of a deleted workspace that are erased per transaction, unless they have more rows.
+const PURGED_FORMS: usize = BATCH_ROWS / 4;
+
+impl SledStore {
+    /// Deletes the remaining rows of a deleted workspace in the background.
+    pub(super) fn resume_workspace_purge(&self, workspace: WorkspaceId) {
+        self.engine.background(move |tx| purge(tx, workspace));
+    }
+}
+
+/// Adds a workspace with its first key.
+pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Workspace>> {
+    let NewWorkspace { workspace, key, idempotency_key } = new;
+    let now = workspace.created_at;
+    if let Some(replayed) = keys::find_replay(tx, "a created workspace", idempotency_key.as_ref(), now)? {
+        return Ok(replayed);
+    }
+    let (id, key_row) = (workspace.id, layout::api_key(key.id));
+    for row in [layout::workspace(id), layout::deleted_workspace(id), key_row] {
+        if tx.get(&row)?.is_some() {
+            return Ok(StepResult::Recheck);
+        }
+    }
+    let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
+    if let Err(why) = Workspace::check_count(workspaces.len()) {
+        return Ok(StepResult::Refused(why));
+    }
+    let shown = layout::to_json(&workspace)?;
+    tx.put(layout::workspace(workspace.id), shown.clone());
+    keys::put(tx, &key)?;
+    if let Some(idempotency_key) = &idempotency_key {
+        let made = idempotency::encode_id(id.to_bytes());
+        idempotency::insert_record(tx, idempotency_key, made, &shown, now)?;
+    }
+    Ok(StepResult::Done(workspace))
+}
+
+/// Deletes the rows through which a workspace, its keys and its forms are found, and records that its other rows must be
+/// purged.
+pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
+    let Some(workspace) = find(tx, id)? else { return Ok(StepResult::Missing) };
+    if let Err(why) = workspace.check_deletion(find(tx, own)?.as_ref()) {
+        return Ok(StepResult::Refused(why));
+    }
+    tx.delete(layout::workspace(id));
+    for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
+        keys::delete(tx, layout::listed_key(&entry)?, entry);
+    }
+    for is_trashed in [false, true] {
+        for (entry, _) in tx.scan(layout::list(id, is_trashed, None), Direction::Ascending, usize::MAX)? {
+            tx.delete(layout::form(id, layout::listed_form(&entry)?));
+        }
+    }
+    tx.put(layout::deleted_workspace(id), Vec::new());
+    Ok(StepResult::Done(()))
+}
+
+fn find(tx: &Tx<'_>, id: WorkspaceId) -> Result<Option<Workspace>> {
+    tx.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
+}
+
+/// Deletes a batch of rows of a deleted workspace. The remaining list entries and slugs are the record of progress; the
+/// row that marks the workspace as deleted stays, so that a request received before cannot add a form.
+fn purge(tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<Progress> {
+    for is_trashed in [false, true] {
+        let forms = tx.scan(layout::list(workspace, is_trashed, None), Direction::Ascending, PURGED_FORMS)?;
+        let are_any = !forms.is_empty();
+        for (entry, _) in forms {
+            if purge_form(tx, entry)? == Progress::More {
+                return Ok(Progress::More);
+            }
+        }
+        if are_any {
+            return Ok(Progress::More);
+        }
+    }
+    // No other operation changes rows of a deleted workspace, so the index alone is complete.
+    let slugs = tx.stored_keys(layout::slugs(workspace), BATCH_ROWS)?;
+    let progress = if slugs.is_empty() { Progress::Done } else { Progress::More };
+    slugs.into_iter().for_each(|slug| tx.delete(slug));
+    Ok(progress)
+}
+
+/// Deletes a batch of rows of the form with this list entry, and finally the entry.
+fn purge_form(tx: &mut Tx<'_>, entry: Vec<u8>) -> Result<Progress> {
+    let form = layout::listed_form(&entry)?;
+    for range in layout::bulk_rows(form) {
+        let rows = tx.stored_keys(range, BATCH_ROWS)?;
+        if !rows.is_empty() {
+            rows.into_iter().for_each(|row| tx.delete(row));
+            return Ok(Progress::More);
+        }
+    }
+    tx.delete(layout::form_workspace(form));
+    tx.delete(layout::counters(form));
+    tx.delete(layout::retired(form));
+    tx.delete(entry);
+    Ok(Progress::Done)
+}

@@ -1,0 +1,415 @@
+//! API keys: creation, listing, revocation, rotation, expiry and last use.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::Method;
+use forms::api::{Code, NewKey, NewWorkspace, RotateKey};
+use forms::client::{Client, ClientError, RetryPolicy, Transport};
+use forms::clock::Timestamp;
+use forms::domain::workspace::Scope;
+use forms::secret::{Secret, SystemRandomness};
+use serde_json::{Value, json};
+
+use crate::harness::{NOW, Server, TestResponse, questions};
+
+const KEYS: &str = "/api/v1/keys";
+
+/// The pointers and codes of the errors of a refused body.
+fn errors(response: &TestResponse) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let body = response.expect(422);
+    let errors = body["errors"].as_array().unwrap().iter();
+    errors.map(|error| (text(&error["pointer"]), text(&error["code"]))).collect()
+}
+
+fn pairs<const N: usize>(expected: [(&str, &str); N]) -> Vec<(String, String)> {
+    expected.map(|(pointer, code)| (pointer.to_owned(), code.to_owned())).into()
+}
+
+/// Creates a key and returns its id and text.
+async fn create(server: &Server, body: Value) -> (String, String) {
+    let made = server.post(KEYS, body).send().await.expect(201);
+    let text = |name: &str| made[name].as_str().unwrap().to_owned();
+    (text("id"), text("key"))
+}
+
+async fn status(server: &Server, key: &str) -> u16 {
+    server.get("/api/v1/whoami").key(key).send().await.status.as_u16()
+}
+
+async fn list(server: &Server) -> Vec<Value> {
+    server.get(KEYS).send().await.expect(200)["keys"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn a_created_key_works_and_its_text_is_shown_once() {
+    let server = Server::start().await;
+    let form = server.published_form(questions()).await;
+    server.patch(format!("/api/v1/forms/{form}"), json!({"slug": "visit"})).send().await.expect(200);
+    let body = json!({
+        "name": "Website", "scopes": ["submit", "read"], "forms": ["visit", form], "expires_at": "2027-01-01T00:00:00+01:00",
+    });
+    let response = server.post(KEYS, body).send().await;
+    let made = response.expect(201);
+    assert_eq!(
+        response.fields(),
+        ["id", "name", "scopes", "forms", "expires_at", "workspace", "created_at", "key"]
+    );
+    let (id, text) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    assert_eq!(response.header("location"), Some(format!("{KEYS}/{id}").as_str()));
+    assert_eq!(id, format!("key_{}", &text[3..11]));
+    assert_eq!((&made["forms"], &made["scopes"]), (&json!([form]), &json!(["submit", "read"])));
+    let whoami = server.get("/api/v1/whoami").key(text).send().await.expect(200);
+    let key = json!({
+        "id": id, "name": "Website", "scopes": ["submit", "read"], "forms": [form],
+        "expires_at": "2026-12-31T23:00:00.000Z",
+    });
+    assert_eq!(whoami["key"], key);
+    let mut shown = made.clone();
+    shown.as_object_mut().unwrap().remove("key");
+    shown["last_used_at"] = json!(NOW);
+    assert!(list(&server).await.contains(&shown), "{shown}");
+}
+
+#[tokio::test]
+async fn every_problem_of_a_key_is_reported() {
+    let server = Server::start().await;
+    let deleted = server.published_form(questions()).await;
+    server.call(Method::DELETE, format!("/api/v1/forms/{deleted}")).send().await;
+    let body = json!({
+        "name": "x".repeat(301), "scopes": ["read", "wirte", "read", 5], "forms": ["frm_000000000000", deleted, 1, "a_b"],
+        "expires_at": NOW, "workspace": "ws_000000000000", "colour": "red", "key": "fk_1",
+    });
+    let mut found = errors(&server.post(KEYS, body.clone()).send().await);
+    found.sort();
+    let without_forms = pairs([
+        ("/colour", "unknown_field"),
+        ("/expires_at", "invalid_range"),
+        ("/forms/2", "type_mismatch"),
+        ("/key", "read_only_field"),
+        ("/name", "too_long"),
+        ("/scopes/1", "not_an_option"),
+        ("/scopes/2", "duplicate_option"),
+        ("/scopes/3", "type_mismatch"),
+        ("/workspace", "unknown_reference"),
+    ]);
+    assert_eq!(found, without_forms, "the forms of an unknown workspace are not known");
+    let refused =
+        server.post(KEYS, json!({"name": "N", "scopes": ["wirte"], "forms": body["forms"]})).send().await;
+    let unknown = "unknown_reference";
+    assert_eq!(
+        errors(&refused),
+        pairs([
+            ("/scopes/0", "not_an_option"),
+            ("/forms/0", unknown),
+            ("/forms/1", unknown),
+            ("/forms/2", "type_mismatch"),
+            ("/forms/3", unknown),
+        ])
+    );
+    let body = refused.json();
+    assert_eq!(body["detail"], "5 problems in the request");
+    assert_eq!(body["errors"][0]["allowed"][0], "write");
+    for (body, expected) in [
+        (json!({}), pairs([("/name", "missing_field"), ("/scopes", "missing_field")])),
+        (json!([]), pairs([("", "type_mismatch")])),
+        (
+            json!({"name": " ", "scopes": [], "forms": []}),
+            pairs([("/name", "empty"), ("/scopes", "empty"), ("/forms", "empty")]),
+        ),
+        (
+            json!({"name": 1, "scopes": "read", "forms": {}, "expires_at": "tomorrow", "workspace": 1}),
+            pairs([
+                ("/name", "type_mismatch"),
+                ("/scopes", "type_mismatch"),
+                ("/forms", "type_mismatch"),
+                ("/expires_at", "invalid_datetime"),
+                ("/workspace", "type_mismatch"),
+            ]),
+        ),
+        (
+            json!({"name": "N", "scopes": vec!["read"; 6], "forms": vec!["a"; 101]}),
+            pairs([("/scopes", "too_many"), ("/forms", "too_many")]),
+        ),
+    ] {
+        assert_eq!(errors(&server.post(KEYS, body.clone()).send().await), expected, "{body}");
+    }
+    assert_eq!(list(&server).await.len(), 1, "a refused key was stored");
+}
+
+#[tokio::test]
+async fn a_key_cannot_give_more_than_it_has() {
+    let server = Server::start().await;
+    let admin = server.key_with(&[Scope::Admin]).await;
+    let operator = server.key_with(&[Scope::Operator]).await;
+    let other = server.post("/api/v1/workspaces", json!({"name": "Other"})).send().await.expect(201);
+    let whoami = server.get("/api/v1/whoami").send().await.expect(200);
+    let (own, other) = (&whoami["workspace"]["id"], &other["id"]);
+    let scopes = |scopes: &[&str]| json!({"name": "N", "scopes": scopes});
+    let within =
+        |workspace: &Value, scopes: &[&str]| json!({"name": "N", "scopes": scopes, "workspace": workspace});
+    for (key, body, expected) in [
+        (&admin, scopes(&["admin"]), 201),
+        (&admin, scopes(&["read", "operator"]), 403),
+        (&admin, within(own, &["read"]), 403),
+        (&admin, within(other, &["read"]), 403),
+        (&operator, scopes(&["read"]), 403),
+        (&operator, within(other, &["admin", "operator"]), 201),
+        (&server.key, within(other, &["read"]), 201),
+        (&server.key, scopes(&["operator"]), 201),
+    ] {
+        let response = server.post(KEYS, body.clone()).key(key).send().await;
+        assert_eq!(response.status.as_u16(), expected, "{body}: {}", response.text());
+        if expected == 201 && !body["workspace"].is_null() {
+            assert_eq!(response.json()["workspace"], body["workspace"]);
+        }
+    }
+    // Nor by rotating a key that has more, and it cannot revoke one.
+    let own_operator = format!("{KEYS}/key_{}", &server.key[3..11]);
+    let rotate = server.call(Method::POST, format!("{own_operator}/rotate")).key(&admin).send().await;
+    assert_eq!(rotate.code(), "insufficient_scope");
+    assert_eq!(
+        server.call(Method::DELETE, own_operator).key(&admin).send().await.code(),
+        "insufficient_scope"
+    );
+    assert_eq!(status(&server, &server.key).await, 200);
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_by_the_next_request() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "CI", "scopes": ["admin"]})).await;
+    assert_eq!(status(&server, &key).await, 200);
+    let revoked = server.call(Method::DELETE, format!("{KEYS}/{id}")).key(&key).send().await;
+    assert_eq!((revoked.status.as_u16(), revoked.body.len()), (204, 0));
+    assert_eq!(status(&server, &key).await, 401);
+    assert_eq!(server.call(Method::DELETE, format!("{KEYS}/{id}")).send().await.code(), "key_not_found");
+    assert_eq!(list(&server).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_rotated_key_ends_at_once_or_after_the_grace_period() {
+    let server = Server::start().await;
+    let form = server.published_form(questions()).await;
+    let body =
+        json!({"name": "CI", "scopes": ["read"], "forms": [form], "expires_at": "2026-11-23T09:00:00.000Z"});
+    let (id, old) = create(&server, body).await;
+    server.clock.set("2026-11-21T09:00:00Z");
+    let response = server.post(format!("{KEYS}/{id}/rotate"), json!({"grace": "24h"})).send().await;
+    let rotated = response.expect(200);
+    assert_eq!(response.header("location"), None);
+    for (name, value) in [
+        ("name", json!("CI")),
+        ("scopes", json!(["read"])),
+        ("forms", json!([form])),
+        ("expires_at", json!("2026-11-23T09:00:00.000Z")),
+        ("created_at", json!("2026-11-21T09:00:00.000Z")),
+    ] {
+        assert_eq!(rotated[name], value, "{name}");
+    }
+    let (second_id, second) = (rotated["id"].as_str().unwrap(), rotated["key"].as_str().unwrap());
+    assert_eq!((status(&server, &old).await, status(&server, second).await), (200, 200));
+    let names: Vec<_> = list(&server).await.iter().map(|key| key["id"].clone()).collect();
+    assert_eq!((names.len(), &names[0], &names[1]), (3, &json!(second_id), &json!(id)), "newest first");
+    server.clock.set("2026-11-22T08:59:59Z");
+    assert_eq!(status(&server, &old).await, 200);
+    server.clock.set("2026-11-22T09:00:00Z");
+    assert_eq!((status(&server, &old).await, status(&server, second).await), (401, 200));
+    // The grace period never outlasts the key's own expiry.
+    let rotate = server.post(format!("{KEYS}/{second_id}/rotate"), json!({"grace": "30 days"})).send().await;
+    let third = rotate.expect(200)["key"].as_str().unwrap().to_owned();
+    server.clock.set("2026-11-23T08:59:59Z");
+    assert_eq!((status(&server, second).await, status(&server, &third).await), (200, 200));
+    server.clock.set("2026-11-23T09:00:00Z");
+    assert_eq!((status(&server, second).await, status(&server, &third).await), (401, 401));
+    // Without a grace period, and without a body, the old key ends at once.
+    let (id, old) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let rotated = server.call(Method::POST, format!("{KEYS}/{id}/rotate")).send().await.expect(200);
+    assert!(rotated["expires_at"].is_null() && rotated["forms"].is_null());
+    assert_eq!(
+        (status(&server, &old).await, status(&server, rotated["key"].as_str().unwrap()).await),
+        (401, 200)
+    );
+    let again = server.call(Method::POST, format!("{KEYS}/{id}/rotate")).send().await;
+    assert_eq!(again.code(), "key_not_found");
+}
+
+#[tokio::test]
+async fn the_body_of_a_rotation_is_checked() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let path = format!("{KEYS}/{id}/rotate");
+    for (body, expected) in [
+        (json!({"grace": "soon"}), pairs([("/grace", "type_mismatch")])),
+        (json!({"grace": 5, "forms": []}), pairs([("/grace", "type_mismatch"), ("/forms", "unknown_field")])),
+        (json!({"grace": "31d"}), pairs([("/grace", "invalid_range")])),
+        (json!({"grace": "99999999999d"}), pairs([("/grace", "invalid_range")])),
+        (json!("24h"), pairs([("", "type_mismatch")])),
+    ] {
+        assert_eq!(errors(&server.post(&path, body.clone()).send().await), expected, "{body}");
+    }
+    assert_eq!(server.post(&path, json!({})).body("{").send().await.code(), "malformed_json");
+    let untyped = server.call(Method::POST, &path).body("{}").send().await;
+    assert_eq!(untyped.code(), "unsupported_media_type");
+    assert_eq!(status(&server, &key).await, 200);
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_answered_without_the_secret() {
+    let server = Server::start().await;
+    let form = server.published_form(questions()).await;
+    let body =
+        json!({"name": "CI", "scopes": ["read"], "forms": [form], "expires_at": "2026-11-20T10:00:00.000Z"});
+    let send = async |path: &str, body: &Value| {
+        server.post(path, body.clone()).header("idempotency-key", "same").send().await
+    };
+    let made = send(KEYS, &body).await.expect(201);
+    let mut shown = made.clone();
+    shown.as_object_mut().unwrap().remove("key");
+    let assert_replayed = |response: TestResponse, expected: &Value| {
+        assert_eq!(response.header("idempotency-replayed"), Some("true"));
+        assert_eq!(&response.json(), expected);
+    };
+    assert_replayed(send(KEYS, &body).await, &shown);
+    assert_eq!(send(KEYS, &json!({"name": "Other"})).await.code(), "idempotency_key_reused");
+    let rotate = format!("{KEYS}/{}/rotate", made["id"].as_str().unwrap());
+    let rotated = send(&rotate, &json!({})).await.expect(200);
+    let mut rotated_shown = rotated.clone();
+    rotated_shown.as_object_mut().unwrap().remove("key");
+    // Also after the keys were revoked, the form was erased, and the expiry has passed.
+    let path = format!("{KEYS}/{}", rotated["id"].as_str().unwrap());
+    assert_eq!(server.call(Method::DELETE, path).send().await.status, 204);
+    let path = format!("/api/v1/forms/{form}?purge=true");
+    assert_eq!(server.call(Method::DELETE, path).send().await.status, 204);
+    server.clock.set("2026-11-20T11:00:00Z");
+    let replayed = send(KEYS, &body).await;
+    assert_eq!(
+        replayed.header("location"),
+        Some(format!("{KEYS}/{}", made["id"].as_str().unwrap()).as_str())
+    );
+    assert_replayed(replayed, &shown);
+    assert_replayed(send(&rotate, &json!({})).await, &rotated_shown);
+    assert_eq!(list(&server).await.len(), 1);
+    // After a day the record has expired.
+    server.clock.set("2026-11-22T11:00:00Z");
+    assert_eq!(send(&rotate, &json!({})).await.code(), "key_not_found");
+}
+
+#[tokio::test]
+async fn a_workspace_has_at_most_a_thousand_keys() {
+    let server = Server::start().await;
+    for _ in 0..forms::domain::workspace::MAX_KEYS - 1 {
+        server.key_with(&[Scope::Read]).await;
+    }
+    let body = json!({"name": "CI", "scopes": ["read"]});
+    assert_eq!(errors(&server.post(KEYS, body.clone()).send().await), pairs([("", "too_many")]));
+    let id = list(&server).await[5]["id"].as_str().unwrap().to_owned();
+    // A refused rotation changes nothing; one that ends the old key makes room for the new one.
+    let rotate = format!("{KEYS}/{id}/rotate");
+    assert_eq!(errors(&server.post(&rotate, json!({"grace": "1h"})).send().await), pairs([("", "too_many")]));
+    assert!(list(&server).await.iter().all(|key| key["expires_at"].is_null()));
+    server.call(Method::POST, &rotate).send().await.expect(200);
+    assert_eq!(list(&server).await.len(), 1_000);
+}
+
+/// Whether a file in `folder` has `text`.
+fn contains(folder: &Path, text: &[u8]) -> bool {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
+        if path.is_dir() {
+            return contains(&path, text);
+        }
+        fs::read(&path).unwrap().windows(text.len()).any(|window| window == text)
+    })
+}
+
+#[tokio::test]
+async fn no_file_of_the_store_has_the_secret_of_a_key() {
+    let server = Server::start().await;
+    let call = server.post(KEYS, json!({"name": "a name to find", "scopes": ["read"]}));
+    let made = call.header("idempotency-key", "same").send().await.expect(201);
+    let rotate = format!("{KEYS}/{}/rotate", made["id"].as_str().unwrap());
+    let rotated =
+        server.call(Method::POST, rotate).header("idempotency-key", "same").send().await.expect(200);
+    let made_workspace = server.post("/api/v1/workspaces", json!({"name": "W"})).send().await.expect(201);
+    server.close_store().await;
+    assert!(contains(server.folder(), b"a name to find"));
+    for made in [made, rotated, made_workspace] {
+        let secret = &made["key"].as_str().unwrap()[11..41];
+        assert!(!contains(server.folder(), secret.as_bytes()), "{}", made["id"]);
+    }
+}
+
+#[tokio::test]
+async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let last_use = async |server: &Server| {
+        let keys = list(server).await;
+        keys.iter().find(|key| key["id"] == id.as_str()).unwrap()["last_used_at"].clone()
+    };
+    assert_eq!(last_use(&server).await, Value::Null);
+    server.clock.set("2026-11-20T09:30:59.999Z");
+    status(&server, &key).await;
+    assert_eq!(last_use(&server).await, "2026-11-20T09:30:00.000Z");
+    server.app.store_key_uses().await.unwrap();
+    assert_eq!(last_use(&server).await, "2026-11-20T09:30:00.000Z");
+    server.app.store_key_uses().await.unwrap();
+    let journal = |server: &Server| fs::read(server.folder().join("journal/00000001.log")).unwrap();
+    let before = journal(&server);
+    server.app.store_key_uses().await.unwrap();
+    assert!(journal(&server) == before, "an idle server wrote something");
+    server.clock.set("2026-11-20T10:00:00Z");
+    status(&server, &key).await;
+    assert!(journal(&server) == before, "a request wrote something");
+    server.app.store_key_uses().await.unwrap();
+    assert!(journal(&server) != before);
+    let server = server.with_index(|_| ()).await;
+    assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
+}
+
+#[tokio::test]
+async fn the_client_has_every_operation_and_its_trace_shows_no_new_key() {
+    let server = Server::start().await;
+    let (transport, key) =
+        (Transport::InProcess(server.api.clone().into_router()), Secret::new(server.key.clone()));
+    let policy = RetryPolicy { timeout: Duration::from_secs(20), retries: 0 };
+    let trace = Arc::new(Mutex::new(String::new()));
+    let log = Arc::clone(&trace);
+    let client = Client::new(transport, Some(key), policy, Box::new(SystemRandomness::new()));
+    let client = client.with_observer(Box::new(move |text, _| log.lock().unwrap().push_str(text)));
+    let new = NewKey {
+        name: "CI".to_owned(),
+        scopes: vec!["read".to_owned()],
+        expires_at: Timestamp::parse("2027-01-01T00:00:00Z"),
+        ..NewKey::default()
+    };
+    let made = client.create_key(&new).await.unwrap();
+    let rotation = RotateKey { grace: Some("1h".to_owned()) };
+    let rotated = client.rotate_key(&made.id.to_string(), &rotation).await.unwrap();
+    assert_eq!((&rotated.name, rotated.expires_at), (&made.name, made.expires_at));
+    assert_eq!(client.list_keys().await.unwrap().len(), 3);
+    client.revoke_key(&made.id.to_string()).await.unwrap();
+    assert_eq!(client.list_keys().await.unwrap().len(), 2);
+    server.clock.set("2026-11-20T09:00:01Z");
+    let workspace = client.create_workspace(&NewWorkspace { name: "W".to_owned() }).await.unwrap();
+    assert_eq!(client.list_workspaces().await.unwrap()[0].id, workspace.id);
+    client.delete_workspace(&workspace.id.to_string()).await.unwrap();
+    assert_eq!(client.list_workspaces().await.unwrap().len(), 1);
+    for (gone, code) in [
+        (client.revoke_key(&made.id.to_string()).await, Code::KeyNotFound),
+        (client.revoke_key("..").await, Code::KeyNotFound),
+        (client.delete_workspace("a/b").await, Code::WorkspaceNotFound),
+    ] {
+        assert!(matches!(gone, Err(ClientError::Problem(problem)) if problem.code == code));
+    }
+    let trace = trace.lock().unwrap();
+    for key in [&made.key, &rotated.key, &workspace.key] {
+        let text = key.as_ref().unwrap().reveal();
+        assert_eq!(text.len(), 47);
+        assert!(!trace.contains(&text[11..]), "{trace}");
+        assert!(trace.contains(&format!("fk_…{}", &text[43..])), "{trace}");
+    }
+}
