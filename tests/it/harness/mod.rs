@@ -35,7 +35,8 @@ use tower::ServiceExt;
 use crate::store::SeededRandom;
 
 pub(crate) use listening_server::{
-    ClientStream, Http2Client, ListeningServer, Scheme, exchange, parse_response, read_to_end, receive,
+    ClientStream, Http2Client, ListeningServer, Scheme, exchange, handshake, parse_response, read_to_end,
+    receive,
 };
 
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.

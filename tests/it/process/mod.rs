@@ -12,6 +12,7 @@ mod kill; // kill -9, repeatedly
 mod recorder; // a client that records what was acknowledged
 mod shutdown; // graceful shutdown, and a second process
 mod sync_order; // no response before its sync
+mod tls; // other TLS clients, and reloading the certificate
 
 use std::path::Path;
 use std::process::Command;
