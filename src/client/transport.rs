@@ -141,9 +141,8 @@ fn send_failure(error: &reqwest::Error) -> SendFailure {
 
 /// Returns why the server's certificate is not trusted, if that is what failed.
 fn certificate_fault(error: &reqwest::Error) -> Option<&'static str> {
-    let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
-    let io_causes = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.get_ref());
-    let tls = io_causes.filter_map(|cause| cause.downcast_ref::<rustls::Error>()).next()?;
+    let mut causes = std::iter::successors(error.source(), |cause| cause_of(*cause));
+    let tls = causes.find_map(|cause| cause.downcast_ref::<rustls::Error>())?;
     let rustls::Error::InvalidCertificate(fault) = tls else { return None };
     Some(match fault {
         CertificateError::UnknownIssuer => "it is from an unknown authority",
@@ -155,6 +154,14 @@ fn certificate_fault(error: &reqwest::Error) -> Option<&'static str> {
         CertificateError::Revoked => "it was revoked",
         _ => "it is not valid, or from an unknown authority",
     })
+}
+
+/// Returns the cause of `error`. `source` of an I/O error would skip the error that it wraps.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<std::io::Error>() {
+        Some(error) => error.get_ref().map(|inner| inner as _),
+        None => error.source(),
+    }
 }
 
 /// Returns the innermost cause: the outer ones only report that sending failed.
