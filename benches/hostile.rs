@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::future::pending;
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::Request;
@@ -21,21 +22,24 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::common::endpoint::{ByteStream, Endpoint};
 use self::common::fill::{Form, published_form};
-use self::common::load::{Load, Until};
+use self::common::load::Load;
 use self::common::samples::Samples;
-use self::common::server::{Server, forms_serve, forms_serve_tls, highest_memory, operator_key};
+use self::common::server::{Server, forms_serve, forms_serve_tls, highest_memory, log_of, operator_key};
 use self::common::settings;
 use self::common::table::{Table, report_progress};
 use self::common::wire::{Connection, request};
 
 /// Descriptors that the server may open.
 const OPEN_FILES: usize = 1_024;
+
+/// Hostile clients with the same address.
+const CLIENTS_PER_ADDRESS: usize = 800;
 
 /// Keep-alive connections of the other clients, which store submissions.
 const OTHER_CLIENTS: usize = 4;
@@ -112,12 +116,12 @@ const fn tls_attack(name: &'static str, clients: usize, behaviour: Behaviour) ->
 
 const ATTACKS: [Attack; 12] = [
     attack("none", 1, |_| Box::pin(pending())),
-    attack("half a head", 900, |target| Box::pin(half_head(target))),
-    attack("a byte a second", 900, |target| Box::pin(byte_a_second(target))),
-    attack("silence", 900, |target| Box::pin(silence(target))),
-    tls_attack("no handshake", 900, |target| Box::pin(no_handshake(target))),
+    attack("half a head", 800, |target| Box::pin(half_head(target))),
+    attack("a byte a second", 800, |target| Box::pin(byte_a_second(target))),
+    attack("silence", 800, |target| Box::pin(silence(target))),
+    tls_attack("no handshake", 800, |target| Box::pin(no_handshake(target))),
     attack("a body without end", 16, |target| Box::pin(endless_body(target))),
-    attack("a body, a byte a second", 900, |target| Box::pin(slow_body(target))),
+    attack("a body, a byte a second", 800, |target| Box::pin(slow_body(target))),
     attack("10,000 connections", 10_000, |target| Box::pin(silence(target))),
     attack("JSON of a million levels", 8, |target| Box::pin(post(target, "[".repeat(BODY), ""))),
     attack("JSON of 100,000 answers", 8, |target| Box::pin(many_answers(target))),
@@ -125,29 +129,41 @@ const ATTACKS: [Attack; 12] = [
     tls_attack("HTTP/2 rapid reset", 8, |target| Box::pin(rapid_reset(target))),
 ];
 
-/// The server under attack, and a form with its key.
+/// The server under attack, a form with its key, and the address of the hostile client.
 #[derive(Clone)]
 struct Target {
     endpoint: Endpoint,
     form: Form,
+    source: Ipv4Addr,
+}
+
+impl Target {
+    async fn connect(&self, protocol: &[u8]) -> io::Result<Box<dyn ByteStream>> {
+        let stream = self.endpoint.connect_from(self.source).await?;
+        self.endpoint.secure(stream, protocol).await
+    }
 }
 
 impl Attack {
     /// Measures one row of the table.
     async fn measure(&self, data: &Path, is_tls: bool, duration: Duration) -> io::Result<[String; 9]> {
-        let server = Server::start(&mut with_open_files(serve(data, is_tls)?))?;
+        let mut command = serve(data, is_tls)?;
+        // What every address has that is not loopback.
+        command.args(["--max-connections-per-address", "220"]);
+        let server = Server::start(with_open_files(command).stderr(log_of(data)?))?;
         let form = published_form(server.endpoint(), &operator_key(data)?).await?;
-        let target = Target { endpoint: server.endpoint(), form: form.clone() };
         let statuses: Arc<Mutex<BTreeMap<u16, usize>>> = Arc::default();
         let mut clients = JoinSet::new();
-        for _ in 0..self.clients {
-            clients.spawn(repeat(self.behaviour, target.clone(), Arc::clone(&statuses)));
+        for number in 0..self.clients {
+            let source = Ipv4Addr::new(127, 0, 1, (number / CLIENTS_PER_ADDRESS) as u8);
+            let target = Target { endpoint: server.endpoint(), form: form.clone(), source };
+            clients.spawn(repeat(self.behaviour, self.clients as u64, target, Arc::clone(&statuses)));
         }
-        let stores = form.submissions(OTHER_CLIENTS);
         let (new, stores) = tokio::try_join!(
-            connect_repeatedly(target.endpoint, duration),
-            stores.run(Until::Elapsed(duration))
+            connect_repeatedly(server.endpoint(), duration),
+            store(&form, OTHER_CLIENTS, duration)
         )?;
+        let stores = Samples::new(stores.into_iter().map(|(_, latency)| latency).collect(), duration);
         clients.shutdown().await;
         let highest = highest_memory(&server)?;
         server.stop()?;
@@ -190,15 +206,21 @@ fn wrapped(command: Command, program: &str, args: &[&str]) -> Command {
     wrapper
 }
 
-/// Repeats `behaviour`, and counts the responses.
-async fn repeat(behaviour: Behaviour, target: Target, statuses: Arc<Mutex<BTreeMap<u16, usize>>>) {
+/// Repeats `behaviour` after a `pause` in milliseconds, and counts the responses.
+async fn repeat(
+    behaviour: Behaviour,
+    pause: u64,
+    target: Target,
+    statuses: Arc<Mutex<BTreeMap<u16, usize>>>,
+) {
     loop {
-        // A server without a free connection closes the new one; the pause keeps the clients from using all CPU time.
+        // A server without a free connection closes the new one. All clients together open 1,000 per second at most, so
+        // that they leave CPU time for the server.
         let status = behaviour(target.clone()).await.unwrap_or_default();
         if let Ok(mut statuses) = statuses.lock() {
             *statuses.entry(status).or_default() += 1;
         }
-        sleep(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(pause)).await;
     }
 }
 
@@ -230,14 +252,14 @@ async fn read_status(stream: &mut dyn ByteStream) -> u16 {
 }
 
 async fn half_head(target: Target) -> io::Result<u16> {
-    let mut stream = target.endpoint.connect().await?;
+    let mut stream = target.connect(b"http/1.1").await?;
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").await?;
     stream.flush().await?;
     Ok(read_status(&mut *stream).await)
 }
 
 async fn byte_a_second(target: Target) -> io::Result<u16> {
-    let stream = target.endpoint.connect().await?;
+    let stream = target.connect(b"http/1.1").await?;
     Ok(trickle(stream, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", b"").await)
 }
 
@@ -245,7 +267,7 @@ async fn slow_body(target: Target) -> io::Result<u16> {
     let form = &target.form;
     let head = request("POST", &format!("{}/submissions", form.path()), &form.key, &" ".repeat(1_000));
     let end = head.len() - 1_000;
-    let mut stream = target.endpoint.connect().await?;
+    let mut stream = target.connect(b"http/1.1").await?;
     stream.write_all(&head[..end]).await?;
     Ok(trickle(stream, &head[end..], b"").await)
 }
@@ -271,12 +293,12 @@ async fn trickle(stream: Box<dyn ByteStream>, bytes: &[u8], last: &[u8]) -> u16 
 }
 
 async fn silence(target: Target) -> io::Result<u16> {
-    let mut stream = target.endpoint.connect().await?;
+    let mut stream = target.connect(b"http/1.1").await?;
     Ok(read_status(&mut *stream).await)
 }
 
 async fn no_handshake(target: Target) -> io::Result<u16> {
-    let mut stream = TcpStream::connect(target.endpoint.address).await?;
+    let mut stream = target.endpoint.connect_from(target.source).await?;
     Ok(read_status(&mut stream).await)
 }
 
@@ -288,7 +310,7 @@ async fn endless_body(target: Target) -> io::Result<u16> {
         form.path(),
         form.key
     );
-    let mut stream = target.endpoint.connect().await?;
+    let mut stream = target.connect(b"http/1.1").await?;
     stream.write_all(head.as_bytes()).await?;
     let chunk = format!("2000\r\n{}\r\n", " ".repeat(0x2000));
     let (mut reading, mut writing) = tokio::io::split(stream);
@@ -307,10 +329,14 @@ async fn many_answers(target: Target) -> io::Result<u16> {
     post(target, format!(r#"{{"answers":{{{}}}}}"#, answers.join(",")), "").await
 }
 
-async fn gzip_bomb(target: Target) -> io::Result<u16> {
+/// 64 MiB of zeros, compressed.
+static GZIP_BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(&vec![0; 64 * BODY])?;
-    post(target, encoder.finish()?, "Content-Encoding: gzip\r\n").await
+    encoder.write_all(&vec![0; 64 * BODY]).and_then(|()| encoder.finish()).expect("memory can be written")
+});
+
+async fn gzip_bomb(target: Target) -> io::Result<u16> {
+    post(target, &*GZIP_BOMB, "Content-Encoding: gzip\r\n").await
 }
 
 /// Sends `body` as a submission, with more `headers`.
@@ -325,7 +351,7 @@ async fn post(target: Target, body: impl AsRef<[u8]>, headers: &str) -> io::Resu
     )
     .into_bytes();
     sent.extend(body);
-    let mut stream = target.endpoint.connect().await?;
+    let mut stream = target.connect(b"http/1.1").await?;
     // A server that has refused the body may close before it is sent.
     let _refused = stream.write_all(&sent).await;
     let _refused = stream.flush().await;
@@ -334,8 +360,7 @@ async fn post(target: Target, body: impl AsRef<[u8]>, headers: &str) -> io::Resu
 
 /// Opens requests and resets them at once (CVE-2023-44487), until the server closes the connection.
 async fn rapid_reset(target: Target) -> io::Result<u16> {
-    let stream = TcpStream::connect(target.endpoint.address).await?;
-    let stream = target.endpoint.secure(stream, b"h2").await?;
+    let stream = target.connect(b"h2").await?;
     let (mut client, connection) = h2::client::handshake(stream).await.map_err(io::Error::other)?;
     let connection = tokio::spawn(connection);
     let form = &target.form;
@@ -347,6 +372,8 @@ async fn rapid_reset(target: Target) -> io::Result<u16> {
         let Ok((_response, mut stream)) = client.send_request(get.clone(), true) else { break };
         let _: &mut h2::SendStream<Bytes> = &mut stream;
         stream.send_reset(h2::Reason::CANCEL);
+        // `ready` never waits; the connection's task must run to send.
+        tokio::task::yield_now().await;
     }
     connection.abort();
     Ok(0)
@@ -362,20 +389,13 @@ async fn measure_slow_disk(
     let injection = format!("inject=fdatasync:delay_enter={SYNC_DELAY}");
     let strace =
         ["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", &injection];
-    let server = Server::start(&mut wrapped(serve(data, is_tls)?, "strace", &strace))?;
+    let server = Server::start(wrapped(serve(data, is_tls)?, "strace", &strace).stderr(log_of(data)?))?;
     let form = published_form(server.endpoint(), &operator_key(data)?).await?;
-    let load = form.submissions(connections);
-    let mut senders = JoinSet::new();
-    for number in 0..connections {
-        senders.spawn(store_repeatedly(load.clone(), number as u64, duration));
-    }
-    let (mut stored, mut refused) = (Vec::new(), Vec::new());
-    while let Some(sent) = senders.join_next().await {
-        for (status, latency) in sent?? {
-            if status == 201 { stored.push(latency) } else { refused.push(latency) }
-        }
-    }
+    let sent = store(&form, connections, duration).await?;
     server.stop()?;
+    let (stored, refused): (Vec<_>, Vec<_>) = sent.into_iter().partition(|(status, _)| *status == 201);
+    let [stored, refused] =
+        [stored, refused].map(|sent| sent.into_iter().map(|(_, latency)| latency).collect());
     let (stored, refused) = (Samples::new(stored, duration), Samples::new(refused, duration));
     Ok([
         connections.to_string(),
@@ -389,17 +409,53 @@ async fn measure_slow_disk(
     ])
 }
 
-/// Stores submissions for `duration`; returns the statuses, all of them 201, 429 or 503, and the latencies.
-async fn store_repeatedly(load: Load, number: u64, duration: Duration) -> io::Result<Vec<(u16, Duration)>> {
-    let mut connection = Connection::open(load.endpoint).await?;
+/// Stores submissions over `connections` for `duration`; returns the statuses and the latencies.
+async fn store(form: &Form, connections: usize, duration: Duration) -> io::Result<Vec<(u16, Duration)>> {
+    let load = form.submissions(connections);
+    let (mut senders, opened) = (JoinSet::new(), Arc::new(Barrier::new(connections)));
+    for number in 0..connections {
+        senders.spawn(store_repeatedly(load.clone(), number as u64, Arc::clone(&opened), duration));
+    }
+    let mut sent = Vec::new();
+    while let Some(ended) = senders.join_next().await {
+        sent.append(&mut ended??);
+    }
+    Ok(sent)
+}
+
+/// Opens a connection; tries again until one is accepted.
+async fn reopen(endpoint: Endpoint) -> Connection {
+    loop {
+        match Connection::open(endpoint).await {
+            Ok(connection) => return connection,
+            Err(_refused) => sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
+
+/// Stores submissions on one connection, once all are `opened`; a closed one is opened again, and the submission repeated. The statuses are 201,
+/// 429 or 503.
+async fn store_repeatedly(
+    load: Load,
+    number: u64,
+    opened: Arc<Barrier>,
+    duration: Duration,
+) -> io::Result<Vec<(u16, Duration)>> {
+    let mut connection = reopen(load.endpoint).await;
+    opened.wait().await;
     let begin = Instant::now();
     let mut sent = Vec::new();
     while begin.elapsed() < duration {
         let started = Instant::now();
         let request = load.numbered(number * 1_000_000 + sent.len() as u64);
-        let response = connection.exchange(&request).await?;
-        match response.status {
-            201 | 429 | 503 => sent.push((response.status, started.elapsed())),
+        let status = loop {
+            match connection.exchange(&request).await {
+                Ok(response) => break response.status,
+                Err(_closed) => connection = reopen(load.endpoint).await,
+            }
+        };
+        match status {
+            201 | 429 | 503 => sent.push((status, started.elapsed())),
             other => return Err(io::Error::other(format!("unexpected status {other}"))),
         }
     }

@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 
 /// Address of a server and its protocol.
@@ -30,6 +31,13 @@ impl Endpoint {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         self.secure(stream, b"http/1.1").await
+    }
+
+    /// Opens a TCP connection from the address `source` of this machine.
+    pub(crate) async fn connect_from(self, source: Ipv4Addr) -> io::Result<TcpStream> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((source, 0).into())?;
+        socket.connect(self.address).await
     }
 
     /// Returns `stream` after the TLS handshake for `protocol`, if this is TLS.
@@ -75,5 +83,6 @@ pub(crate) fn write_certificate(folder: &Path) -> io::Result<[PathBuf; 2]> {
     let paths = ["cert.pem", "key.pem"].map(|name| folder.join(name));
     std::fs::write(&paths[0], &CERTIFICATE.certificate)?;
     std::fs::write(&paths[1], &CERTIFICATE.key)?;
+    std::fs::set_permissions(&paths[1], std::fs::Permissions::from_mode(0o600))?;
     Ok(paths)
 }
