@@ -90,9 +90,11 @@ pub async fn run(
         return Ok(());
     };
     let local_url = local_url(address, tls.is_some());
-    opened.app.store.announce(&local_url);
     let url =
         config.http.base_url.as_ref().map_or_else(|| local_url.clone(), |base| base.as_str().to_owned());
+    // Certificates are rarely valid for the address on which the server listens.
+    let local_url = if tls.is_some() { url.clone() } else { local_url };
+    opened.app.store.announce(&local_url);
     ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}

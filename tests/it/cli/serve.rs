@@ -320,6 +320,18 @@ fn commands_verify_the_certificate_of_an_https_server() {
 }
 
 #[test]
+fn commands_find_an_https_server_at_its_base_url() {
+    let (home, authority) = (Home::new(), Authority::new());
+    let files = authority.issue("localhost");
+    let mut args = https_args(&files);
+    args.push("--base-url=https://localhost:1/forms");
+    let server = home.serve_with(&args);
+    assert_eq!(server.url, "https://localhost:1/forms");
+    let whoami = home.run(&["whoami", "--retries", "0"]).expect(7);
+    assert!(whoami.stdout.contains("https://localhost:1/forms  (runtime)"), "{whoami:?}");
+}
+
+#[test]
 fn invalid_tls_settings_are_refused() {
     let (home, authority) = (Home::new(), Authority::new());
     let (one, other) = (authority.issue("one"), authority.issue("other"));
