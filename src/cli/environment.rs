@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::env;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 20] = [
+pub const VARIABLES: [(&str, &str); 21] = [
     ("FORMS_URL", "server address, same as --url"),
     ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
     ("FORMS_API_KEY_FILE", "file with the API key, same as --key-file"),
     ("FORMS_DATA", "data directory, same as --data: needs no server"),
+    ("SSL_CERT_FILE", "certificates of the authorities to trust, instead of the system's"),
     ("FORMS_NO_INPUT", "if set, never prompt, same as --no-input"),
     ("CI", "if set, never prompt"),
     ("NO_COLOR", "if set, no colours; overrides the next two"),

@@ -152,7 +152,8 @@ fn certificate_fault(error: &reqwest::Error) -> Option<&'static str> {
             "it is for another host"
         }
         CertificateError::Revoked => "it was revoked",
-        _ => "it is not valid, or from an unknown authority",
+        // The library has no code of its own for the certificate of an authority.
+        _ => "it is not valid for a server; is it the certificate of an authority (CA:TRUE)?",
     })
 }
 

@@ -56,8 +56,7 @@ struct List {}
 Prints only the key, which has the scope admin and is not shown again.
 
 Examples:
-  forms workspaces create \"Customer service\" |
-    forms login --name service --key-file -")]
+  (umask 077; forms workspaces create \"Customer service\" > service.key)")]
 struct Create {
     /// Name of the workspace
     #[arg(value_parser = NonEmptyStringValueParser::new())]

@@ -1,6 +1,7 @@
 //! State of one run: flags, output, and the connection, opened on first use.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use crate::cli::environment::Environment;
 use crate::cli::input::prompt::{self, ConfirmBy};
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error::reason;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, RetryPolicy, Transport, Url};
 use crate::clock::{Clock, SystemClock, Timestamp};
@@ -166,6 +168,7 @@ impl Session {
         let (transport, key) = match self.wait_for_target().await? {
             Target::Server { url, key, .. } => {
                 self.refuse_in_the_clear(&url.value)?;
+                self.check_authorities(&url.value)?;
                 let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }
@@ -175,6 +178,13 @@ impl Session {
         let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness::new()));
         let output = Rc::clone(&self.output);
         Ok(client.with_observer(Box::new(move |text, is_body| output.trace(text, is_body))))
+    }
+
+    /// Fails if the file of trusted authorities cannot be read: the TLS library would trust none, and not say why.
+    fn check_authorities(&self, url: &Url) -> Result<(), CliError> {
+        let path = self.environment.get("SSL_CERT_FILE").filter(|_| url.scheme() == "https");
+        let Some((path, Err(error))) = path.map(|path| (path, File::open(path))) else { return Ok(()) };
+        Err(CliError::usage(format!("cannot read SSL_CERT_FILE, {path}: {}", reason(&error))))
     }
 
     /// Refuses to send a key unencrypted beyond this machine, unless the flag or a context of this address allows it.

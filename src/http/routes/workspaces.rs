@@ -31,6 +31,7 @@ pub(crate) async fn create_workspace(
     let body = read_json(request, shared.limits.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (created, text) = shared.app.create_workspace(&caller, attempt).await?;
+    tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
     let location = format!("/api/v1/workspaces/{}", created.id);
     let response = json(&WorkspaceCreated::new(created, text.as_ref()))?;
     Ok(created_response(response, location, text.is_none()))
@@ -65,5 +66,6 @@ pub(crate) async fn delete_workspace(
     _: QueryParams<NoParams>,
 ) -> Result<StatusCode, ApiError> {
     shared.app.delete_workspace(&caller, &workspace).await?;
+    tracing::info!(workspace, by = %caller.id, "a workspace was deleted");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -314,6 +314,8 @@ fn commands_verify_the_certificate_of_an_https_server() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&file).unwrap()["url"], server.url);
     let trusted = authority.file();
     home.run_with(&[("SSL_CERT_FILE", trusted.to_str().unwrap())], &["list"]).expect(0);
+    let run = home.run_with(&[("SSL_CERT_FILE", "missing.pem")], &["list"]).expect(2);
+    assert!(run.stderr.contains("cannot read SSL_CERT_FILE, missing.pem: there is no such file"), "{run:?}");
     let other = Authority::new();
     let run = home.run_with(&[("SSL_CERT_FILE", other.file().to_str().unwrap())], &["list"]).expect(7);
     assert!(run.stderr.contains("is not trusted: it is from an unknown authority"), "{run:?}");
