@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
 /// Whether the process `pid` has ended, or is at least losing its memory.
 ///
@@ -14,6 +14,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub fn has_ended(pid: u32) -> bool {
     let has_memory = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
     !has_memory && Path::new("/proc/self").exists()
+}
+
+/// Whether this process ignores SIGHUP from its start on, as `nohup` arranges. False where `/proc` is missing.
+pub fn ignores_hangup() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << (Signal::HUP.as_raw() - 1) != 0)
 }
 
 /// Bytes that are free for this user on the disk of `folder`.

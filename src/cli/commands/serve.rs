@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ipnet::IpNet;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -23,7 +23,7 @@ use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::config::{BaseUrl, Config, HttpLimits, InvalidRate, Rate, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
-use crate::process::raise_open_files;
+use crate::process::{ignores_hangup, raise_open_files};
 use crate::server::{self, Serving};
 
 /// Help if another process holds the data directory.
@@ -268,6 +268,14 @@ fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
+/// Waits for a signal; forever if there is none to listen for.
+async fn receive(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
 /// Serves until the first signal, then until the requests in progress finish or a second signal arrives.
 async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let data = config.data.clone();
@@ -275,18 +283,18 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let (stop, stopped) = oneshot::channel();
     let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    // SIGHUP reloads the certificate. Without one it stops the server, as a closed terminal should, but not under `nohup`.
+    let is_tls = config.tls.is_some();
+    let mut reload = if is_tls { Some(listen(SignalKind::hangup())?) } else { None };
+    let mut hangup = if is_tls || ignores_hangup() { None } else { Some(listen(SignalKind::hangup())?) };
     let mut next_signal = async || {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            () = receive(&mut hangup) => {}
         }
     };
-    // Without TLS, SIGHUP keeps its default action.
-    let mut hangup = config.tls.is_some().then(|| listen(SignalKind::hangup())).transpose()?;
-    let next_reload = async || match &mut hangup {
-        Some(hangup) => drop(hangup.recv().await),
-        None => std::future::pending().await,
-    };
+    let next_reload = async || receive(&mut reload).await;
     let signals = async {
         next_signal().await;
         tracing::info!("stopping after the requests in progress; a second signal does not wait for them");

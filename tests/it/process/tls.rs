@@ -101,11 +101,22 @@ fn curl_speaks_both_versions_of_http_and_verifies_the_certificate() {
 }
 
 #[test]
-fn without_tls_sighup_ends_the_server() {
+fn without_tls_sighup_stops_the_server_as_sigterm_does_except_under_nohup() {
     let folder = settings::folder().unwrap();
+    let command = forms_serve(&folder.path().join("store")).unwrap();
+    let mut under_nohup = Command::new("nohup");
+    under_nohup.arg(command.get_program()).args(command.get_args()).stderr(Stdio::null());
+    for (name, value) in command.get_envs() {
+        under_nohup.env(name, value.unwrap());
+    }
+    let server = Server::start(&mut under_nohup).unwrap();
+    server.signal(Signal::HUP).unwrap();
+    server.signal(Signal::HUP).unwrap();
+    assert!(std::net::TcpStream::connect(server.endpoint().address).is_ok());
+    assert_eq!(server.stop().unwrap().code(), Some(0));
     let server = Server::start(&mut forms_serve(&folder.path().join("store")).unwrap()).unwrap();
     server.signal(Signal::HUP).unwrap();
-    assert_eq!(server.wait().unwrap().signal(), Some(Signal::HUP.as_raw()));
+    assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
 /// Opens a connection.
