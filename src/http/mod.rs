@@ -17,7 +17,6 @@ use axum::routing::get;
 use crate::api::Code;
 use crate::app::App;
 use crate::config::HttpLimits;
-use crate::cpu_pool::CpuPool;
 use crate::http::openapi::DocumentText;
 use crate::http::routes::about;
 use crate::http::server::byte_budget::Budgets;
@@ -52,5 +51,5 @@ pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync
         .route("/readyz", get(ready))
         .fallback(async || ApiError::new(Code::StoreUnavailable).retry_after(5))
         .method_not_allowed_fallback(routes::method_not_allowed);
-    HttpService::new(routes, Arc::new(limits), Arc::new(Budgets::new(CpuPool::default())))
+    HttpService::of_routes(routes, limits)
 }

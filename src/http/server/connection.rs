@@ -26,10 +26,10 @@ use crate::http::server::accept_loop::RequestService;
 use crate::http::server::connection_table::{Connection, ConnectionSlot};
 use crate::http::server::deadlines::{Phase, TimedStream};
 use crate::http::server::http2::Http2Connection;
-use crate::http::server::refusal::{head_timeout, https_expected, overload_response, require_https};
+use crate::http::server::refusal::{head_timeout, https_expected, require_https};
 use crate::http::server::tls::{self, Accepted};
 use crate::http::server::tracked_body::{TrackedBody, TrackedRequest};
-use crate::http::wire::state::ClientAddress;
+use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
 const MIN_BUFFER: usize = 128 << 10;
@@ -216,11 +216,10 @@ async fn handle_request(
     // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_overload = !is_accepted || connection.is_health_only();
-    let mut response = if is_overload && !is_health_check(&request) {
-        overload_response(&request, &connection.limits)
-    } else {
-        service.call(request).await?
-    };
+    if is_overload {
+        request.extensions_mut().insert(HealthChecksOnly);
+    }
+    let mut response = service.call(request).await?;
     if is_overload && is_http2 {
         connection.close.notify_one();
     } else if is_overload || is_chunked {
@@ -230,10 +229,6 @@ async fn handle_request(
         require_https(response.headers_mut());
     }
     Ok(response.map(|body| tracked.track(body)))
-}
-
-fn is_health_check(request: &Request) -> bool {
-    matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
 /// Ends a connection whose client missed the deadline of `phase`.

@@ -26,6 +26,7 @@ use tower::Service;
 
 use crate::api::Code;
 use crate::config::HttpLimits;
+use crate::cpu_pool::CpuPool;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
 use crate::http::server::byte_budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::client_address::client_address;
@@ -35,7 +36,7 @@ use crate::http::server::request_id::RequestIds;
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::state::ClientAddress;
+use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Time to handle a request, besides the time that its body may take.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
@@ -56,6 +57,11 @@ impl HttpService {
         Self { routes, limits, budgets, ids: Arc::new(RequestIds::new()) }
     }
 
+    /// Returns a service of other routes than the API's, with budgets of its own.
+    pub fn of_routes(routes: Router, limits: HttpLimits) -> Self {
+        Self::new(routes, Arc::new(limits), Arc::new(Budgets::new(CpuPool::default())))
+    }
+
     /// Converts the service into a router, for callers that need one.
     pub fn into_router(self) -> Router {
         Router::new().fallback_service(self)
@@ -72,7 +78,7 @@ impl HttpService {
         let uncharged = uncharged(request.version());
         let authenticated_key = AuthenticatedKey::default();
         request.extensions_mut().insert(authenticated_key.clone());
-        let response = match check_head(&request, &self.limits) {
+        let response = match check_overload(&request).and_then(|()| check_head(&request, &self.limits)) {
             Ok(()) => {
                 let limit = max_duration(&request, &self.limits);
                 let handled = timeout(limit, catch_panic(self.routes.call(request))).await;
@@ -121,7 +127,7 @@ impl Service<Request> for HttpService {
 }
 
 /// Whether a trusted proxy sent `request`.
-pub(crate) fn is_from_proxy(request: &Request, limits: &HttpLimits) -> bool {
+fn is_from_proxy(request: &Request, limits: &HttpLimits) -> bool {
     let peer = request.extensions().get::<ClientAddress>();
     peer.is_some_and(|ClientAddress(peer)| limits.is_trusted_proxy(*peer))
 }
@@ -166,6 +172,13 @@ fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
     let id = headers.get(X_REQUEST_ID)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     ((1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_plain)).then(|| id.clone())
+}
+
+/// Refuses all but health checks while all connections are taken.
+fn check_overload(request: &Request) -> Result<(), ApiError> {
+    let is_overload = request.extensions().get::<HealthChecksOnly>().is_some();
+    let is_health_check = matches!(request.uri().path(), "/healthz" | "/readyz");
+    if is_overload && !is_health_check { Err(ApiError::overloaded()) } else { Ok(()) }
 }
 
 /// Checks the head of `request` against the limits. hyper's own limits are above these.

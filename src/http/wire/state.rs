@@ -16,6 +16,10 @@ use crate::secret::KeyId;
 #[derive(Debug, Clone, Copy)]
 pub struct ClientAddress(pub IpAddr);
 
+/// Request extension: all connections are taken, so only health checks are handled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HealthChecksOnly;
+
 /// Request extension: the caller of requests without a key, for those made by a command that has opened the store itself.
 /// Nothing that is received over a network can set it.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use forms::config::HttpLimits;
+use forms::http::HttpService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -48,7 +49,8 @@ async fn server(
     let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
     let limits =
         HttpLimits { max_connections, max_connections_per_address: per_address, ..Default::default() };
-    (ListeningServer::listen(scheme, router, limits).await, gate)
+    let service = HttpService::of_routes(router, limits.clone());
+    (ListeningServer::listen(scheme, service, limits).await, gate)
 }
 
 fn request(path: &str) -> String {

@@ -238,17 +238,31 @@ async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_limit_gets_one_response() {
-    let (wire, release) = server(HttpLimits { max_connections: 1, ..Default::default() }).await;
+    let server = Server::with_limits(HttpLimits { max_connections: 1, ..Default::default() }).await;
+    let wire = server.listen_over(Scheme::Https).await;
     let mut busy = connect(&wire).await;
-    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
-    // The request has arrived.
+    let post = Request::post("https://localhost/api/v1/forms")
+        .header("authorization", format!("Bearer {}", server.key))
+        .header("content-type", "application/json");
+    let (response, mut body) = busy.begin(post.body(()).unwrap(), true).await.unwrap();
+    // The head has arrived; the body is missing.
     busy.pings.ping(Ping::opaque()).await.unwrap();
-    let mut refused = connect(&wire).await;
-    let overloaded = refused.get("/").await;
-    assert_eq!((overloaded.code().as_str(), overloaded.header("connection")), ("overloaded", None));
-    closed(refused.ended).await;
-    release.add_permits(1);
-    assert_eq!(receive(response).await.unwrap().text(), "hello");
+    for method in [Method::GET, Method::HEAD] {
+        let mut refused = connect(&wire).await;
+        let request = Request::builder().method(&method).uri("https://localhost/");
+        let request = request.header("x-request-id", "chosen-by-client").body(()).unwrap();
+        let (overloaded, _) = refused.begin(request, false).await.unwrap();
+        let overloaded = receive(overloaded).await.unwrap();
+        assert_eq!((overloaded.status.as_u16(), overloaded.header("connection")), (503, None));
+        assert_eq!(overloaded.header("x-request-id"), Some("chosen-by-client"));
+        match method {
+            Method::HEAD => assert_eq!(overloaded.text(), ""),
+            _ => assert_eq!(overloaded.code(), "overloaded"),
+        }
+        closed(refused.ended).await;
+    }
+    body.send_data(Bytes::from_static(b"[]"), true).unwrap();
+    assert_eq!(receive(response).await.unwrap().status, 422);
 }
 
 #[tokio::test]
