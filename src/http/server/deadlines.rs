@@ -61,7 +61,7 @@ struct Streams {
     open: u32,
     /// Of these, responses that wait for the client to receive them.
     sending: u32,
-    /// Requests cancelled by the client so far.
+    /// Requests cancelled by the client; each completed one takes one off.
     reset: u32,
 }
 
@@ -128,14 +128,15 @@ impl ConnectionDeadlines {
         state.follow_streams(&self.limits);
     }
 
-    /// Records that a request over HTTP/2 has ended. Returns how many were cancelled so far.
+    /// Records that a request over HTTP/2 has ended. Returns the count of cancelled ones.
     pub(crate) fn end_stream(&self, was_sending: bool, is_complete: bool) -> u32 {
         let mut state = self.lock();
         state.streams.open -= 1;
         state.streams.sending -= u32::from(was_sending);
-        state.streams.reset += u32::from(!is_complete);
-        state.follow_streams(&self.limits);
         let resets = state.streams.reset;
+        let resets = if is_complete { resets.saturating_sub(1) } else { resets + 1 };
+        state.streams.reset = resets;
+        state.follow_streams(&self.limits);
         drop(state);
         if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
             waker.wake_by_ref();

@@ -223,6 +223,19 @@ async fn a_client_that_cancels_its_requests_is_disconnected() {
 }
 
 #[tokio::test]
+async fn a_client_that_cancels_every_other_request_is_served() {
+    let (wire, _) = server(HttpLimits::default()).await;
+    let mut client = connect(&wire).await;
+    for _ in 0..300 {
+        let (_, mut stream) = client.begin(request("/slow"), false).await.unwrap();
+        // The request has begun.
+        client.pings.ping(Ping::opaque()).await.unwrap();
+        stream.send_reset(Reason::CANCEL);
+        assert_eq!(client.get("/").await.text(), "hello");
+    }
+}
+
+#[tokio::test]
 async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
     let (wire, release) = server(HttpLimits { max_connections: 2, ..Default::default() }).await;
     let mut busy = connect(&wire).await;
