@@ -27,7 +27,7 @@ use crate::http::server::connection_table::{Connection, ConnectionSlot};
 use crate::http::server::deadlines::{Phase, TimedStream};
 use crate::http::server::http2::Http2Connection;
 use crate::http::server::refusal::{head_timeout, https_expected, require_https};
-use crate::http::server::tls::{self, Accepted};
+use crate::http::server::tls::{self, Handshake};
 use crate::http::server::tracked_body::{TrackedBody, TrackedRequest};
 use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
@@ -71,9 +71,9 @@ pub(crate) async fn serve_tls(
         () = connection.close.notified() => return,
     };
     match accepted {
-        Ok(Accepted::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
-        Ok(Accepted::Tls(stream)) => serve_http1(stream, client).await,
-        Ok(Accepted::PlainHttp(stream)) => {
+        Ok(Handshake::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
+        Ok(Handshake::Tls(stream)) => serve_http1(stream, client).await,
+        Ok(Handshake::PlainHttp(stream)) => {
             close(stream, https_expected(&connection.limits), &connection).await
         }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
