@@ -1,7 +1,5 @@
 //! TLS: the handshake's deadline, plain HTTP on the port for HTTPS, faults in the files, and reloading them.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use axum::Router;
@@ -116,17 +114,4 @@ fn faults_in_the_files_are_reported_with_their_names() {
         let error = Tls::load(files).unwrap_err().to_string();
         assert!(error.contains(path.to_str().unwrap()) && error.contains(fault), "{error}");
     }
-}
-
-#[test]
-fn after_a_failed_reload_the_previous_certificate_stays() {
-    let authority = Authority::new();
-    let files = authority.issue("first");
-    let tls = Tls::load(files.clone()).unwrap();
-    fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).unwrap();
-    let key = fs::read_to_string(&files.key).unwrap();
-    write_private(&files.key, "");
-    tls.reload().unwrap_err();
-    write_private(&files.key, &key);
-    tls.reload().unwrap();
 }
