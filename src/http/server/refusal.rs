@@ -4,16 +4,16 @@ use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Response};
 
 use crate::api::Code;
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::http::server::base_url::base_url;
 use crate::http::server::http_service::set_common_headers;
 use crate::http::server::request_id::RequestIds;
 use crate::http::wire::problem::ApiError;
 
 /// Returns the serialized response to a head that did not arrive in time. The connection must be closed after it.
-pub(crate) fn head_timeout(limits: &HttpLimits, is_tls: bool) -> Vec<u8> {
+pub(crate) fn head_timeout(settings: &HttpSettings, is_tls: bool) -> Vec<u8> {
     let error = ApiError::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
-    let mut response = document(error, limits);
+    let mut response = document(error, settings);
     if is_tls {
         require_https(response.headers_mut());
     }
@@ -21,10 +21,10 @@ pub(crate) fn head_timeout(limits: &HttpLimits, is_tls: bool) -> Vec<u8> {
 }
 
 /// Returns the serialized response to HTTP without TLS on the port for HTTPS. The connection must be closed after it.
-pub(crate) fn https_expected(limits: &HttpLimits) -> Vec<u8> {
+pub(crate) fn https_expected(settings: &HttpSettings) -> Vec<u8> {
     let detail = "this port serves HTTPS only; use https:// instead of http://";
     let error = ApiError::with_detail(Code::InvalidHeader, detail);
-    serialize(document(error, limits))
+    serialize(document(error, settings))
 }
 
 /// Tells browsers to use only HTTPS for this host (RFC 6797). May be sent only over TLS.
@@ -44,9 +44,9 @@ fn serialize(mut response: Response<Vec<u8>>) -> Vec<u8> {
 }
 
 /// Renders `error` with the common headers.
-fn document(error: ApiError, limits: &HttpLimits) -> Response<Vec<u8>> {
+fn document(error: ApiError, settings: &HttpSettings) -> Response<Vec<u8>> {
     let id = RequestIds::new().next_id();
-    let base = base_url(&HeaderMap::new(), false, limits);
+    let base = base_url(&HeaderMap::new(), false, settings);
     let mut response = error.render(id.to_str().unwrap_or_default(), &base);
     set_common_headers(response.headers_mut(), &id);
     response
