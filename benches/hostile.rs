@@ -12,7 +12,7 @@ use std::future::pending;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use axum::http::Request;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -43,6 +43,9 @@ const CLIENTS_PER_ADDRESS: usize = 800;
 
 /// Keep-alive connections of the other clients, which store submissions.
 const OTHER_CLIENTS: usize = 4;
+
+/// Connections that all hostile clients together open per second at most; more would leave no CPU time for the server.
+const ATTEMPTS_PER_SECOND: u32 = 1_000;
 
 /// Bytes of a large body.
 const BODY: usize = 1 << 20;
@@ -98,6 +101,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
 type Behaviour = fn(Target) -> Pin<Box<dyn Future<Output = io::Result<u16>> + Send>>;
 
 /// A kind of hostile clients. Each repeats its behaviour on a new connection.
+#[derive(Clone, Copy)]
 struct Attack {
     name: &'static str,
     clients: usize,
@@ -124,7 +128,7 @@ const ATTACKS: [Attack; 12] = [
     attack("a body, a byte a second", 800, |target| Box::pin(slow_body(target))),
     attack("10,000 connections", 10_000, |target| Box::pin(silence(target))),
     attack("JSON of a million levels", 8, |target| Box::pin(post(target, "[".repeat(BODY), ""))),
-    attack("JSON of 100,000 answers", 8, |target| Box::pin(many_answers(target))),
+    attack("JSON of 75,000 answers", 8, |target| Box::pin(many_answers(target))),
     attack("a gzip bomb", 8, |target| Box::pin(gzip_bomb(target))),
     tls_attack("HTTP/2 rapid reset", 8, |target| Box::pin(rapid_reset(target))),
 ];
@@ -157,7 +161,7 @@ impl Attack {
         for number in 0..self.clients {
             let source = Ipv4Addr::new(127, 0, 1, (number / CLIENTS_PER_ADDRESS) as u8);
             let target = Target { endpoint: server.endpoint(), form: form.clone(), source };
-            clients.spawn(repeat(self.behaviour, self.clients as u64, target, Arc::clone(&statuses)));
+            clients.spawn(repeat(*self, target, Arc::clone(&statuses)));
         }
         let (new, stores) = tokio::try_join!(
             connect_repeatedly(server.endpoint(), duration),
@@ -206,21 +210,16 @@ fn wrapped(command: Command, program: &str, args: &[&str]) -> Command {
     wrapper
 }
 
-/// Repeats `behaviour` after a `pause` in milliseconds, and counts the responses.
-async fn repeat(
-    behaviour: Behaviour,
-    pause: u64,
-    target: Target,
-    statuses: Arc<Mutex<BTreeMap<u16, usize>>>,
-) {
+/// Repeats the behaviour of one client, and counts the responses.
+async fn repeat(attack: Attack, target: Target, statuses: Arc<Mutex<BTreeMap<u16, usize>>>) {
+    let pause = Duration::from_secs(attack.clients as u64) / ATTEMPTS_PER_SECOND;
     loop {
-        // A server without a free connection closes the new one. All clients together open 1,000 per second at most, so
-        // that they leave CPU time for the server.
-        let status = behaviour(target.clone()).await.unwrap_or_default();
+        // A server without a free connection closes the new one.
+        let status = (attack.behaviour)(target.clone()).await.unwrap_or_default();
         if let Ok(mut statuses) = statuses.lock() {
             *statuses.entry(status).or_default() += 1;
         }
-        sleep(Duration::from_millis(pause)).await;
+        sleep(pause).await;
     }
 }
 
@@ -244,7 +243,7 @@ async fn connect_repeatedly(endpoint: Endpoint, duration: Duration) -> io::Resul
 }
 
 /// Reads until the server closes; returns the status of the response, 0 if there is none.
-async fn read_status(stream: &mut dyn ByteStream) -> u16 {
+async fn read_status(mut stream: impl AsyncRead + Unpin) -> u16 {
     let mut head = Vec::new();
     while head.len() < 12 && stream.read_buf(&mut head).await.is_ok_and(|count| count > 0) {}
     let digits = head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
@@ -260,7 +259,7 @@ async fn half_head(target: Target) -> io::Result<u16> {
 
 async fn byte_a_second(target: Target) -> io::Result<u16> {
     let stream = target.connect(b"http/1.1").await?;
-    Ok(trickle(stream, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", b"").await)
+    Ok(trickle(stream, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n").await)
 }
 
 async fn slow_body(target: Target) -> io::Result<u16> {
@@ -269,27 +268,24 @@ async fn slow_body(target: Target) -> io::Result<u16> {
     let end = head.len() - 1_000;
     let mut stream = target.connect(b"http/1.1").await?;
     stream.write_all(&head[..end]).await?;
-    Ok(trickle(stream, &head[end..], b"").await)
+    Ok(trickle(stream, &head[end..]).await)
 }
 
-/// Sends `bytes` at one per second until the server responds or closes, then `last`.
-async fn trickle(stream: Box<dyn ByteStream>, bytes: &[u8], last: &[u8]) -> u16 {
-    let (mut reading, mut writing) = tokio::io::split(stream);
+/// Sends `bytes` at one per second until the server responds or closes.
+async fn trickle(stream: Box<dyn ByteStream>, bytes: &[u8]) -> u16 {
+    let (reading, mut writing) = tokio::io::split(stream);
     let send = async {
         for byte in bytes {
             writing.write_all(&[*byte]).await?;
             writing.flush().await?;
             sleep(Duration::from_secs(1)).await;
         }
-        writing.write_all(last).await
+        io::Result::Ok(())
     };
-    let mut head = [0; 12];
     tokio::select! {
-        _ = reading.read_exact(&mut head) => {}
-        _ = send => {}
+        status = read_status(reading) => status,
+        _ = send => 0,
     }
-    let digits = std::str::from_utf8(&head[9..]).ok();
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
 async fn silence(target: Target) -> io::Result<u16> {
@@ -313,15 +309,13 @@ async fn endless_body(target: Target) -> io::Result<u16> {
     let mut stream = target.connect(b"http/1.1").await?;
     stream.write_all(head.as_bytes()).await?;
     let chunk = format!("2000\r\n{}\r\n", " ".repeat(0x2000));
-    let (mut reading, mut writing) = tokio::io::split(stream);
-    let mut head = [0; 12];
+    let (reading, mut writing) = tokio::io::split(stream);
+    let mut status = pin!(read_status(reading));
     let send = async { while writing.write_all(chunk.as_bytes()).await.is_ok() {} };
     tokio::select! {
-        _ = reading.read_exact(&mut head) => {}
-        () = send => drop(reading.read_exact(&mut head).await),
+        status = &mut status => Ok(status),
+        () = send => Ok(status.await),
     }
-    let digits = std::str::from_utf8(&head[9..]).ok();
-    Ok(digits.and_then(|digits| digits.parse().ok()).unwrap_or_default())
 }
 
 async fn many_answers(target: Target) -> io::Result<u16> {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use forms::app::App;
 use forms::clock::{Clock, SystemClock, Timestamp};
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::cpu_pool::CpuPool;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
@@ -82,10 +82,10 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     let app = Arc::new(App::new(Arc::new(store), pool, clock, random, Limits::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
-    let limits = HttpLimits::default();
-    let api = router(Arc::clone(&app), limits.clone());
+    let settings = HttpSettings::default();
+    let api = router(Arc::clone(&app), settings.clone());
     tokio::select! {
-        () = serve(&listener, api, &limits, None, std::future::pending()) => Ok(()),
+        () = serve(&listener, api, &settings, None, std::future::pending()) => Ok(()),
         failed = run_maintenance(&app) => failed,
     }
 }

@@ -33,7 +33,7 @@ pub struct Config {
     /// Limits on definitions and answers.
     pub content: Limits,
     /// Limits on requests and connections, proxies, and web origins.
-    pub http: HttpLimits,
+    pub http: HttpSettings,
 }
 
 impl Config {
@@ -48,7 +48,7 @@ impl Config {
             cache_size: 64 << 20,
             trash_days: 30,
             content: Limits::default(),
-            http: HttpLimits::default(),
+            http: HttpSettings::default(),
         }
     }
 
@@ -85,7 +85,7 @@ pub struct Exposed {
 /// Limits on requests and connections, and how the server is reached: proxies, its public URL, and web origins. Sizes are
 /// in bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HttpLimits {
+pub struct HttpSettings {
     /// Maximum size of a body.
     pub max_body: usize,
     /// Maximum size of a body that defines a form.
@@ -123,7 +123,7 @@ pub struct HttpLimits {
     pub cors_origins: Vec<WebOrigin>,
 }
 
-impl Default for HttpLimits {
+impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             max_body: 1 << 20,
@@ -153,7 +153,7 @@ pub const KEPT_CONNECTIONS: usize = 8;
 /// Open files reserved for the store and the logs.
 const STORE_FILES: usize = 128;
 
-impl HttpLimits {
+impl HttpSettings {
     /// Returns the maximum number of connections from one address, if it is neither loopback nor a trusted proxy.
     pub fn connections_per_address(&self) -> usize {
         self.max_connections_per_address.unwrap_or(self.max_connections / 4).min(self.max_connections).max(1)

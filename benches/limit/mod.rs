@@ -18,7 +18,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::post;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use tokio::net::TcpListener;
 
 use self::log::Log;
@@ -53,7 +53,7 @@ async fn serve(log: Log) -> io::Result<()> {
     forms::http::server::accept_loop::serve(
         &listener,
         router,
-        &HttpLimits::default(),
+        &HttpSettings::default(),
         None,
         std::future::pending(),
     )

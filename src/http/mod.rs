@@ -16,8 +16,7 @@ use axum::routing::get;
 
 use crate::api::Code;
 use crate::app::App;
-use crate::config::HttpLimits;
-use crate::cpu_pool::CpuPool;
+use crate::config::HttpSettings;
 use crate::http::openapi::DocumentText;
 use crate::http::routes::about;
 use crate::http::server::byte_budget::Budgets;
@@ -30,27 +29,27 @@ pub use crate::http::server::http_service::HttpService;
 pub use crate::http::wire::state::{ClientAddress, LocalOperator};
 
 /// Returns the HTTP service for `app`.
-pub fn router(app: Arc<App>, limits: HttpLimits) -> HttpService {
+pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
     let (routes, document) = routes::operations();
-    let (limits, budgets) = (Arc::new(limits), Arc::new(Budgets::new(app.pool.clone())));
+    let (settings, budgets) = (Arc::new(settings), Arc::new(Budgets::new(app.pool.clone())));
     let shared = Arc::new(AppState {
         app,
-        auth_failures: limits.auth_failures.map(RateLimiter::new),
-        requests: limits.rate_limit.map(RateLimiter::new),
-        limits: Arc::clone(&limits),
+        auth_failures: settings.auth_failures.map(RateLimiter::new),
+        requests: settings.rate_limit.map(RateLimiter::new),
+        settings: Arc::clone(&settings),
         budgets: Arc::clone(&budgets),
         openapi: DocumentText::new(document),
     });
-    HttpService::new(routes.with_state(shared), limits, budgets)
+    HttpService::new(routes.with_state(shared), settings, budgets)
 }
 
 /// Returns the service used while the store opens, which may take long: `/healthz`, `/readyz`, and 503 for everything else.
-pub fn starting(limits: HttpLimits, health: Arc<dyn Fn() -> Health + Send + Sync>) -> HttpService {
+pub fn starting(settings: HttpSettings, health: Arc<dyn Fn() -> Health + Send + Sync>) -> HttpService {
     let ready = move || std::future::ready(about::readiness(health()));
     let routes = Router::new()
         .route("/healthz", get(about::get_health))
         .route("/readyz", get(ready))
         .fallback(async || ApiError::new(Code::StoreUnavailable).retry_after(5))
         .method_not_allowed_fallback(routes::method_not_allowed);
-    HttpService::new(routes, Arc::new(limits), Arc::new(Budgets::new(CpuPool::default())))
+    HttpService::of_routes(routes, settings)
 }

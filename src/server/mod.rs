@@ -6,6 +6,7 @@ mod operator_key;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::app::{App, MaintenanceOutcome, oldest_workspace};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Exposed};
+use crate::config::{Config, Exposed, TlsFiles};
 use crate::cpu_pool::CpuPool;
 use crate::domain::workspace::Caller;
 use crate::http::server::accept_loop::serve;
@@ -81,12 +82,16 @@ pub async fn run(
     ready: impl FnOnce(&Serving<'_>),
 ) -> Result<(), ServerError> {
     config.check()?;
-    let tls = config.tls.clone().map(Tls::load).transpose()?;
+    let mut shutdown = pin!(shutdown);
+    let tls = tokio::select! {
+        tls = load_certificate(config.tls.clone()) => tls?,
+        () = &mut shutdown => return Ok(()),
+    };
     let listener = listen(&config).await?;
     let address =
         listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
-    let mut shutdown = pin!(shutdown);
-    let Some((listener, opened)) = open_serving(&config, listener, tls.as_ref(), &mut shutdown).await? else {
+    let Some((listener, opened)) = open_serving(&config, listener, tls.as_deref(), &mut shutdown).await?
+    else {
         return Ok(());
     };
     let local_url = local_url(address, tls.is_some());
@@ -97,26 +102,38 @@ pub async fn run(
     opened.app.store.announce(&local_url);
     ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
     tokio::select! {
-        () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
+        () = serve(listener, opened.api.clone(), &config.http, tls.as_deref(), shutdown) => {}
         () = keep_up(&opened.app, config.trash_days) => {}
-        () = reload_certificate(tls.as_ref(), reload) => {}
+        () = reload_certificate(tls.clone(), reload) => {}
     }
     store_key_uses(&opened.app).await;
     opened.close().await
 }
 
+/// Reads the certificate, if HTTPS is served.
+async fn load_certificate(files: Option<TlsFiles>) -> Result<Option<Arc<Tls>>, TlsError> {
+    let Some(files) = files else { return Ok(None) };
+    let tls = read_files(move || Tls::load(files)).await?;
+    Ok(Some(Arc::new(tls)))
+}
+
 /// Reads the certificate again whenever `next` resolves. Never ends.
-async fn reload_certificate(tls: Option<&Tls>, mut next: impl AsyncFnMut()) {
+async fn reload_certificate(tls: Option<Arc<Tls>>, mut next: impl AsyncFnMut()) {
     loop {
         next().await;
-        match tls.map(Tls::reload) {
-            Some(Ok(())) => tracing::info!("reloaded the TLS certificate"),
-            Some(Err(error)) => {
+        let Some(tls) = tls.clone() else { continue };
+        match read_files(move || tls.reload()).await {
+            Ok(()) => tracing::info!("reloaded the TLS certificate"),
+            Err(error) => {
                 tracing::error!(%error, "cannot reload the TLS certificate; the previous one stays in use");
             }
-            None => {}
         }
     }
+}
+
+/// Calls `read` on a blocking thread: the files may be on a mount that does not respond.
+async fn read_files<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
+    spawn_blocking(read).await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
 }
 
 /// Runs maintenance now and once an hour, and stores once a minute when keys were last used, until dropped.

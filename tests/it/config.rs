@@ -1,13 +1,13 @@
 //! Settings of a server: derived values, and refused ones.
 
-use forms::config::{Config, HttpLimits, Rate, TlsFiles};
+use forms::config::{Config, HttpSettings, Rate, TlsFiles};
 
 #[test]
 fn the_connection_limit_leaves_files_for_the_store() {
     let fitted = |files, max_connections| {
-        let mut limits = HttpLimits { max_connections, ..HttpLimits::default() };
-        let is_lowered = limits.fit_open_files(files);
-        (limits.max_connections, is_lowered)
+        let mut settings = HttpSettings { max_connections, ..HttpSettings::default() };
+        let is_lowered = settings.fit_open_files(files);
+        (settings.max_connections, is_lowered)
     };
     for (files, connections) in [(0, 1), (20, 1), (64, 16), (256, 112), (1_024, 880), (4_096, 3_952)] {
         assert_eq!(fitted(files, 100_000), (connections, true), "{files}");
@@ -18,7 +18,7 @@ fn the_connection_limit_leaves_files_for_the_store() {
 #[test]
 fn an_address_may_use_a_quarter_of_the_connections_by_default() {
     let share = |max_connections, max_connections_per_address| {
-        HttpLimits { max_connections, max_connections_per_address, ..HttpLimits::default() }
+        HttpSettings { max_connections, max_connections_per_address, ..HttpSettings::default() }
             .connections_per_address()
     };
     assert_eq!([share(1_024, None), share(3, None), share(8, Some(5)), share(8, Some(50))], [256, 1, 5, 8]);
@@ -52,7 +52,7 @@ fn an_address_reachable_by_others_needs_tls_a_proxy_or_insecure_http() {
         assert_eq!(Config { tls, ..config.clone() }.check(), Ok(()), "{listen}");
         assert_eq!(Config { insecure_http: true, ..config.clone() }.check(), Ok(()), "{listen}");
         let http =
-            HttpLimits { trusted_proxies: vec!["10.0.0.1/32".parse().unwrap()], ..HttpLimits::default() };
+            HttpSettings { trusted_proxies: vec!["10.0.0.1/32".parse().unwrap()], ..HttpSettings::default() };
         assert_eq!(Config { http, ..config }.check(), Ok(()), "{listen}");
     }
 }

@@ -21,7 +21,7 @@ use crate::cli::input::values::{count, duration, size};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{BaseUrl, Config, HttpLimits, InvalidRate, Rate, TlsFiles, WebOrigin};
+use crate::config::{BaseUrl, Config, HttpSettings, InvalidRate, Rate, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
 use crate::process::{ignores_hangup, raise_open_files};
 use crate::server::{self, Serving};
@@ -241,7 +241,7 @@ impl Serve {
             answers: limits.max_answers,
             ..Limits::default()
         };
-        config.http = HttpLimits {
+        config.http = HttpSettings {
             max_body: bytes(limits.max_body),
             max_definition: bytes(limits.max_definition),
             max_uri: bytes(limits.max_uri),

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::json as value;
 
 use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::limits::Limits;
 use crate::http::server::base_url::RequestBase;
@@ -48,10 +48,10 @@ pub(crate) async fn get_limits(
     Authenticated { shared, .. }: Authenticated,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
-    json(&limits_view(&shared.limits, &shared.app.limits))
+    json(&limits_view(&shared.settings, &shared.app.limits))
 }
 
-fn limits_view(http: &HttpLimits, content: &Limits) -> LimitsView {
+fn limits_view(http: &HttpSettings, content: &Limits) -> LimitsView {
     let number = |size: usize| size as u64;
     LimitsView {
         max_body: number(http.max_body),

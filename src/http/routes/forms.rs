@@ -115,7 +115,7 @@ pub(crate) async fn create_form(
     uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_json(request, shared.limits.max_definition, &shared).await?;
+    let body = read_json(request, shared.settings.max_definition, &shared).await?;
     if dry_run {
         let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
         return json(&FormCreated::dry_run(&form, &version)?);
@@ -190,7 +190,7 @@ pub(crate) async fn update_form(
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_patch(request, shared.limits.max_definition, &shared).await?;
+    let body = read_patch(request, shared.settings.max_definition, &shared).await?;
     let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
         // The stored form does not have the revision that the tag would name.

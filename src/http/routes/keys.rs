@@ -29,7 +29,7 @@ pub(crate) async fn create_key(
     IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_json(request, shared.limits.max_body, &shared).await?;
+    let body = read_json(request, shared.settings.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (created, text) = shared.app.create_key(&caller, attempt).await?;
     tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");

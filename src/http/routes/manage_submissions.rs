@@ -39,7 +39,7 @@ pub(crate) async fn edit_submission(
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_patch(request, shared.limits.max_body, &shared).await?;
+    let body = read_patch(request, shared.settings.max_body, &shared).await?;
     let (edited, keys) =
         shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
     Ok(with_dropped_keys(submission_response(&edited), &keys))

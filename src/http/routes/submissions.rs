@@ -119,7 +119,7 @@ pub(crate) async fn create_submission(
     uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_json(request, shared.limits.max_body, &shared).await?;
+    let body = read_json(request, shared.settings.max_body, &shared).await?;
     if dry_run {
         let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());

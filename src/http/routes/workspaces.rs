@@ -28,7 +28,7 @@ pub(crate) async fn create_workspace(
     IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_json(request, shared.limits.max_body, &shared).await?;
+    let body = read_json(request, shared.settings.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (created, text) = shared.app.create_workspace(&caller, attempt).await?;
     tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tower::Service;
 
-use crate::config::{HttpLimits, KEPT_CONNECTIONS};
+use crate::config::{HttpSettings, KEPT_CONNECTIONS};
 use crate::http::server::connection::{Client, serve_plain, serve_tls};
 use crate::http::server::connection_table::ConnectionTable;
 use crate::http::server::tls::Tls;
@@ -56,17 +56,17 @@ impl<S> RequestService for S where
 pub async fn serve(
     listener: impl Borrow<TcpListener>,
     service: impl RequestService,
-    limits: &HttpLimits,
+    settings: &HttpSettings,
     tls: Option<&Tls>,
     shutdown: impl Future<Output = ()>,
 ) {
     if let Err(error) = set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER) {
         tracing::debug!(%error, "cannot bound the send buffer");
     }
-    let limits = Arc::new(limits.clone());
-    let table = Arc::new(ConnectionTable::new(Arc::clone(&limits)));
+    let settings = Arc::new(settings.clone());
+    let table = Arc::new(ConnectionTable::new(Arc::clone(&settings)));
     // Evicted connections take a moment to close.
-    let most = limits.max_connections.saturating_add(2 * KEPT_CONNECTIONS);
+    let most = settings.max_connections.saturating_add(2 * KEPT_CONNECTIONS);
     let mut connections = JoinSet::new();
     let mut last_warning = None;
     let mut shutdown = std::pin::pin!(shutdown);
@@ -77,8 +77,8 @@ pub async fn serve(
             Some(_ended) = connections.join_next() => {}
             (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
                 if let Some(slot) = table.admit(peer.ip()) {
-                    let (service, limits) = (service.clone(), Arc::clone(&limits));
-                    let client = Client { address: peer.ip(), slot, service, limits };
+                    let (service, settings) = (service.clone(), Arc::clone(&settings));
+                    let client = Client { address: peer.ip(), slot, service, settings };
                     match tls {
                         None => connections.spawn(serve_plain(stream, client)),
                         Some(tls) => connections.spawn(serve_tls(stream, client, tls.current())),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::http::header::{LINK, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::http::server::request_head::is_host;
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -21,8 +21,12 @@ pub(crate) struct RequestBase(pub(crate) String);
 
 /// Returns the base URL of a request with these headers: the configured one, else what a trusted proxy reports, an absolute
 /// URL or only a path; else nothing, so that URLs begin with the path. Invalid headers are ignored.
-pub(crate) fn base_url<'a>(headers: &HeaderMap, is_from_proxy: bool, limits: &'a HttpLimits) -> Cow<'a, str> {
-    if let Some(base) = &limits.base_url {
+pub(crate) fn base_url<'a>(
+    headers: &HeaderMap,
+    is_from_proxy: bool,
+    settings: &'a HttpSettings,
+) -> Cow<'a, str> {
+    if let Some(base) = &settings.base_url {
         return base.as_str().into();
     }
     if !is_from_proxy {

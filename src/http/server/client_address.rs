@@ -4,18 +4,18 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::http::{HeaderMap, HeaderName};
 
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Returns the address of the client of a request from `peer`: if that is a trusted proxy, the rightmost address in
 /// `X-Forwarded-For` that is not one. The search ends at a malformed entry, before which only proxies were found.
-pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, limits: &HttpLimits) -> IpAddr {
+pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, settings: &HttpSettings) -> IpAddr {
     let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
     // Several lines are one list (RFC 9110 §5.3).
     let mut entries = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
     let mut client = peer;
-    while limits.is_trusted_proxy(client) {
+    while settings.is_trusted_proxy(client) {
         let Some(next) = entries.next().and_then(parse_entry) else { break };
         client = next;
     }

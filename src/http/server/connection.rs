@@ -21,15 +21,15 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::http::server::accept_loop::RequestService;
 use crate::http::server::connection_table::{Connection, ConnectionSlot};
 use crate::http::server::deadlines::{Phase, TimedStream};
 use crate::http::server::http2::Http2Connection;
-use crate::http::server::refusal::{head_timeout, https_expected, overload_response, require_https};
-use crate::http::server::tls::{self, Accepted};
+use crate::http::server::refusal::{head_timeout, https_expected, require_https};
+use crate::http::server::tls::{self, Handshake};
 use crate::http::server::tracked_body::{TrackedBody, TrackedRequest};
-use crate::http::wire::state::ClientAddress;
+use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
 const MIN_BUFFER: usize = 128 << 10;
@@ -46,7 +46,7 @@ pub(crate) struct Client<V> {
     pub(crate) address: IpAddr,
     pub(crate) slot: ConnectionSlot,
     pub(crate) service: V,
-    pub(crate) limits: Arc<HttpLimits>,
+    pub(crate) settings: Arc<HttpSettings>,
 }
 
 /// Serves plain HTTP/1.1 until either side closes, or the connection table reclaims the slot.
@@ -71,10 +71,10 @@ pub(crate) async fn serve_tls(
         () = connection.close.notified() => return,
     };
     match accepted {
-        Ok(Accepted::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
-        Ok(Accepted::Tls(stream)) => serve_http1(stream, client).await,
-        Ok(Accepted::PlainHttp(stream)) => {
-            close(stream, https_expected(&connection.limits), &connection).await
+        Ok(Handshake::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
+        Ok(Handshake::Tls(stream)) => serve_http1(stream, client).await,
+        Ok(Handshake::PlainHttp(stream)) => {
+            close(stream, https_expected(&connection.settings), &connection).await
         }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
@@ -142,25 +142,25 @@ where
 }
 
 async fn serve_http1<S: Socket>(stream: S, client: Client<impl RequestService>) {
-    let Client { address, slot, service, limits } = client;
+    let Client { address, slot, service, settings } = client;
     let connection = &slot.connection;
     let shared = Arc::clone(connection);
     let service = service_fn(move |request| {
         handle_request(request, address, S::IS_TLS, service.clone(), Arc::clone(&shared))
     });
     let stream = TokioIo::new(TimedStream { stream, deadlines: Arc::clone(&connection.deadlines) });
-    serve_requests(http1_builder(&limits).serve_connection(stream, service), connection).await;
+    serve_requests(http1_builder(&settings).serve_connection(stream, service), connection).await;
 }
 
 async fn serve_http2<S: Socket>(stream: S, client: Client<impl RequestService>) {
-    let Client { address, slot, service, limits } = client;
+    let Client { address, slot, service, settings } = client;
     let connection = &slot.connection;
     let shared = Arc::clone(connection);
     let service = service_fn(move |request| {
         handle_request(request, address, S::IS_TLS, service.clone(), Arc::clone(&shared))
     });
     let deadlines = Arc::clone(&connection.deadlines);
-    serve_requests(Http2Connection::new(stream, deadlines, service, &limits), connection).await;
+    serve_requests(Http2Connection::new(stream, deadlines, service, &settings), connection).await;
 }
 
 /// Serves requests until the connection ends, and closes it.
@@ -189,13 +189,13 @@ async fn serve_requests<H: HttpConnection>(mut http: H, connection: &Connection)
 }
 
 /// Returns hyper's HTTP/1.1 builder. Its limits are above ours, so that ours are hit first and return a problem document.
-fn http1_builder(limits: &HttpLimits) -> http1::Builder {
+fn http1_builder(settings: &HttpSettings) -> http1::Builder {
     let mut builder = http1::Builder::new();
     // Some clients close their side as soon as the request is sent, and still wait for the response.
     builder.half_close(true);
-    builder.max_buf_size(MIN_BUFFER.max(2 * (limits.max_head + limits.max_uri)));
-    if limits.max_headers >= HYPER_MAX_HEADERS {
-        builder.max_headers(limits.max_headers + HYPER_MAX_HEADERS);
+    builder.max_buf_size(MIN_BUFFER.max(2 * (settings.max_head + settings.max_uri)));
+    if settings.max_headers >= HYPER_MAX_HEADERS {
+        builder.max_headers(settings.max_headers + HYPER_MAX_HEADERS);
     }
     builder
 }
@@ -216,11 +216,10 @@ async fn handle_request(
     // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_overload = !is_accepted || connection.is_health_only();
-    let mut response = if is_overload && !is_health_check(&request) {
-        overload_response(&request, &connection.limits)
-    } else {
-        service.call(request).await?
-    };
+    if is_overload {
+        request.extensions_mut().insert(HealthChecksOnly);
+    }
+    let mut response = service.call(request).await?;
     if is_overload && is_http2 {
         connection.close.notify_one();
     } else if is_overload || is_chunked {
@@ -232,15 +231,11 @@ async fn handle_request(
     Ok(response.map(|body| tracked.track(body)))
 }
 
-fn is_health_check(request: &Request) -> bool {
-    matches!(request.uri().path(), "/healthz" | "/readyz")
-}
-
 /// Ends a connection whose client missed the deadline of `phase`.
 async fn close_overdue<H: HttpConnection>(phase: Phase, http: H, connection: &Connection) {
     match phase {
         Phase::Head if H::CAN_REFUSE_HEAD => {
-            let refusal = head_timeout(&connection.limits, H::Stream::IS_TLS);
+            let refusal = head_timeout(&connection.settings, H::Stream::IS_TLS);
             close(http.into_stream(), refusal, connection).await
         }
         Phase::Handling | Phase::Sending => discard_unread(&http.into_stream()),

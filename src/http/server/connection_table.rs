@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::config::{HttpLimits, KEPT_CONNECTIONS};
+use crate::config::{HttpSettings, KEPT_CONNECTIONS};
 use crate::http::server::client_address::client_network;
 use crate::http::server::deadlines::ConnectionDeadlines;
 
 /// The open connections of one accept loop.
 pub(crate) struct ConnectionTable {
-    limits: Arc<HttpLimits>,
+    settings: Arc<HttpSettings>,
     open: Mutex<OpenConnections>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Connection {
     /// The network whose limit it counts against; `None` for one of the few connections that serve only health checks.
     network: Option<IpAddr>,
     pub(crate) deadlines: Arc<ConnectionDeadlines>,
-    pub(crate) limits: Arc<HttpLimits>,
+    pub(crate) settings: Arc<HttpSettings>,
     /// Notified when the connection should close, after the request in progress.
     pub(crate) close: Notify,
 }
@@ -53,18 +53,18 @@ impl Drop for ConnectionSlot {
 }
 
 impl ConnectionTable {
-    pub(crate) fn new(limits: Arc<HttpLimits>) -> Self {
-        Self { limits, open: Mutex::default() }
+    pub(crate) fn new(settings: Arc<HttpSettings>) -> Self {
+        Self { settings, open: Mutex::default() }
     }
 
     /// Returns a slot for a new connection from `address`. If all are taken, evicts the connection idle longest; if none is
     /// idle, the slot is one of the few that serve only health checks; `None` if those are taken too.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
-        let network = open.make_room(address, &self.limits)?;
-        let limits = Arc::clone(&self.limits);
-        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&limits)));
-        let connection = Arc::new(Connection { network, deadlines, limits, close: Notify::new() });
+        let network = open.make_room(address, &self.settings)?;
+        let settings = Arc::clone(&self.settings);
+        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&settings)));
+        let connection = Arc::new(Connection { network, deadlines, settings, close: Notify::new() });
         let id = open.next_id;
         open.next_id += 1;
         open.connections.insert(id, Arc::clone(&connection));
@@ -86,15 +86,15 @@ impl ConnectionTable {
 impl OpenConnections {
     /// Makes room for one more connection from `address`, by evicting one if necessary. Returns the network that it counts
     /// against, `Some(None)` if it serves only health checks.
-    fn make_room(&mut self, address: IpAddr, limits: &HttpLimits) -> Option<Option<IpAddr>> {
+    fn make_room(&mut self, address: IpAddr, settings: &HttpSettings) -> Option<Option<IpAddr>> {
         let network = Some(client_network(address));
         let count = |network| self.connections.values().filter(|open| open.network == network).count();
         let (from_network, health_only) = (count(network), count(None));
         let ordinary = self.connections.len() - health_only;
-        let has_room = if from_network >= share(address, limits) {
+        let has_room = if from_network >= share(address, settings) {
             self.evict(|candidate| candidate == network)
         } else {
-            ordinary < limits.max_connections || self.evict(|candidate| candidate.is_some())
+            ordinary < settings.max_connections || self.evict(|candidate| candidate.is_some())
         };
         if has_room {
             return Some(network);
@@ -121,19 +121,19 @@ impl OpenConnections {
 
 /// Returns how many connections `address` may hold. Loopback and trusted proxies are exempt: a proxy connects for all
 /// clients.
-fn share(address: IpAddr, limits: &HttpLimits) -> usize {
-    let is_proxy = address.to_canonical().is_loopback() || limits.is_trusted_proxy(address);
-    if is_proxy && limits.max_connections_per_address.is_none() {
+fn share(address: IpAddr, settings: &HttpSettings) -> usize {
+    let is_proxy = address.to_canonical().is_loopback() || settings.is_trusted_proxy(address);
+    if is_proxy && settings.max_connections_per_address.is_none() {
         usize::MAX
     } else {
-        limits.connections_per_address()
+        settings.connections_per_address()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::share;
-    use crate::config::HttpLimits;
+    use crate::config::HttpSettings;
 
     #[test]
     fn an_address_has_a_quarter_and_a_proxy_all_unless_a_limit_is_set() {
@@ -147,13 +147,13 @@ mod tests {
             ("::ffff:10.1.2.3", usize::MAX),
             ("10.2.0.1", 2),
         ] {
-            let limits = |max_connections_per_address| HttpLimits {
+            let settings = |max_connections_per_address| HttpSettings {
                 max_connections: 8,
                 max_connections_per_address,
                 trusted_proxies: vec!["10.1.0.0/16".parse().unwrap()],
-                ..HttpLimits::default()
+                ..HttpSettings::default()
             };
-            let shares = [None, Some(3)].map(|limit| share(address.parse().unwrap(), &limits(limit)));
+            let shares = [None, Some(3)].map(|limit| share(address.parse().unwrap(), &settings(limit)));
             assert_eq!(shares, [by_default, 3], "{address}");
         }
     }

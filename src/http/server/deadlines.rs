@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::{Instant, sleep_until};
 
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 
 /// Minimum rate at which a client must read a response, in bytes per second.
 const MIN_READ_RATE: u64 = 16 << 10;
@@ -48,7 +48,7 @@ impl Phase {
 
 /// The phase of one connection and its current deadline, shared by its own task and the connection table.
 pub(crate) struct ConnectionDeadlines {
-    limits: Arc<HttpLimits>,
+    settings: Arc<HttpSettings>,
     state: Mutex<ConnectionState>,
     /// Wakes the task of an HTTP/2 connection, since other tasks move its deadline.
     waker: Mutex<Option<Waker>>,
@@ -61,7 +61,7 @@ struct Streams {
     open: u32,
     /// Of these, responses that wait for the client to receive them.
     sending: u32,
-    /// Requests cancelled by the client so far.
+    /// Requests cancelled by the client; each completed one takes one off.
     reset: u32,
 }
 
@@ -81,17 +81,17 @@ pub(crate) struct ConnectionState {
 
 impl ConnectionDeadlines {
     /// Returns the deadlines of a connection that opens now.
-    pub(crate) fn new(limits: Arc<HttpLimits>) -> Self {
+    pub(crate) fn new(settings: Arc<HttpSettings>) -> Self {
         let now = Instant::now();
         let state = ConnectionState {
             phase: Phase::New,
-            deadline: now.checked_add(limits.first_byte_timeout),
+            deadline: now.checked_add(settings.first_byte_timeout),
             idle_since: Some(now),
             is_evicted: false,
             has_client_ended: false,
             streams: Streams::default(),
         };
-        Self { limits, state: Mutex::new(state), waker: Mutex::default() }
+        Self { settings, state: Mutex::new(state), waker: Mutex::default() }
     }
 
     pub(crate) fn state(&self) -> ConnectionState {
@@ -113,7 +113,7 @@ impl ConnectionDeadlines {
     pub(crate) fn begin_stream(&self) -> bool {
         let mut state = self.lock();
         state.streams.open += 1;
-        state.follow_streams(&self.limits);
+        state.follow_streams(&self.settings);
         !state.is_evicted
     }
 
@@ -125,17 +125,18 @@ impl ConnectionDeadlines {
         if state.streams.sending == 1 {
             state.deadline = Some(Instant::now() + READ_GRACE);
         }
-        state.follow_streams(&self.limits);
+        state.follow_streams(&self.settings);
     }
 
-    /// Records that a request over HTTP/2 has ended. Returns how many were cancelled so far.
+    /// Records that a request over HTTP/2 has ended. Returns the count of cancelled ones.
     pub(crate) fn end_stream(&self, was_sending: bool, is_complete: bool) -> u32 {
         let mut state = self.lock();
         state.streams.open -= 1;
         state.streams.sending -= u32::from(was_sending);
-        state.streams.reset += u32::from(!is_complete);
-        state.follow_streams(&self.limits);
         let resets = state.streams.reset;
+        let resets = if is_complete { resets.saturating_sub(1) } else { resets + 1 };
+        state.streams.reset = resets;
+        state.follow_streams(&self.settings);
         drop(state);
         if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
             waker.wake_by_ref();
@@ -204,7 +205,7 @@ impl ConnectionDeadlines {
         match state.phase {
             _ if bytes == 0 => state.has_client_ended = true,
             Phase::New | Phase::Idle => {
-                state.deadline = Instant::now().checked_add(self.limits.head_timeout);
+                state.deadline = Instant::now().checked_add(self.settings.head_timeout);
                 state.phase = Phase::Head;
             }
             // Bytes received while the client still reads a response do not shorten the deadline for reading it.
@@ -239,7 +240,7 @@ impl ConnectionDeadlines {
             Phase::Handling => state.deadline = None,
             Phase::Sending => {
                 let now = Instant::now();
-                state.deadline = now.checked_add(self.limits.idle_timeout);
+                state.deadline = now.checked_add(self.settings.idle_timeout);
                 (state.phase, state.idle_since) = (Phase::Idle, Some(now));
             }
             Phase::New | Phase::Head | Phase::Idle => {}
@@ -249,7 +250,7 @@ impl ConnectionDeadlines {
 
 impl ConnectionState {
     /// Derives the phase from the streams of an HTTP/2 connection, with what depends on it.
-    fn follow_streams(&mut self, limits: &HttpLimits) {
+    fn follow_streams(&mut self, settings: &HttpSettings) {
         let (now, Streams { open, sending, .. }) = (Instant::now(), self.streams);
         if sending == 0 {
             self.deadline = None;
@@ -257,7 +258,7 @@ impl ConnectionState {
         match open {
             0 => {
                 self.phase = Phase::Idle;
-                self.deadline = now.checked_add(limits.idle_timeout);
+                self.deadline = now.checked_add(settings.idle_timeout);
                 self.idle_since = Some(now);
             }
             _ if open == sending => {

@@ -14,7 +14,7 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::http::server::connection::{HttpConnection, Socket};
 use crate::http::server::deadlines::ConnectionDeadlines;
 use crate::http::server::tracked_body::{CHUNK, TrackedBody};
@@ -46,19 +46,19 @@ where
         stream: S,
         deadlines: Arc<ConnectionDeadlines>,
         service: V,
-        limits: &HttpLimits,
+        settings: &HttpSettings,
     ) -> Self {
         let stream = SharedStream { stream: Arc::new(Mutex::new(stream)), deadlines };
-        let http = builder(limits).serve_connection(TokioIo::new(stream.clone()), service);
+        let http = builder(settings).serve_connection(TokioIo::new(stream.clone()), service);
         Self { http, stream }
     }
 }
 
 /// Returns hyper's HTTP/2 builder. Its limits on headers are above ours, so that ours are hit first and return a problem
 /// document. It limits resets of requests not yet begun by itself (CVE-2023-44487).
-fn builder(limits: &HttpLimits) -> http2::Builder<TokioExecutor> {
+fn builder(settings: &HttpSettings) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
-    let max_headers = 2 * (limits.max_head + limits.max_uri);
+    let max_headers = 2 * (settings.max_head + settings.max_uri);
     builder.max_concurrent_streams(MAX_STREAMS);
     builder.initial_stream_window_size(STREAM_WINDOW);
     builder.initial_connection_window_size(CONNECTION_WINDOW);

@@ -25,7 +25,8 @@ use tokio::time::timeout;
 use tower::Service;
 
 use crate::api::Code;
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
+use crate::cpu_pool::CpuPool;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
 use crate::http::server::byte_budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::client_address::client_address;
@@ -35,7 +36,7 @@ use crate::http::server::request_id::RequestIds;
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::compression::Encoding;
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::state::ClientAddress;
+use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Time to handle a request, besides the time that its body may take.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
@@ -46,14 +47,19 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub struct HttpService {
     routes: Router,
-    limits: Arc<HttpLimits>,
+    settings: Arc<HttpSettings>,
     budgets: Arc<Budgets>,
     ids: Arc<RequestIds>,
 }
 
 impl HttpService {
-    pub(crate) fn new(routes: Router, limits: Arc<HttpLimits>, budgets: Arc<Budgets>) -> Self {
-        Self { routes, limits, budgets, ids: Arc::new(RequestIds::new()) }
+    pub(crate) fn new(routes: Router, settings: Arc<HttpSettings>, budgets: Arc<Budgets>) -> Self {
+        Self { routes, settings, budgets, ids: Arc::new(RequestIds::new()) }
+    }
+
+    /// Returns a service of other routes than the API's, with budgets of its own.
+    pub fn of_routes(routes: Router, settings: HttpSettings) -> Self {
+        Self::new(routes, Arc::new(settings), Arc::new(Budgets::new(CpuPool::default())))
     }
 
     /// Converts the service into a router, for callers that need one.
@@ -67,14 +73,14 @@ impl HttpService {
         let id = request_id(request.headers()).unwrap_or_else(|| self.ids.next_id());
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
-        let cors = Cors::of_request(&method, request.headers(), &self.limits.cors_origins);
-        let (base, client) = resolve_proxy(&mut request, &self.limits);
+        let cors = Cors::of_request(&method, request.headers(), &self.settings.cors_origins);
+        let (base, client) = resolve_proxy(&mut request, &self.settings);
         let uncharged = uncharged(request.version());
         let authenticated_key = AuthenticatedKey::default();
         request.extensions_mut().insert(authenticated_key.clone());
-        let response = match check_head(&request, &self.limits) {
+        let response = match check_overload(&request).and_then(|()| check_head(&request, &self.settings)) {
             Ok(()) => {
-                let limit = max_duration(&request, &self.limits);
+                let limit = max_duration(&request, &self.settings);
                 let handled = timeout(limit, catch_panic(self.routes.call(request))).await;
                 handled.unwrap_or_else(|_elapsed| ApiError::unfinished(limit).into_response())
             }
@@ -121,16 +127,16 @@ impl Service<Request> for HttpService {
 }
 
 /// Whether a trusted proxy sent `request`.
-pub(crate) fn is_from_proxy(request: &Request, limits: &HttpLimits) -> bool {
+fn is_from_proxy(request: &Request, settings: &HttpSettings) -> bool {
     let peer = request.extensions().get::<ClientAddress>();
-    peer.is_some_and(|ClientAddress(peer)| limits.is_trusted_proxy(*peer))
+    peer.is_some_and(|ClientAddress(peer)| settings.is_trusted_proxy(*peer))
 }
 
 /// Replaces the peer's address by the client's, and returns it with the base URL of the request.
-fn resolve_proxy(request: &mut Request, limits: &HttpLimits) -> (String, Option<IpAddr>) {
-    let base = base_url(request.headers(), is_from_proxy(request, limits), limits).into_owned();
+fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Option<IpAddr>) {
+    let base = base_url(request.headers(), is_from_proxy(request, settings), settings).into_owned();
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
-    let client = peer.map(|peer| client_address(peer, request.headers(), limits));
+    let client = peer.map(|peer| client_address(peer, request.headers(), settings));
     if let Some(client) = client.filter(|client| Some(*client) != peer) {
         request.extensions_mut().insert(ClientAddress(client));
     }
@@ -168,17 +174,24 @@ fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
     ((1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_plain)).then(|| id.clone())
 }
 
+/// Refuses all but health checks while all connections are taken.
+fn check_overload(request: &Request) -> Result<(), ApiError> {
+    let is_overload = request.extensions().get::<HealthChecksOnly>().is_some();
+    let is_health_check = matches!(request.uri().path(), "/healthz" | "/readyz");
+    if is_overload && !is_health_check { Err(ApiError::overloaded()) } else { Ok(()) }
+}
+
 /// Checks the head of `request` against the limits. hyper's own limits are above these.
-fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
+fn check_head(request: &Request, settings: &HttpSettings) -> Result<(), ApiError> {
     let (uri, headers) = (request.uri(), request.headers());
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());
     // Every line has a colon, a space and a line end besides its name and value.
     let size = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     for (code, subject, actual, unit, limit) in [
-        (Code::UriTooLong, "the URI has", target, "bytes", limits.max_uri),
-        (Code::HeadersTooLarge, "the request has", headers.len(), "headers", limits.max_headers),
-        (Code::HeadersTooLarge, "the headers have", size, "bytes", limits.max_head),
+        (Code::UriTooLong, "the URI has", target, "bytes", settings.max_uri),
+        (Code::HeadersTooLarge, "the request has", headers.len(), "headers", settings.max_headers),
+        (Code::HeadersTooLarge, "the headers have", size, "bytes", settings.max_head),
     ] {
         if actual > limit {
             return Err(ApiError::with_detail(
@@ -195,10 +208,11 @@ fn check_head(request: &Request, limits: &HttpLimits) -> Result<(), ApiError> {
 }
 
 /// Returns the time after which `request` is given up: longer than any operation takes that still makes progress.
-fn max_duration(request: &Request, limits: &HttpLimits) -> Duration {
-    let most = limits.max_body.max(limits.max_definition) as u64;
+fn max_duration(request: &Request, settings: &HttpSettings) -> Duration {
+    let most = settings.max_body.max(settings.max_definition) as u64;
     let size = request.body().size_hint().exact().map_or(most, |size| size.min(most));
-    let receiving = limits.body_timeout + Duration::from_secs(size / u64::from(limits.min_body_rate.max(1)));
+    let receiving =
+        settings.body_timeout + Duration::from_secs(size / u64::from(settings.min_body_rate.max(1)));
     HANDLING_TIMEOUT + receiving
 }
 

@@ -22,6 +22,13 @@ struct Window {
     events: u32,
 }
 
+/// A key has reached the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RateExceeded {
+    /// Seconds until the window ends.
+    pub(crate) retry_after: u64,
+}
+
 impl<K: Eq + Hash> RateLimiter<K> {
     /// Allows events up to `rate` for each key.
     pub(crate) fn new(rate: Rate) -> Self {
@@ -32,8 +39,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         self.rate
     }
 
-    /// Counts an event of `key`; beyond the rate, returns the seconds until the window ends.
-    pub(crate) fn count(&self, key: K, now: Timestamp) -> Option<u64> {
+    /// Counts an event of `key`; fails beyond the rate.
+    pub(crate) fn try_acquire(&self, key: K, now: Timestamp) -> Result<(), RateExceeded> {
         let length = self.rate.per.millis();
         // A window that begins in the future has ended too: the clock was set back.
         let age = |window: &Window| now.millis() - window.began.millis();
@@ -50,14 +57,17 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let mut window = current.unwrap_or(Window { began: now, events: 0 });
         window.events = window.events.saturating_add(1);
         windows.insert(key, window);
+        if window.events <= self.rate.count {
+            return Ok(());
+        }
         let rest = u64::try_from(length - age(&window)).unwrap_or(0);
-        (window.events > self.rate.count).then(|| rest.div_ceil(1_000))
+        Err(RateExceeded { retry_after: rest.div_ceil(1_000) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CAPACITY, RateLimiter};
+    use super::{CAPACITY, RateExceeded, RateLimiter};
     use crate::clock::Timestamp;
 
     #[test]
@@ -66,15 +76,16 @@ mod tests {
         let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
         let size = || limiter.windows.lock().unwrap().len();
         for key in 1..CAPACITY {
-            limiter.count(key, at(0));
+            limiter.try_acquire(key, at(0)).unwrap();
         }
-        assert_eq!(limiter.count(0, at(30)), None);
+        assert_eq!(limiter.try_acquire(0, at(30)), Ok(()));
         assert_eq!(size(), CAPACITY);
-        assert_eq!(limiter.count(CAPACITY, at(60)), None);
+        assert_eq!(limiter.try_acquire(CAPACITY, at(60)), Ok(()));
         assert_eq!(size(), 2, "ended windows were kept");
-        assert_eq!(limiter.count(0, at(60)), Some(30), "a current window was dropped");
+        let exceeded = Err(RateExceeded { retry_after: 30 });
+        assert_eq!(limiter.try_acquire(0, at(60)), exceeded, "a current window was dropped");
         for key in 0..3 * CAPACITY {
-            limiter.count(key, at(61));
+            limiter.try_acquire(key, at(61)).ok();
             assert!(size() <= CAPACITY);
         }
     }

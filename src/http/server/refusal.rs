@@ -1,22 +1,19 @@
-//! Responses sent without a handler: to a head that did not arrive in time or without TLS, and when all connections are
-//! taken.
+//! Responses to what is not a request: a head that did not arrive in time, or HTTP without TLS.
 
-use axum::body::Body;
 use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
-use axum::http::{HeaderMap, HeaderValue, Request, Response};
+use axum::http::{HeaderMap, HeaderValue, Response};
 
 use crate::api::Code;
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::http::server::base_url::base_url;
-use crate::http::server::cors::Cors;
-use crate::http::server::http_service::{is_from_proxy, set_common_headers};
+use crate::http::server::http_service::set_common_headers;
 use crate::http::server::request_id::RequestIds;
 use crate::http::wire::problem::ApiError;
 
 /// Returns the serialized response to a head that did not arrive in time. The connection must be closed after it.
-pub(crate) fn head_timeout(limits: &HttpLimits, is_tls: bool) -> Vec<u8> {
+pub(crate) fn head_timeout(settings: &HttpSettings, is_tls: bool) -> Vec<u8> {
     let error = ApiError::with_detail(Code::RequestTimeout, "the headers did not arrive in time");
-    let mut response = document(error, &base_url(&HeaderMap::new(), false, limits));
+    let mut response = document(error, settings);
     if is_tls {
         require_https(response.headers_mut());
     }
@@ -24,10 +21,10 @@ pub(crate) fn head_timeout(limits: &HttpLimits, is_tls: bool) -> Vec<u8> {
 }
 
 /// Returns the serialized response to HTTP without TLS on the port for HTTPS. The connection must be closed after it.
-pub(crate) fn https_expected(limits: &HttpLimits) -> Vec<u8> {
+pub(crate) fn https_expected(settings: &HttpSettings) -> Vec<u8> {
     let detail = "this port serves HTTPS only; use https:// instead of http://";
     let error = ApiError::with_detail(Code::InvalidHeader, detail);
-    serialize(document(error, &base_url(&HeaderMap::new(), false, limits)))
+    serialize(document(error, settings))
 }
 
 /// Tells browsers to use only HTTPS for this host (RFC 6797). May be sent only over TLS.
@@ -46,19 +43,11 @@ fn serialize(mut response: Response<Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-/// Returns the response for when all connections are taken.
-pub(crate) fn overload_response(request: &Request<Body>, limits: &HttpLimits) -> Response<Body> {
-    let headers = request.headers();
-    let mut response =
-        document(ApiError::overloaded(), &base_url(headers, is_from_proxy(request, limits), limits));
-    Cors::of_request(request.method(), headers, &limits.cors_origins).add_headers(response.headers_mut());
-    response.map(Body::from)
-}
-
-/// Renders `error` with the common headers, for a request whose URLs begin with `base`.
-fn document(error: ApiError, base: &str) -> Response<Vec<u8>> {
+/// Renders `error` with the common headers.
+fn document(error: ApiError, settings: &HttpSettings) -> Response<Vec<u8>> {
     let id = RequestIds::new().next_id();
-    let mut response = error.render(id.to_str().unwrap_or_default(), base);
+    let base = base_url(&HeaderMap::new(), false, settings);
+    let mut response = error.render(id.to_str().unwrap_or_default(), &base);
     set_common_headers(response.headers_mut(), &id);
     response
 }

@@ -22,10 +22,7 @@ use crate::config::TlsFiles;
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Maximum size of a connection's data that is encrypted but not yet taken by its socket, in bytes.
-const BUFFER: usize = 16 << 10;
-
-/// First byte of a TLS connection: the content type of a handshake record (RFC 8446 §5.1).
-const HANDSHAKE_RECORD: u8 = 0x16;
+const MAX_UNSENT: usize = 16 << 10;
 
 /// Why a certificate or its key cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -81,23 +78,24 @@ impl Tls {
     }
 }
 
-/// A connection to the TLS port.
-pub(crate) enum Accepted {
+/// The outcome of a TLS handshake.
+pub(crate) enum Handshake {
     Tls(Box<TlsStream<TcpStream>>),
     /// The client sends HTTP without TLS.
     PlainHttp(TcpStream),
 }
 
 /// Performs the TLS handshake.
-pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Accepted> {
+pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Handshake> {
     let mut first = [0];
-    let is_empty = stream.peek(&mut first).await? == 0;
-    if !is_empty && first[0] != HANDSHAKE_RECORD && first[0].is_ascii_uppercase() {
-        return Ok(Accepted::PlainHttp(stream));
+    stream.peek(&mut first).await?;
+    // HTTP begins with a method, TLS with 0x16 (RFC 8446 §5.1).
+    if first[0].is_ascii_uppercase() {
+        return Ok(Handshake::PlainHttp(stream));
     }
     let mut stream = Box::new(TlsAcceptor::from(config).accept(stream).await?);
-    stream.get_mut().1.set_buffer_limit(Some(BUFFER));
-    Ok(Accepted::Tls(stream))
+    stream.get_mut().1.set_buffer_limit(Some(MAX_UNSENT));
+    Ok(Handshake::Tls(stream))
 }
 
 /// Whether client and server agreed on HTTP/2.

@@ -14,7 +14,8 @@ use crate::http::server::connection_table::Connection;
 /// allowed it to send the previous one.
 pub(crate) const CHUNK: usize = 16 << 10;
 
-/// Requests that the client of an HTTP/2 connection may cancel before it is disconnected (CVE-2023-44487).
+/// Requests that the client of an HTTP/2 connection may cancel before it is disconnected (CVE-2023-44487). Each completed
+/// request takes one off the count.
 const MAX_RESETS: u32 = 100;
 
 /// A request in progress, until hyper has taken its response.
@@ -53,7 +54,7 @@ impl Drop for TrackedRequest {
         }
         let resets = deadlines.end_stream(self.is_sending, self.is_complete);
         if resets > MAX_RESETS && deadlines.close_now() {
-            tracing::debug!("a client cancelled {MAX_RESETS} requests and is disconnected");
+            tracing::debug!("a client cancelled too many requests and is disconnected");
             self.connection.close.notify_one();
         }
     }

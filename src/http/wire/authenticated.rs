@@ -11,6 +11,7 @@ use crate::app::AppError;
 use crate::domain::workspace::Caller;
 use crate::http::server::byte_budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
+use crate::http::server::rate_limiter::RateExceeded;
 use crate::http::wire::accept::{SCHEMA, check_accept};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
@@ -50,7 +51,10 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
             check_rate(caller.id, shared)?;
             Ok(caller)
         }
-        Err(AppError::Unauthenticated) => Err(refuse_key(parts, shared)),
+        Err(AppError::Unauthenticated) => {
+            count_failure(parts, shared)?;
+            Err(AppError::Unauthenticated.into())
+        }
         Err(other) => Err(other.into()),
     }
 }
@@ -58,30 +62,23 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
 /// Counts a request of `key`; fails beyond the rate limit.
 fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
     let Some(requests) = &shared.requests else { return Ok(()) };
-    match requests.count(key, shared.app.now()) {
-        Some(seconds) => {
-            let rate = requests.rate();
-            Err(rate_limited(format!("this API key has reached its rate limit of {rate}"), seconds))
-        }
-        None => Ok(()),
-    }
+    requests.try_acquire(key, shared.app.now()).map_err(|exceeded| {
+        let rate = requests.rate();
+        rate_limited(&format!("this API key has reached its rate limit of {rate}"), exceeded)
+    })
 }
 
-fn refuse_key(parts: &Parts, shared: &Shared) -> ApiError {
+/// Counts an invalid key from the client's network; fails beyond the limit.
+fn count_failure(parts: &Parts, shared: &Shared) -> Result<(), ApiError> {
     let address = parts.extensions.get::<ClientAddress>();
-    let wait = match (&shared.auth_failures, address) {
-        (Some(failures), Some(ClientAddress(address))) => {
-            failures.count(client_network(*address), shared.app.now())
-        }
-        _ => None,
+    let (Some(failures), Some(ClientAddress(address))) = (&shared.auth_failures, address) else {
+        return Ok(());
     };
-    match wait {
-        Some(seconds) => rate_limited("too many invalid API keys from this address".to_owned(), seconds),
-        None => AppError::Unauthenticated.into(),
-    }
+    let counted = failures.try_acquire(client_network(*address), shared.app.now());
+    counted.map_err(|exceeded| rate_limited("too many invalid API keys from this address", exceeded))
 }
 
-fn rate_limited(reason: String, seconds: u64) -> ApiError {
+fn rate_limited(reason: &str, RateExceeded { retry_after: seconds }: RateExceeded) -> ApiError {
     let unit = if seconds == 1 { "second" } else { "seconds" };
     let detail = format!("{reason}; wait {seconds} {unit}");
     ApiError::with_detail(Code::RateLimited, detail).retry_after(seconds)

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::http::server::byte_budget::{Reservation, uncharged};
 use crate::http::wire::problem::ApiError;
 
@@ -18,7 +18,7 @@ use crate::http::wire::problem::ApiError;
 pub(crate) async fn read_body(
     request: Request,
     limit: usize,
-    limits: &HttpLimits,
+    settings: &HttpSettings,
     reservation: &mut Reservation,
 ) -> Result<Bytes, ApiError> {
     let uncharged = uncharged(request.version());
@@ -35,10 +35,10 @@ pub(crate) async fn read_body(
     };
     cover(announced)?;
     // Extended by the bytes received. Nearly all bodies arrive with their head and never start a timer.
-    let deadline = Instant::now() + limits.body_timeout;
+    let deadline = Instant::now() + settings.body_timeout;
     let mut whole = Vec::new();
     loop {
-        let earned = whole.len() as u64 / u64::from(limits.min_body_rate.max(1));
+        let earned = whole.len() as u64 / u64::from(settings.min_body_rate.max(1));
         let frame = timeout_at(deadline + Duration::from_secs(earned), body.frame()).await;
         let Some(frame) = frame.map_err(|_elapsed| timed_out())? else { return Ok(whole.into()) };
         let chunk = frame.map_err(|error| incomplete_body(&error))?.into_data().unwrap_or_default();

@@ -77,7 +77,7 @@ pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -
 /// Reads an optional JSON body. If there is one, its media type must be right.
 pub(crate) async fn read_optional_json(request: Request, shared: &Shared) -> Result<BodyText, ApiError> {
     let typed = check_type(request.headers(), &[JSON]);
-    let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
+    let body = read_text(request, shared.settings.max_body, Some(&shared.budgets.changes), shared).await?;
     if body.as_str().is_empty() { Ok(body) } else { typed.map(|()| body) }
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn read_patch(
 /// Reads the body of an operation that takes none: nothing, or an object without members. Anything else is refused rather
 /// than ignored.
 pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result<BodyText, ApiError> {
-    let body = read_text(request, shared.limits.max_body, Some(&shared.budgets.changes), shared).await?;
+    let body = read_text(request, shared.settings.max_body, Some(&shared.budgets.changes), shared).await?;
     if body.as_str().is_empty() {
         return Ok(body);
     }
@@ -123,7 +123,7 @@ async fn read_text(
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
     let mut reservation = budgets.bodies.charge(owner, 0);
     let is_http2 = request.version() == Version::HTTP_2;
-    let bytes = read_body(request, limit, &shared.limits, &mut reservation).await?;
+    let bytes = read_body(request, limit, &shared.settings, &mut reservation).await?;
     let permits = if bytes.len() <= SMALL { small } else { Some(&budgets.large_bodies) };
     let permit = match permits {
         Some(permits) => Some(permits.acquire(owner).await.ok_or_else(ApiError::overloaded)?),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::config::HttpLimits;
+use crate::config::HttpSettings;
 use crate::domain::workspace::Caller;
 use crate::http::openapi::DocumentText;
 use crate::http::server::byte_budget::Budgets;
@@ -15,6 +15,10 @@ use crate::secret::KeyId;
 /// peer, which may be a proxy.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientAddress(pub IpAddr);
+
+/// Request extension: all connections are taken, so only health checks are handled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HealthChecksOnly;
 
 /// Request extension: the caller of requests without a key, for those made by a command that has opened the store itself.
 /// Nothing that is received over a network can set it.
@@ -27,7 +31,7 @@ pub(crate) type Shared = Arc<AppState>;
 /// State shared by all requests.
 pub(crate) struct AppState {
     pub(crate) app: Arc<App>,
-    pub(crate) limits: Arc<HttpLimits>,
+    pub(crate) settings: Arc<HttpSettings>,
     /// Failed authentications by network: an IPv4 address, or the /64 of an IPv6 one, which belongs to one customer.
     pub(crate) auth_failures: Option<RateLimiter<IpAddr>>,
     /// Requests by API key.

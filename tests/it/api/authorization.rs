@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::domain::workspace::Scope;
 use serde_json::{Value, json};
 
@@ -468,7 +468,7 @@ async fn a_submission_is_found_only_under_its_form() {
 
 #[tokio::test]
 async fn failed_authentication_is_rate_limited_by_address_and_valid_keys_still_work() {
-    let server = Server::with_limits(HttpLimits {
+    let server = Server::with_settings(HttpSettings {
         auth_failures: Some("2/min".parse().unwrap()),
         ..Default::default()
     })
@@ -523,7 +523,7 @@ async fn the_bearer_scheme_is_case_insensitive_and_may_have_more_spaces() {
 
 #[tokio::test]
 async fn the_rate_limit_can_be_disabled() {
-    let server = Server::with_limits(HttpLimits { auth_failures: None, ..Default::default() }).await;
+    let server = Server::with_settings(HttpSettings { auth_failures: None, ..Default::default() }).await;
     for _ in 0..20 {
         let call = server
             .call_without_key(Method::GET, "/api/v1/whoami")

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
+use forms::http::HttpService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -46,9 +47,10 @@ async fn server(
     let large = get(async || "x".repeat(16 << 20));
     let router = Router::new().route("/slow", slow).route("/large", large);
     let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
-    let limits =
-        HttpLimits { max_connections, max_connections_per_address: per_address, ..Default::default() };
-    (ListeningServer::listen(scheme, router, limits).await, gate)
+    let settings =
+        HttpSettings { max_connections, max_connections_per_address: per_address, ..Default::default() };
+    let service = HttpService::of_routes(router, settings.clone());
+    (ListeningServer::listen(scheme, service, settings).await, gate)
 }
 
 fn request(path: &str) -> String {

@@ -1,7 +1,7 @@
 //! CORS: which web origins may read responses (WHATWG Fetch §3.2).
 
 use axum::http::Method;
-use forms::config::{HttpLimits, InvalidOrigin, WebOrigin};
+use forms::config::{HttpSettings, InvalidOrigin, WebOrigin};
 use serde_json::json;
 
 use crate::harness::{Call, Server, TestResponse};
@@ -11,7 +11,7 @@ const FORMS: &str = "/api/v1/forms";
 
 async fn server() -> Server {
     let cors_origins = vec![APP.parse().unwrap(), "http://localhost:3000".parse().unwrap()];
-    Server::with_limits(HttpLimits { cors_origins, ..HttpLimits::default() }).await
+    Server::with_settings(HttpSettings { cors_origins, ..HttpSettings::default() }).await
 }
 
 /// The CORS headers and `Vary` of a response, one a line.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Request;
 use forms::app::App;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::cpu_pool::CpuPool;
 use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
@@ -159,7 +159,7 @@ async fn assert_store_2_returns_the_same_data(data: &Path) {
     let clock = Arc::new(ManualClock::at(text("at")));
     let app =
         Arc::new(App::new(Arc::new(store.clone()), CpuPool::default(), clock, random, Limits::default()));
-    let api = router(app, HttpLimits::default());
+    let api = router(app, HttpSettings::default());
     let request = Request::post(text("path")).header("content-type", "application/json");
     let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));
     let key = fs::read_to_string(data.join("operator-key")).unwrap();

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::{Method, Request};
 use axum::routing::get;
 use bytes::Bytes;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use h2::{Ping, Reason, client};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -25,7 +25,7 @@ const SHORT: Duration = Duration::from_millis(50);
 const LARGE: usize = 16 << 20;
 
 /// Starts a server that responds `hello` at `/` and [`LARGE`] bytes at `/large`, and at `/slow` once released.
-async fn server(limits: HttpLimits) -> (ListeningServer, &'static Semaphore) {
+async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore) {
     let release: &'static Semaphore = Box::leak(Box::new(Semaphore::new(0)));
     let slow = get(async || {
         release.acquire().await.unwrap().forget();
@@ -33,7 +33,7 @@ async fn server(limits: HttpLimits) -> (ListeningServer, &'static Semaphore) {
     });
     let large = get(async || "x".repeat(LARGE));
     let router = Router::new().route("/", get(async || "hello")).route("/slow", slow).route("/large", large);
-    (ListeningServer::listen(Scheme::Https, router, limits).await, release)
+    (ListeningServer::listen(Scheme::Https, router, settings).await, release)
 }
 
 async fn connect(wire: &ListeningServer) -> Http2Client {
@@ -108,7 +108,7 @@ async fn the_host_is_in_authority_or_in_the_header_host() {
 
 #[tokio::test]
 async fn a_body_that_stalls_gets_request_timeout() {
-    let server = Server::with_limits(HttpLimits { body_timeout: SHORT, ..Default::default() }).await;
+    let server = Server::with_settings(HttpSettings { body_timeout: SHORT, ..Default::default() }).await;
     let wire = server.listen_over(Scheme::Https).await;
     let mut client = connect(&wire).await;
     let post = Request::post("https://localhost/api/v1/forms")
@@ -123,13 +123,13 @@ async fn a_body_that_stalls_gets_request_timeout() {
 
 #[tokio::test]
 async fn a_connection_without_a_request_is_closed() {
-    let (wire, _) = server(HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
+    let (wire, _) = server(HttpSettings { head_timeout: SHORT, ..Default::default() }).await;
     closed(connect(&wire).await.ended).await;
 }
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_even_if_it_sends_pings() {
-    let (wire, release) = server(HttpLimits::default()).await;
+    let (wire, release) = server(HttpSettings::default()).await;
     let mut client = connect(&wire).await;
     pause();
     // Far longer than the idle timeout, but not idle.
@@ -152,7 +152,7 @@ async fn an_idle_connection_is_closed_even_if_it_sends_pings() {
 
 #[tokio::test]
 async fn a_connection_whose_client_does_not_allow_a_response_is_closed() {
-    let (wire, _) = server(HttpLimits::default()).await;
+    let (wire, _) = server(HttpSettings::default()).await;
     let mut client = wire.connect_http2(client::Builder::new().initial_window_size(0)).await;
     pause();
     let mut held = Vec::new();
@@ -166,7 +166,7 @@ async fn a_connection_whose_client_does_not_allow_a_response_is_closed() {
 
 #[tokio::test]
 async fn a_connection_whose_client_allows_too_little_of_a_response_is_closed() {
-    let (wire, _) = server(HttpLimits::default()).await;
+    let (wire, _) = server(HttpSettings::default()).await;
     let mut client = wire.connect_http2(client::Builder::new().initial_window_size(1_000)).await;
     pause();
     let mut stream = client.begin(request("/large"), false).await.unwrap().0.await.unwrap().into_body();
@@ -182,7 +182,7 @@ async fn a_connection_whose_client_allows_too_little_of_a_response_is_closed() {
 
 #[tokio::test]
 async fn a_client_that_reads_slowly_gets_the_whole_response() {
-    let (wire, _) = server(HttpLimits::default()).await;
+    let (wire, _) = server(HttpSettings::default()).await;
     let mut client = connect(&wire).await;
     pause();
     let mut stream = client.begin(request("/large"), false).await.unwrap().0.await.unwrap().into_body();
@@ -202,7 +202,7 @@ async fn a_client_that_reads_slowly_gets_the_whole_response() {
 
 #[tokio::test]
 async fn a_client_that_cancels_its_requests_is_disconnected() {
-    let (wire, release) = server(HttpLimits::default()).await;
+    let (wire, release) = server(HttpSettings::default()).await;
     let mut other = connect(&wire).await;
     for path in ["/slow", "/large", "/"] {
         let mut client = connect(&wire).await;
@@ -223,8 +223,21 @@ async fn a_client_that_cancels_its_requests_is_disconnected() {
 }
 
 #[tokio::test]
+async fn a_client_that_cancels_every_other_request_is_served() {
+    let (wire, _) = server(HttpSettings::default()).await;
+    let mut client = connect(&wire).await;
+    for _ in 0..300 {
+        let (_, mut stream) = client.begin(request("/slow"), false).await.unwrap();
+        // The request has begun.
+        client.pings.ping(Ping::opaque()).await.unwrap();
+        stream.send_reset(Reason::CANCEL);
+        assert_eq!(client.get("/").await.text(), "hello");
+    }
+}
+
+#[tokio::test]
 async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
-    let (wire, release) = server(HttpLimits { max_connections: 2, ..Default::default() }).await;
+    let (wire, release) = server(HttpSettings { max_connections: 2, ..Default::default() }).await;
     let mut busy = connect(&wire).await;
     let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
     let mut idle = connect(&wire).await;
@@ -238,22 +251,36 @@ async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_limit_gets_one_response() {
-    let (wire, release) = server(HttpLimits { max_connections: 1, ..Default::default() }).await;
+    let server = Server::with_settings(HttpSettings { max_connections: 1, ..Default::default() }).await;
+    let wire = server.listen_over(Scheme::Https).await;
     let mut busy = connect(&wire).await;
-    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
-    // The request has arrived.
+    let post = Request::post("https://localhost/api/v1/forms")
+        .header("authorization", format!("Bearer {}", server.key))
+        .header("content-type", "application/json");
+    let (response, mut body) = busy.begin(post.body(()).unwrap(), true).await.unwrap();
+    // The head has arrived; the body is missing.
     busy.pings.ping(Ping::opaque()).await.unwrap();
-    let mut refused = connect(&wire).await;
-    let overloaded = refused.get("/").await;
-    assert_eq!((overloaded.code().as_str(), overloaded.header("connection")), ("overloaded", None));
-    closed(refused.ended).await;
-    release.add_permits(1);
-    assert_eq!(receive(response).await.unwrap().text(), "hello");
+    for method in [Method::GET, Method::HEAD] {
+        let mut refused = connect(&wire).await;
+        let request = Request::builder().method(&method).uri("https://localhost/");
+        let request = request.header("x-request-id", "chosen-by-client").body(()).unwrap();
+        let (overloaded, _) = refused.begin(request, false).await.unwrap();
+        let overloaded = receive(overloaded).await.unwrap();
+        assert_eq!((overloaded.status.as_u16(), overloaded.header("connection")), (503, None));
+        assert_eq!(overloaded.header("x-request-id"), Some("chosen-by-client"));
+        match method {
+            Method::HEAD => assert_eq!(overloaded.text(), ""),
+            _ => assert_eq!(overloaded.code(), "overloaded"),
+        }
+        closed(refused.ended).await;
+    }
+    body.send_data(Bytes::from_static(b"[]"), true).unwrap();
+    assert_eq!(receive(response).await.unwrap().status, 422);
 }
 
 #[tokio::test]
 async fn shutdown_finishes_requests_and_closes_idle_connections() {
-    let (wire, release) = server(HttpLimits::default()).await;
+    let (wire, release) = server(HttpSettings::default()).await;
     let (mut busy, mut idle) = (connect(&wire).await, connect(&wire).await);
     let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
     assert_eq!(idle.get("/").await.text(), "hello");

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::cpu_pool::PoolLimits;
 use serde_json::{Value, json};
 use tracing::Dispatch;
@@ -62,7 +62,7 @@ impl<'a> MakeWriter<'a> for LogCapture {
 #[tokio::test]
 async fn a_request_is_logged_with_the_address_of_its_client() {
     let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
-    let server = Server::with_limits(HttpLimits { trusted_proxies, ..HttpLimits::default() }).await;
+    let server = Server::with_settings(HttpSettings { trusted_proxies, ..HttpSettings::default() }).await;
     let (lines, _guard) = LogCapture::start();
     for (id, peer, client) in
         [("one", "10.0.0.1", "192.0.2.1"), ("two", "192.0.2.9", "192.0.2.9"), ("three", "::1", "::1")]

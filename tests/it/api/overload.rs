@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::Method;
 use axum::response::Response;
 use bytes::Bytes;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::cpu_pool::PoolLimits;
 use forms::domain::workspace::Scope;
 use http_body_util::BodyExt;
@@ -107,8 +107,8 @@ async fn a_body_of_unknown_length_is_counted_as_it_arrives() {
 
 #[tokio::test]
 async fn one_body_within_its_limit_is_accepted_even_if_larger_than_the_share_of_a_key() {
-    let limits = HttpLimits { max_definition: 100 * MIB, ..HttpLimits::default() };
-    let server = Server::with_limits(limits).await;
+    let settings = HttpSettings { max_definition: 100 * MIB, ..HttpSettings::default() };
+    let server = Server::with_settings(settings).await;
     let call = |length| server.post(FORMS, json!({})).body(stalled_body(length));
     let alone = begin(call(80 * MIB)).unwrap();
     assert_overloaded(&begin(call(MIB)).err().unwrap());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Method;
 use forms::api::Code;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::cpu_pool::PoolLimits;
 use forms::domain::workspace::Scope;
 use serde_json::{Map, json};
@@ -39,7 +39,7 @@ pub(super) async fn provoke(code: Code) -> TestResponse {
         Code::NotAcceptable => server.get(FORMS).header("accept", "text/html").send().await,
         Code::RequestTimeout => slow_body().await,
         Code::BodyTooLarge => {
-            let body = " ".repeat(server.limits.max_definition + 1);
+            let body = " ".repeat(server.settings.max_definition + 1);
             server.post(FORMS, json!({})).body(body).send().await
         }
         Code::UriTooLong => server.get(format!("/api/v1/forms?cursor={}", "0".repeat(8192))).send().await,
@@ -157,7 +157,7 @@ async fn provoke_on_draft(server: &Server, code: Code) -> TestResponse {
 /// Returns the response to a body that never arrives.
 async fn slow_body() -> TestResponse {
     let server =
-        Server::with_limits(HttpLimits { body_timeout: Duration::from_millis(20), ..Default::default() })
+        Server::with_settings(HttpSettings { body_timeout: Duration::from_millis(20), ..Default::default() })
             .await;
     let body = Body::new(Stalled);
     server.post(FORMS, json!({})).body(body).send().await

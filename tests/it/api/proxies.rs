@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use forms::client::{Client, FormQuery, RetryPolicy, Transport, Url};
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::secret::{Secret, SystemRandomness};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -13,11 +13,11 @@ const PROXY: &str = "10.0.0.1";
 const WHOAMI: &str = "/api/v1/whoami";
 
 /// Settings with these trusted proxies, where a second failed authentication from an address gets 429.
-fn behind(proxies: &[&str]) -> HttpLimits {
-    HttpLimits {
+fn behind(proxies: &[&str]) -> HttpSettings {
+    HttpSettings {
         trusted_proxies: proxies.iter().map(|proxy| proxy.parse().unwrap()).collect(),
         auth_failures: Some("1/min".parse().unwrap()),
-        ..HttpLimits::default()
+        ..HttpSettings::default()
     }
 }
 
@@ -64,7 +64,7 @@ async fn the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy() {
         ("10.1.0.1", &["192.0.2.1, 10.0.0.1"], "10.1.0.1"),
     ];
     for (peer, lines, client) in cases {
-        let server = Server::with_limits(behind(&["10.0.0.0/16", "fd00::/8"])).await;
+        let server = Server::with_settings(behind(&["10.0.0.0/16", "fd00::/8"])).await;
         // The client's own failure is the only one allowed, so that the next one shows whose it is.
         assert_eq!(fail(&server, client, &[]).await, "unauthorized");
         assert_eq!(fail(&server, peer, lines).await, "rate_limited", "{peer} {lines:?}");
@@ -74,7 +74,7 @@ async fn the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy() {
 
 #[tokio::test]
 async fn without_trusted_proxies_a_forged_address_does_not_change_the_count() {
-    let server = Server::with_limits(behind(&[])).await;
+    let server = Server::with_settings(behind(&[])).await;
     assert_eq!(fail(&server, "127.0.0.1", &["192.0.2.1"]).await, "unauthorized");
     for forged in ["192.0.2.2", "127.0.0.2", "10.0.0.1, 192.0.2.3"] {
         assert_eq!(fail(&server, "127.0.0.1", &[forged]).await, "rate_limited", "{forged}");
@@ -84,7 +84,7 @@ async fn without_trusted_proxies_a_forged_address_does_not_change_the_count() {
 
 #[tokio::test]
 async fn over_a_socket_only_the_trusted_proxy_reports_addresses() {
-    let server = Server::with_limits(behind(&["127.0.0.1/32"])).await;
+    let server = Server::with_settings(behind(&["127.0.0.1/32"])).await;
     let wire = server.listen().await;
     let fail = async |from: [u8; 4], client: &str| {
         let mut stream = wire.connect_from(from).await;
@@ -183,7 +183,7 @@ async fn urls_begin_with_what_a_trusted_proxy_reports() {
         (&[(HOST, "")], ""),
         (&[(HOST, "forms.example.com"), (PROTO, "gopher")], "http://forms.example.com"),
     ];
-    let server = Server::with_limits(behind(&["10.0.0.1/32"])).await;
+    let server = Server::with_settings(behind(&["10.0.0.1/32"])).await;
     for (headers, base) in cases {
         assert_eq!(urls(&server, PROXY, headers).await, expected_urls(base), "{headers:?}");
     }
@@ -195,7 +195,7 @@ async fn urls_begin_with_what_a_trusted_proxy_reports() {
 #[tokio::test]
 async fn the_configured_base_url_takes_precedence() {
     let base_url = Some("https://forms.example.com/a,b/".parse().unwrap());
-    let server = Server::with_limits(HttpLimits { base_url, ..behind(&["10.0.0.1/32"]) }).await;
+    let server = Server::with_settings(HttpSettings { base_url, ..behind(&["10.0.0.1/32"]) }).await;
     let reported = [("x-forwarded-host", "other.example"), ("x-forwarded-prefix", "/other")];
     for (peer, headers) in [(PROXY, reported.as_slice()), (PROXY, &[]), ("192.0.2.1", &reported)] {
         let expected = expected_urls("https://forms.example.com/a,b");
@@ -238,7 +238,7 @@ fn a_base_url_is_an_http_url_without_user_query_and_fragment() {
 
 #[tokio::test]
 async fn the_client_follows_pages_under_a_prefix() {
-    let server = Server::with_limits(behind(&["127.0.0.1/32"])).await;
+    let server = Server::with_settings(behind(&["127.0.0.1/32"])).await;
     let form = server.published_form(questions()).await;
     for _ in 0..3 {
         server.draft_form(json!([])).await;

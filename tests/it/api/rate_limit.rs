@@ -1,14 +1,14 @@
 //! The limit of requests with one API key.
 
 use axum::http::Method;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::domain::workspace::Scope;
 use serde_json::{Value, json};
 
 use crate::harness::Server;
 
 async fn server(rate: &str) -> Server {
-    Server::with_limits(HttpLimits { rate_limit: Some(rate.parse().unwrap()), ..HttpLimits::default() }).await
+    Server::with_settings(HttpSettings { rate_limit: Some(rate.parse().unwrap()), ..HttpSettings::default() }).await
 }
 
 #[tokio::test]

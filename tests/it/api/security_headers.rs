@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Method, Request};
 use forms::api::Code;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::http::starting;
 use forms::store::Health;
 use serde_json::json;
@@ -91,14 +91,14 @@ async fn refuse(wire: &ListeningServer, bytes: &[u8], status: u16) {
 
 #[tokio::test]
 async fn every_refusal_over_a_socket_has_them() {
-    let limits = HttpLimits {
+    let settings = HttpSettings {
         head_timeout: Duration::from_millis(200),
         max_connections: 1,
         max_body: 10,
         max_definition: 10,
-        ..HttpLimits::default()
+        ..HttpSettings::default()
     };
-    let server = Server::with_limits(limits).await;
+    let server = Server::with_settings(settings).await;
     let wire = server.listen().await;
     let get = |path: &str, headers: &str| {
         format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n").into_bytes()
@@ -121,7 +121,7 @@ async fn every_refusal_over_a_socket_has_them() {
 #[tokio::test]
 async fn a_starting_server_has_them() {
     let health = || Health::Rebuilding { done: 0, total: 0 };
-    let service = starting(HttpLimits::default(), Arc::new(health));
+    let service = starting(HttpSettings::default(), Arc::new(health));
     for (path, status) in [("/healthz", 200), ("/readyz", 503), ("/api/v1/forms", 503)] {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let response = Call::new(service.clone(), request).send().await;
@@ -134,12 +134,12 @@ async fn a_starting_server_has_them() {
 
 #[tokio::test]
 async fn the_refusal_when_all_connections_are_taken_has_cors_headers_and_the_base_url() {
-    let limits = HttpLimits {
+    let settings = HttpSettings {
         trusted_proxies: vec!["127.0.0.1/32".parse().unwrap()],
         cors_origins: vec!["https://app.example.com".parse().unwrap()],
-        ..HttpLimits::default()
+        ..HttpSettings::default()
     };
-    let server = Server::with_limits(HttpLimits { max_connections: 1, ..limits }).await;
+    let server = Server::with_settings(HttpSettings { max_connections: 1, ..settings }).await;
     let wire = server.listen().await;
     let _taken = begin_request(&server, &wire).await;
     let request = "GET / HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example.com\r\nX-Forwarded-Prefix: /forms\r\n\r\n";

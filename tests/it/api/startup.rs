@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use forms::config::{Config, HttpLimits};
+use forms::config::{Config, HttpSettings};
 use forms::cpu_pool::CpuPool;
 use forms::http::starting;
 use forms::secret::KeyText;
@@ -228,7 +228,7 @@ async fn a_damaged_key_file_that_cannot_be_replaced_does_not_prevent_the_start()
 #[tokio::test]
 async fn a_server_that_rebuilds_its_index_is_alive_and_reports_progress() {
     let health = Arc::new(|| Health::Rebuilding { done: 3, total: 9 });
-    let router = starting(HttpLimits::default(), health);
+    let router = starting(HttpSettings::default(), health);
     let get = |path: &str| Call::new(router.clone(), Request::get(path).body(Body::empty()).unwrap()).send();
     get("/healthz").await.expect(200);
     let progress = json!({"status": "rebuilding", "bytes_done": 3, "bytes_total": 9});

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,8 +23,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// Starts a server with one route that responds `hello`.
-async fn hello(scheme: Scheme, limits: HttpLimits) -> ListeningServer {
-    ListeningServer::listen(scheme, Router::new().route("/", get(async || "hello")), limits).await
+async fn hello(scheme: Scheme, settings: HttpSettings) -> ListeningServer {
+    ListeningServer::listen(scheme, Router::new().route("/", get(async || "hello")), settings).await
 }
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -110,7 +110,7 @@ async fn a_chunked_body_is_accepted_up_to_the_limit(scheme: Scheme) {
 }
 
 async fn a_body_that_stalls_gets_request_timeout(scheme: Scheme) {
-    let server = Server::with_limits(HttpLimits { body_timeout: SHORT, ..Default::default() }).await;
+    let server = Server::with_settings(HttpSettings { body_timeout: SHORT, ..Default::default() }).await;
     let wire = server.listen_over(scheme).await;
     let head = format!(
         "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
@@ -123,8 +123,8 @@ async fn a_body_that_stalls_gets_request_timeout(scheme: Scheme) {
 }
 
 async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout(scheme: Scheme) {
-    let limits = HttpLimits { body_timeout: SHORT, min_body_rate: 1, ..Default::default() };
-    let server = Server::with_limits(limits).await;
+    let settings = HttpSettings { body_timeout: SHORT, min_body_rate: 1, ..Default::default() };
+    let server = Server::with_settings(settings).await;
     let wire = server.listen_over(scheme).await;
     let body = json!({"title": "Visit", "questions": []}).to_string();
     let (first, rest) = body.split_at(10);
@@ -144,13 +144,13 @@ async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout(scheme
 }
 
 async fn a_connection_that_sends_nothing_is_closed_without_a_response(scheme: Scheme) {
-    let wire = hello(scheme, HttpLimits { first_byte_timeout: SHORT, ..Default::default() }).await;
+    let wire = hello(scheme, HttpSettings { first_byte_timeout: SHORT, ..Default::default() }).await;
     let mut stream = wire.connect().await;
     assert_eq!(read_until_closed(&mut stream).await, "");
 }
 
 async fn a_head_that_stalls_gets_request_timeout(scheme: Scheme) {
-    let wire = hello(scheme, HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
+    let wire = hello(scheme, HttpSettings { head_timeout: SHORT, ..Default::default() }).await;
     for begun in ["G", "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "] {
         let mut stream = wire.connect().await;
         stream.write_all(begun.as_bytes()).await.unwrap();
@@ -162,7 +162,7 @@ async fn a_head_that_stalls_gets_request_timeout(scheme: Scheme) {
 }
 
 async fn a_head_that_arrives_byte_by_byte_gets_no_extra_time(scheme: Scheme) {
-    let wire = hello(scheme, HttpLimits { head_timeout: SHORT * 4, ..Default::default() }).await;
+    let wire = hello(scheme, HttpSettings { head_timeout: SHORT * 4, ..Default::default() }).await;
     let mut stream = wire.connect().await;
     let begun = Instant::now();
     let mut byte = [0];
@@ -179,7 +179,7 @@ async fn a_head_that_arrives_byte_by_byte_gets_no_extra_time(scheme: Scheme) {
 }
 
 async fn an_idle_connection_is_closed_and_a_busy_one_is_not(scheme: Scheme) {
-    let wire = hello(scheme, HttpLimits { idle_timeout: SHORT * 2, ..Default::default() }).await;
+    let wire = hello(scheme, HttpSettings { idle_timeout: SHORT * 2, ..Default::default() }).await;
     let mut stream = wire.connect().await;
     let begun = Instant::now();
     while begun.elapsed() < SHORT * 6 {
@@ -195,7 +195,7 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not(scheme: Scheme) {
 }
 
 async fn pipelined_requests_are_answered_in_order(scheme: Scheme) {
-    let wire = hello(scheme, HttpLimits::default()).await;
+    let wire = hello(scheme, HttpSettings::default()).await;
     let mut stream = wire.connect().await;
     let last = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     stream.write_all(&[REQUEST, REQUEST, last].concat()).await.unwrap();
@@ -211,7 +211,7 @@ async fn shutdown_finishes_requests_and_closes_idle_connections(scheme: Scheme) 
         "hello"
     });
     let router = Router::new().route("/", get(async || "hello")).route("/slow", slow);
-    let wire = ListeningServer::listen(scheme, router, HttpLimits::default()).await;
+    let wire = ListeningServer::listen(scheme, router, HttpSettings::default()).await;
     let address = wire.address;
     let (mut silent, mut idle, mut busy) = (wire.connect().await, wire.connect().await, wire.connect().await);
     idle.write_all(REQUEST).await.unwrap();
@@ -245,8 +245,8 @@ async fn a_panic_in_a_handler_does_not_stop_the_server(scheme: Scheme) {
 async fn an_incomplete_head_does_not_cut_off_the_response_before_it(scheme: Scheme) {
     let large = "x".repeat(32 << 20);
     let router = Router::new().route("/", get(async move || large.clone()));
-    let limits = HttpLimits { head_timeout: SHORT, ..Default::default() };
-    let wire = ListeningServer::listen(scheme, router, limits).await;
+    let settings = HttpSettings { head_timeout: SHORT, ..Default::default() };
+    let wire = ListeningServer::listen(scheme, router, settings).await;
     let mut stream = wire.connect().await;
     let (half, rest) = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".split_at(20);
     stream.write_all(REQUEST).await.unwrap();
@@ -268,7 +268,7 @@ async fn large(scheme: Scheme, bytes: usize) -> ListeningServer {
     ListeningServer::listen(
         scheme,
         Router::new().route("/", get(async move || large.clone())),
-        HttpLimits::default(),
+        HttpSettings::default(),
     )
     .await
 }

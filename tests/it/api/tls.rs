@@ -1,12 +1,10 @@
 //! TLS: the handshake's deadline, plain HTTP on the port for HTTPS, faults in the files, and reloading them.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use forms::config::{HttpLimits, TlsFiles};
+use forms::config::{HttpSettings, TlsFiles};
 use forms::http::server::tls::Tls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -24,14 +22,14 @@ const CLIENT: [u8; 4] = [127, 0, 0, 1];
 
 const HSTS: &str = "strict-transport-security";
 
-async fn hello(limits: HttpLimits) -> ListeningServer {
+async fn hello(settings: HttpSettings) -> ListeningServer {
     let router = Router::new().route("/", get(async || "hello"));
-    ListeningServer::listen(Scheme::Https, router, limits).await
+    ListeningServer::listen(Scheme::Https, router, settings).await
 }
 
 #[tokio::test]
 async fn a_handshake_that_stalls_is_closed() {
-    let wire = hello(HttpLimits { first_byte_timeout: SHORT, ..Default::default() }).await;
+    let wire = hello(HttpSettings { first_byte_timeout: SHORT, ..Default::default() }).await;
     // Nothing, the header of a record, and a record whose rest is missing.
     for begun in [&b""[..], &[0x16, 3, 1], &[0x16, 3, 1, 2, 0, 1]] {
         let mut stream = wire.connect_tcp(CLIENT).await;
@@ -45,7 +43,7 @@ async fn a_handshake_that_stalls_is_closed() {
 
 #[tokio::test]
 async fn a_connection_in_its_handshake_is_closed_for_the_next() {
-    let wire = hello(HttpLimits { max_connections: 1, ..Default::default() }).await;
+    let wire = hello(HttpSettings { max_connections: 1, ..Default::default() }).await;
     let mut stalled = wire.connect_tcp(CLIENT).await;
     stalled.write_all(&[0x16, 3, 1]).await.unwrap();
     let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
@@ -56,7 +54,7 @@ async fn a_connection_in_its_handshake_is_closed_for_the_next() {
 
 #[tokio::test]
 async fn plain_http_on_the_port_for_https_gets_a_problem_document() {
-    let wire = hello(HttpLimits::default()).await;
+    let wire = hello(HttpSettings::default()).await;
     let mut stream = wire.connect_tcp(CLIENT).await;
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
     let refused = parse_response(&timeout(TIMEOUT, read_to_end(&mut stream)).await.unwrap());
@@ -68,7 +66,7 @@ async fn plain_http_on_the_port_for_https_gets_a_problem_document() {
 
 #[tokio::test]
 async fn every_response_over_tls_tells_browsers_to_use_https() {
-    let server = Server::with_limits(HttpLimits { head_timeout: SHORT, ..Default::default() }).await;
+    let server = Server::with_settings(HttpSettings { head_timeout: SHORT, ..Default::default() }).await;
     let (secure, plain) = (server.listen_over(Scheme::Https).await, server.listen().await);
     let closing = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     let long = closing(&format!("/{}", "x".repeat(9_000)));
@@ -116,17 +114,4 @@ fn faults_in_the_files_are_reported_with_their_names() {
         let error = Tls::load(files).unwrap_err().to_string();
         assert!(error.contains(path.to_str().unwrap()) && error.contains(fault), "{error}");
     }
-}
-
-#[test]
-fn after_a_failed_reload_the_previous_certificate_stays() {
-    let authority = Authority::new();
-    let files = authority.issue("first");
-    let tls = Tls::load(files.clone()).unwrap();
-    fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).unwrap();
-    let key = fs::read_to_string(&files.key).unwrap();
-    write_private(&files.key, "");
-    tls.reload().unwrap_err();
-    write_private(&files.key, &key);
-    tls.reload().unwrap();
 }

@@ -1,6 +1,6 @@
 //! Commands on a server behind a proxy, under a path.
 
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 
 use super::Home;
 use crate::harness::Server;
@@ -8,7 +8,7 @@ use crate::harness::Server;
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_works_with_a_path_in_the_url() {
     let trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
-    let server = Server::with_limits(HttpLimits { trusted_proxies, ..HttpLimits::default() }).await;
+    let server = Server::with_settings(HttpSettings { trusted_proxies, ..HttpSettings::default() }).await;
     for prefix in ["/surveys", "/api/forms"] {
         let wire = server.listen_under(prefix).await;
         let home = Home::new();

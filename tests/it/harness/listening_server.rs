@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::http::Request;
 use bytes::Bytes;
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::http::server::accept_loop::{RequestService, serve};
 use forms::http::server::tls::Tls;
 use h2::{SendStream, client};
@@ -42,7 +42,7 @@ pub(crate) enum Scheme {
 }
 
 impl ListeningServer {
-    pub(crate) async fn listen(scheme: Scheme, service: impl RequestService, limits: HttpLimits) -> Self {
+    pub(crate) async fn listen(scheme: Scheme, service: impl RequestService, settings: HttpSettings) -> Self {
         let authority = (scheme == Scheme::Https).then(Authority::new);
         let tls = authority.as_ref().map(|authority| Tls::load(authority.issue("localhost")).unwrap());
         let client = authority.map(|authority| authority.client(&[]));
@@ -50,7 +50,7 @@ impl ListeningServer {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            serve(listener, service, &limits, tls.as_ref(), async {
+            serve(listener, service, &settings, tls.as_ref(), async {
                 stopped.await.ok();
             })
             .await;

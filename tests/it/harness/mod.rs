@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode, Version};
 use axum::response::Response;
 use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
-use forms::config::HttpLimits;
+use forms::config::HttpSettings;
 use forms::cpu_pool::{CpuPool, PoolLimits};
 use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
@@ -72,7 +72,7 @@ pub(crate) struct Server {
     pub(crate) clock: Arc<ManualClock>,
     /// A key with the scopes `admin` and `operator`.
     pub(crate) key: String,
-    pub(crate) limits: HttpLimits,
+    pub(crate) settings: HttpSettings,
     store: SledStore,
     workspace: WorkspaceId,
     random: Arc<SeededRandom>,
@@ -80,12 +80,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with the default limits.
+    /// Starts a server with the default settings.
     pub(crate) async fn start() -> Self {
-        Self::with_limits(HttpLimits::default()).await
+        Self::with_settings(HttpSettings::default()).await
     }
 
-    pub(crate) async fn with_limits(limits: HttpLimits) -> Self {
+    pub(crate) async fn with_settings(settings: HttpSettings) -> Self {
         let random = Arc::new(SeededRandom::new(1));
         let folder = tempfile::tempdir().unwrap();
         let pool = CpuPool::default();
@@ -94,9 +94,9 @@ impl Server {
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
-        let (app, api) = mount(&store, pool, &clock, &random, &limits);
+        let (app, api) = mount(&store, pool, &clock, &random, &settings);
         let key = key.reveal().to_owned();
-        Self { api, app, clock, key, limits, store, workspace, random, folder }
+        Self { api, app, clock, key, settings, store, workspace, random, folder }
     }
 
     /// Reopens the store as if the disk were full.
@@ -128,12 +128,12 @@ impl Server {
         while_closed: impl FnOnce(&Path),
     ) -> Self {
         self.store.close().await.unwrap();
-        let Self { clock, key, limits, workspace, random, folder, .. } = self;
+        let Self { clock, key, settings, workspace, random, folder, .. } = self;
         while_closed(folder.path());
         let pool = CpuPool::new(pool_limits);
         let store = open(&folder, &random, &pool, options);
-        let (app, api) = mount(&store, pool, &clock, &random, &limits);
-        Self { api, app, clock, key, limits, store, workspace, random, folder }
+        let (app, api) = mount(&store, pool, &clock, &random, &settings);
+        Self { api, app, clock, key, settings, store, workspace, random, folder }
     }
 
     /// The data directory.
@@ -254,7 +254,7 @@ impl Server {
     }
 
     pub(crate) async fn listen_over(&self, scheme: Scheme) -> ListeningServer {
-        ListeningServer::listen(scheme, self.api.clone(), self.limits.clone()).await
+        ListeningServer::listen(scheme, self.api.clone(), self.settings.clone()).await
     }
 
     /// Serves the router on a free TCP port as behind a proxy, which removes `prefix` from paths and reports it.
@@ -267,7 +267,7 @@ impl Server {
             request.headers_mut().insert("x-forwarded-prefix", prefix.parse().unwrap());
             api.oneshot(request).await
         });
-        ListeningServer::listen(Scheme::Http, proxy, self.limits.clone()).await
+        ListeningServer::listen(Scheme::Http, proxy, self.settings.clone()).await
     }
 }
 
@@ -303,11 +303,11 @@ fn mount(
     pool: CpuPool,
     clock: &Arc<ManualClock>,
     random: &Arc<SeededRandom>,
-    limits: &HttpLimits,
+    settings: &HttpSettings,
 ) -> (Arc<App>, HttpService) {
     let app = App::new(Arc::new(store.clone()), pool, clock.clone(), random.clone(), Limits::default());
     let app = Arc::new(app);
-    (app.clone(), router(app, limits.clone()))
+    (app.clone(), router(app, settings.clone()))
 }
 
 /// A required short text, an e-mail address and a rating.
