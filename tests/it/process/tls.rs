@@ -1,7 +1,6 @@
 //! HTTPS with other clients (OpenSSL, curl), and reloading the certificate under load.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
