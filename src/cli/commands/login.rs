@@ -70,19 +70,19 @@ impl Login {
         session.use_target(Target::Server { url, context: None, key: Some(key) });
         let owner = session.client().await?.whoami().await.map_err(not_stored)?;
 
-        // Another command may have changed the file meanwhile.
-        let mut credentials = Credentials::load(&session.environment, &session.output)?;
         let context = Context { url: address.clone(), key: text, insecure_http };
-        let replaced = credentials.contexts.insert(name.clone(), context);
-        credentials.current = Some(name.clone());
-        let path = credentials.save()?;
+        let store = |credentials: &mut Credentials| {
+            credentials.current = Some(name.clone());
+            Ok(credentials.contexts.insert(name.clone(), context))
+        };
+        let (credentials, replaced) = Credentials::update(&session.environment, &session.output, store)?;
 
         let view = json!({"name": name, "url": address, "key": owner.key, "workspace": owner.workspace});
         let output = &session.output;
         output.object(&view, || format!("{name}\n"))?;
         let (key, workspace) = (visible(&owner.key.name), visible(&owner.workspace.name));
         output.success(&format!("logged in to {address} as \"{key}\" (workspace \"{workspace}\")"));
-        output.status(&format!("stored in {}, mode 600", path.display()));
+        output.status(&format!("stored in {}, mode 600", credentials.path()?.display()));
         if let Some(other) = replaced.filter(|replaced| replaced.url != address) {
             output.status(&format!("context `{name}` was {} before", other.url));
         }
