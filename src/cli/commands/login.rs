@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::credentials::{Context, Credentials, is_same};
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
+use crate::cli::connection::target::{self, Key, KeyOrigin, Source, Sourced, Target};
 use crate::cli::input::prompt;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -140,7 +140,7 @@ async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
     let question = format!("API key for {}", shown(url));
     let typed =
         prompt::dialogue(&session.output, "cancelled, nothing was stored", prompt::secret(&question)).await?;
-    target::parse_key(&typed, Source::Flag, "the text typed".to_owned())
+    target::parse_key(&typed, KeyOrigin::Typed)
 }
 
 /// Adds to the refusal of the key that it was not stored.

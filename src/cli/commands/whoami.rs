@@ -61,8 +61,8 @@ fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
     let workspace = answer.map(|answer| &answer.workspace);
     match target {
         Target::Server { url, context, key: found } => {
-            let key =
-                found.as_ref().map(|found| with_context(key(json!(found.source)), found.context.as_deref()));
+            let origin = found.as_ref().map(|found| &found.origin);
+            let key = origin.map(|origin| with_context(key(json!(origin.source())), origin.context()));
             let url = json!({"value": address(url), "source": url.source});
             let url = with_context(url, context.as_ref().map(|context| &*context.name));
             json!({"url": url, "key": key, "workspace": workspace})

@@ -355,7 +355,7 @@ impl Session {
     /// Returns the context of exactly this address if a variable overrides its key.
     fn overridden_context(&self, url: &Url, key: &Key) -> Option<String> {
         let chosen = self.chosen_context();
-        let credentials = self.credentials().ok().filter(|_| key.source == Source::Env)?;
+        let credentials = self.credentials().ok().filter(|_| key.origin.source() == Source::Env)?;
         credentials.at(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
     }
 
