@@ -65,7 +65,7 @@ impl Login {
         session.refuse_in_the_clear(&url.value)?;
         let name = self.name.clone().or(chosen).unwrap_or_else(|| default_name(session, stored, &url.value));
         let key = key(session, &url.value).await?;
-        let (address, text) = (shown(&url.value), key.text.clone());
+        let (address, text) = (target::display_url(&url.value), key.text.clone());
         let insecure_http = target::refuse_in_the_clear(&url.value, false).is_err();
         session.use_target(Target::Server { url, context: None, key: Some(key) });
         let owner = session.client().await?.whoami().await.map_err(not_stored)?;
@@ -114,17 +114,12 @@ impl Login {
 
 /// Returns the name under which `url` is stored already; else its host, with a port that is not the scheme's.
 fn default_name(session: &Session, stored: &Credentials, url: &Url) -> String {
-    let chosen = target::chosen_context(&session.global, &session.environment, stored);
-    if let Some((name, _)) = stored.at(url, chosen.as_ref().map(|chosen| &*chosen.name)) {
+    if let Some((name, _)) = stored.at(url, session.chosen_context().as_deref()) {
         return name.to_owned();
     }
     // An IPv6 address has brackets and colons.
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).replace(':', "_");
     url.port().map_or_else(|| host.clone(), |port| format!("{host}-{port}"))
-}
-
-fn shown(url: &Url) -> String {
-    url.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Returns the key in the file of `--key-file`, or asks for one. Variables are not read: they would override what is stored.
@@ -137,7 +132,7 @@ async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
         let help = "add --key-file PATH, or --key-file - to read it from stdin";
         return Err(CliError::usage_with_help(message, help));
     }
-    let question = format!("API key for {}", shown(url));
+    let question = format!("API key for {}", target::display_url(url));
     let typed =
         prompt::dialogue(&session.output, "cancelled, nothing was stored", prompt::secret(&question)).await?;
     target::parse_key(&typed, KeyOrigin::Typed)

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
+use crate::cli::connection::target::display_url;
 use crate::cli::environment::Environment;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
@@ -188,7 +189,7 @@ impl Credentials {
 
 /// Whether both are the same address; a slash at the end makes no difference.
 pub fn is_same(one: &Url, other: &Url) -> bool {
-    one.as_str().trim_end_matches('/') == other.as_str().trim_end_matches('/')
+    display_url(one) == display_url(other)
 }
 
 /// Returns the configuration folder, which may not exist; `None` if the user has no home folder.

@@ -51,7 +51,7 @@ pub(super) fn in_use(named_by: Source) -> &'static str {
 /// Help for a key that the server at `url` refused; `overrides` is whether there is a context for this server that the
 /// key's variable overrides.
 pub(super) fn refused_key(key: &Key, url: &Url, overrides: bool) -> String {
-    let login = format!("forms login {}", url.as_str().trim_end_matches('/'));
+    let login = format!("forms login {}", target::display_url(url));
     match &key.origin {
         KeyOrigin::Env { variable, .. } if overrides => format!("unset {variable}, or log in again: {login}"),
         KeyOrigin::Env { variable, .. } => format!("put a key of this server into {variable}, or unset it"),
@@ -63,7 +63,7 @@ pub(super) fn refused_key(key: &Key, url: &Url, overrides: bool) -> String {
 
 /// Help if the server at `url` asks for a key and none was sent.
 pub(super) fn missing_key(url: &Url) -> String {
-    let login = format!("forms login {}", url.as_str().trim_end_matches('/'));
+    let login = format!("forms login {}", target::display_url(url));
     format!("log in: {login}, or set FORMS_API_KEY, or add --key-file PATH")
 }
 

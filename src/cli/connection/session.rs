@@ -264,7 +264,7 @@ impl Session {
     /// Returns the target as text.
     pub fn target_name(&self) -> Result<String, CliError> {
         Ok(match self.target()? {
-            Target::Server { url, .. } => url.value.as_str().trim_end_matches('/').to_owned(),
+            Target::Server { url, .. } => target::display_url(&url.value),
             Target::Data(data) => data.value.display().to_string(),
         })
     }
@@ -322,7 +322,7 @@ impl Session {
             (ClientError::Problem(problem), Some(Target::Server { url, key: Some(key), .. }))
                 if problem.code == Code::Unauthorized =>
             {
-                let shown = url.value.as_str().trim_end_matches('/');
+                let shown = target::display_url(&url.value);
                 problem.detail = Some(format!("{shown} refused the API key {}", key.redacted()));
                 let overridden = self.overridden_context(&url.value, key);
                 notes.push(format!("key from: {}{}", key.origin, overrides(overridden.as_deref())));
@@ -332,7 +332,7 @@ impl Session {
             (ClientError::Problem(problem), Some(Target::Server { url, key: None, .. }))
                 if problem.code == Code::Unauthorized =>
             {
-                let shown = url.value.as_str().trim_end_matches('/');
+                let shown = target::display_url(&url.value);
                 problem.detail = Some(format!("{shown} asks for an API key"));
                 notes.push(self.missing_key_note(&url.value));
                 help = help.or_else(|| Some(hints::missing_key(&url.value)));

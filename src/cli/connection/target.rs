@@ -273,7 +273,12 @@ fn suggest_address(text: &str) -> Option<String> {
     }
     address.set_query(None);
     address.set_fragment(None);
-    Some(address.as_str().trim_end_matches('/').to_owned())
+    Some(display_url(&address))
+}
+
+/// Returns an address as it is shown and stored: without a slash at the end.
+pub fn display_url(url: &Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Whether `url` is a loopback address.
