@@ -6,6 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::RotateKey;
 use crate::cli::commands::keys::create::described;
 use crate::cli::commands::keys::{SHOWN_ONCE, own_key, revealed};
+use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::duration;
 use crate::cli::output::exit::CliError;
@@ -39,13 +40,7 @@ impl Rotate {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let rotated = client.rotate_key(&self.key, &RotateKey { grace: self.grace.clone() }).await;
-        let rotated = rotated.map_err(|error| match error.status() {
-            Some(404) => {
-                let help = format!("{} keys list shows the keys", session.command_prefix());
-                CliError::client_with_help(error, help)
-            }
-            _ => error.into(),
-        })?;
+        let rotated = rotated.map_err(|error| with_list_hint(session, error, "keys"))?;
         let prefix = session.command_prefix();
         let help = format!("rotate it again: {prefix} keys rotate {}", rotated.id);
         let text = revealed(rotated.key.as_ref(), &rotated.id.to_string(), help)?;
