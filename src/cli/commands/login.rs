@@ -62,11 +62,11 @@ impl Login {
         let stored = session.credentials()?;
         stored.path()?;
         let (url, chosen) = self.address(session)?;
-        session.refuse_in_the_clear(&url.value)?;
+        session.require_encryption(&url.value)?;
         let name = self.name.clone().or(chosen).unwrap_or_else(|| default_name(session, stored, &url.value));
         let key = key(session, &url.value).await?;
         let (address, text) = (target::display_url(&url.value), key.text.clone());
-        let insecure_http = target::refuse_in_the_clear(&url.value, false).is_err();
+        let insecure_http = target::require_encryption(&url.value, false).is_err();
         session.use_target(Target::Server { url, context: None, key: Some(key) });
         let owner = session.client().await?.whoami().await.map_err(not_stored)?;
 
@@ -114,7 +114,7 @@ impl Login {
 
 /// Returns the name under which `url` is stored already; else its host, with a port that is not the scheme's.
 fn default_name(session: &Session, stored: &Credentials, url: &Url) -> String {
-    if let Some((name, _)) = stored.at(url, session.chosen_context().as_deref()) {
+    if let Some((name, _)) = stored.find_by_url(url, session.chosen_context().as_deref()) {
         return name.to_owned();
     }
     // An IPv6 address has brackets and colons.

@@ -128,7 +128,7 @@ impl Credentials {
     }
 
     /// Returns the context whose address is exactly `url`: `preferred` if it is one of several.
-    pub fn at(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
+    pub fn find_by_url(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
         let is_at = |context: &Context| Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
         let mut found = self.contexts.iter().filter(|(_, context)| is_at(context)).collect::<Vec<_>>();
         found.sort_by_key(|(name, _)| Some(name.as_str()) != preferred);

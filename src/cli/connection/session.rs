@@ -165,7 +165,7 @@ impl Session {
     pub async fn connect(&self) -> Result<Client, CliError> {
         let (transport, key) = match self.wait_for_target().await? {
             Target::Server { url, key, .. } => {
-                self.refuse_in_the_clear(&url.value)?;
+                self.require_encryption(&url.value)?;
                 let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }
@@ -178,10 +178,10 @@ impl Session {
     }
 
     /// Refuses to send a key unencrypted beyond this machine, unless the flag or a context of this address allows it.
-    pub fn refuse_in_the_clear(&self, url: &Url) -> Result<(), CliError> {
-        let Err(refused) = target::refuse_in_the_clear(url, self.global.insecure_http) else { return Ok(()) };
+    pub fn require_encryption(&self, url: &Url) -> Result<(), CliError> {
+        let Err(refused) = target::require_encryption(url, self.global.insecure_http) else { return Ok(()) };
         let chosen = self.chosen_context();
-        let context = self.credentials()?.at(url, chosen.as_deref());
+        let context = self.credentials()?.find_by_url(url, chosen.as_deref());
         if context.is_some_and(|(_, context)| context.insecure_http) { Ok(()) } else { Err(refused) }
     }
 
@@ -356,7 +356,7 @@ impl Session {
     fn overridden_context(&self, url: &Url, key: &Key) -> Option<String> {
         let chosen = self.chosen_context();
         let credentials = self.credentials().ok().filter(|_| key.origin.source() == Source::Env)?;
-        credentials.at(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
+        credentials.find_by_url(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
     }
 
     /// Explains why no key was sent. A server's key is only sent to the exact address it announced: under another name,

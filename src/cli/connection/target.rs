@@ -140,7 +140,9 @@ fn stored_key(
     url: &Url,
     chosen: Option<&Chosen>,
 ) -> Result<Option<Key>, CliError> {
-    if let Some((name, context)) = (sources.credentials)()?.at(url, chosen.map(|chosen| &*chosen.name)) {
+    if let Some((name, context)) =
+        (sources.credentials)()?.find_by_url(url, chosen.map(|chosen| &*chosen.name))
+    {
         return parse_key(context.key.reveal(), KeyOrigin::Context(name.to_owned())).map(Some);
     }
     Ok(sources
@@ -288,7 +290,7 @@ pub fn is_loopback(url: &Url) -> bool {
 }
 
 /// Refuses to send a key unencrypted beyond this machine.
-pub fn refuse_in_the_clear(url: &Url, insecure_http: bool) -> Result<(), CliError> {
+pub fn require_encryption(url: &Url, insecure_http: bool) -> Result<(), CliError> {
     if url.scheme() == "https" || is_loopback(url) || insecure_http {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
 use crate::api::{KeyCreated, NewKey};
-use crate::cli::commands::keys::{SHOWN_ONCE, own_key, revealed, scope_names};
+use crate::cli::commands::keys::{SHOWN_ONCE, revealed, scope_names, stored_keys};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
 use crate::cli::input::values::duration;
@@ -120,8 +120,8 @@ async fn replace_operator_key(session: &Session, data: &Path) -> Result<(), CliE
     let scopes = ApiKey::OPERATOR_SCOPES.map(|scope| scope.name().to_owned()).to_vec();
     let request = NewKey { name: ApiKey::OPERATOR_NAME.to_owned(), scopes, ..NewKey::default() };
     let text = create(session, &request).await?;
-    own_key::write_file(session, data, text.reveal())?;
-    if let Some(old) = own_key::id(session) {
+    stored_keys::write_file(session, data, text.reveal())?;
+    if let Some(old) = stored_keys::id_in_use(session) {
         let prefix = session.command_prefix();
         session.output.status(&format!("{old} stays valid; to end it: {prefix} keys revoke {old}"));
     }
@@ -135,12 +135,12 @@ async fn create(session: &Session, request: &NewKey) -> Result<Secret<String>, C
     let help = format!("revoke it and create another: {prefix} keys revoke {}", created.id);
     let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;
     session.output.object(&created, || format!("{text}\n"))?;
-    session.output.success(&format!("created {}", described(&created)));
+    session.output.success(&format!("created {}", describe(&created)));
     Ok(Secret::new(text.to_owned()))
 }
 
 /// Returns id, name and scopes of a key as text.
-pub(super) fn described(key: &KeyCreated) -> String {
+pub(super) fn describe(key: &KeyCreated) -> String {
     let expires = key.expires_at.map(|end| format!(", expires {end}")).unwrap_or_default();
     format!("{} \"{}\" ({}){expires}", key.id, visible(&key.name), visible(&scope_names(&key.scopes)))
 }

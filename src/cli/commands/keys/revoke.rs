@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::keys::{find, own_key, scope_names};
+use crate::cli::commands::keys::{find, scope_names, stored_keys};
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
@@ -40,7 +40,7 @@ impl Revoke {
 
     async fn revoke(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let output = &session.output;
-        let is_own = own_key::id(session).is_some_and(|own| own.to_string() == id);
+        let is_own = stored_keys::id_in_use(session).is_some_and(|own| own.to_string() == id);
         if is_own {
             output.warn(&format!("{id} is the key in use: afterwards commands need another one"));
         }

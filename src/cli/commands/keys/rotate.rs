@@ -4,8 +4,8 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::RotateKey;
-use crate::cli::commands::keys::create::described;
-use crate::cli::commands::keys::{SHOWN_ONCE, own_key, revealed};
+use crate::cli::commands::keys::create::describe;
+use crate::cli::commands::keys::{SHOWN_ONCE, revealed, stored_keys};
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::duration;
@@ -46,9 +46,9 @@ impl Rotate {
         let text = revealed(rotated.key.as_ref(), &rotated.id.to_string(), help)?;
         let output = &session.output;
         output.object(&rotated, || format!("{text}\n"))?;
-        output.success(&format!("{} is replaced by {}", self.key, described(&rotated)));
+        output.success(&format!("{} is replaced by {}", self.key, describe(&rotated)));
         let old = self.key.parse::<KeyId>();
-        if !old.map_or(Ok(false), |old| own_key::replace(session, old, text))? {
+        if !old.map_or(Ok(false), |old| stored_keys::replace(session, old, text))? {
             output.status(SHOWN_ONCE);
         }
         Ok(())

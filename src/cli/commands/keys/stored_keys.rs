@@ -12,7 +12,7 @@ use crate::secret::{KeyId, KeyText, Secret};
 use crate::server::write_operator_key;
 
 /// Returns the id of the key that this command uses.
-pub(super) fn id(session: &Session) -> Option<KeyId> {
+pub(super) fn id_in_use(session: &Session) -> Option<KeyId> {
     id_of(session.key()?.reveal())
 }
 
@@ -24,7 +24,7 @@ fn id_of(text: &str) -> Option<KeyId> {
 /// operator key. Returns whether it was stored anywhere.
 pub(super) fn replace(session: &Session, id: KeyId, text: &str) -> Result<bool, CliError> {
     match session.target()? {
-        Target::Data(data) if self::id(session) == Some(id) => {
+        Target::Data(data) if id_in_use(session) == Some(id) => {
             write_file(session, &data.value, text)?;
             Ok(true)
         }
