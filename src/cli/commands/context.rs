@@ -146,10 +146,11 @@ fn list(session: &Session) -> Result<(), CliError> {
 
 /// Makes the context `name` the current one.
 fn select(session: &Session, name: &str) -> Result<(), CliError> {
-    let mut credentials = Credentials::load(&session.environment, &session.output)?;
-    let url = credentials.get(name)?.url.clone();
-    credentials.current = Some(name.to_owned());
-    credentials.save()?;
+    let (_, url) = Credentials::update(&session.environment, &session.output, |credentials| {
+        let url = credentials.get(name)?.url.clone();
+        credentials.current = Some(name.to_owned());
+        Ok(url)
+    })?;
     let view = json!({"name": name, "url": url, "current": true});
     session.output.object(&view, || format!("{}\n", visible(name)))?;
     session.output.success(&format!("commands use {url} from now on"));
@@ -159,10 +160,12 @@ fn select(session: &Session, name: &str) -> Result<(), CliError> {
 
 /// Removes the context `name`, and shows how to revoke its key.
 pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {
-    let mut credentials = Credentials::load(&session.environment, &session.output)?;
-    let was_current = credentials.current.as_deref() == Some(name);
-    let removed = credentials.remove(name)?;
-    credentials.save()?;
+    let remove = |credentials: &mut Credentials| {
+        let was_current = credentials.current.as_deref() == Some(name);
+        Ok((credentials.remove(name)?, was_current))
+    };
+    let (credentials, (removed, was_current)) =
+        Credentials::update(&session.environment, &session.output, remove)?;
     let output = &session.output;
     output.object(&json!({"name": name, "removed": true}), || format!("{}\n", visible(name)))?;
     output.success(&format!("the key for {} was removed from this machine", removed.url));

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::credentials::{Context, Credentials, is_same};
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
+use crate::cli::connection::target::{self, Key, KeyOrigin, Source, Sourced, Target};
 use crate::cli::input::prompt;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -62,27 +62,27 @@ impl Login {
         let stored = session.credentials()?;
         stored.path()?;
         let (url, chosen) = self.address(session)?;
-        session.refuse_in_the_clear(&url.value)?;
+        session.require_encryption(&url.value)?;
         let name = self.name.clone().or(chosen).unwrap_or_else(|| default_name(session, stored, &url.value));
         let key = key(session, &url.value).await?;
-        let (address, text) = (shown(&url.value), key.text.clone());
-        let insecure_http = target::refuse_in_the_clear(&url.value, false).is_err();
+        let (address, text) = (target::display_url(&url.value), key.text.clone());
+        let insecure_http = target::require_encryption(&url.value, false).is_err();
         session.use_target(Target::Server { url, context: None, key: Some(key) });
         let owner = session.client().await?.whoami().await.map_err(not_stored)?;
 
-        // Another command may have changed the file meanwhile.
-        let mut credentials = Credentials::load(&session.environment, &session.output)?;
         let context = Context { url: address.clone(), key: text, insecure_http };
-        let replaced = credentials.contexts.insert(name.clone(), context);
-        credentials.current = Some(name.clone());
-        let path = credentials.save()?;
+        let store = |credentials: &mut Credentials| {
+            credentials.current = Some(name.clone());
+            Ok(credentials.contexts.insert(name.clone(), context))
+        };
+        let (credentials, replaced) = Credentials::update(&session.environment, &session.output, store)?;
 
         let view = json!({"name": name, "url": address, "key": owner.key, "workspace": owner.workspace});
         let output = &session.output;
         output.object(&view, || format!("{name}\n"))?;
         let (key, workspace) = (visible(&owner.key.name), visible(&owner.workspace.name));
         output.success(&format!("logged in to {address} as \"{key}\" (workspace \"{workspace}\")"));
-        output.status(&format!("stored in {}, mode 600", path.display()));
+        output.status(&format!("stored in {}, mode 600", credentials.path()?.display()));
         if let Some(other) = replaced.filter(|replaced| replaced.url != address) {
             output.status(&format!("context `{name}` was {} before", other.url));
         }
@@ -114,17 +114,12 @@ impl Login {
 
 /// Returns the name under which `url` is stored already; else its host, with a port that is not the scheme's.
 fn default_name(session: &Session, stored: &Credentials, url: &Url) -> String {
-    let chosen = target::chosen_context(&session.global, &session.environment, stored);
-    if let Some((name, _)) = stored.at(url, chosen.as_ref().map(|chosen| &*chosen.name)) {
+    if let Some((name, _)) = stored.find_by_url(url, session.chosen_context().as_deref()) {
         return name.to_owned();
     }
     // An IPv6 address has brackets and colons.
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).replace(':', "_");
     url.port().map_or_else(|| host.clone(), |port| format!("{host}-{port}"))
-}
-
-fn shown(url: &Url) -> String {
-    url.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Returns the key in the file of `--key-file`, or asks for one. Variables are not read: they would override what is stored.
@@ -137,10 +132,10 @@ async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
         let help = "add --key-file PATH, or --key-file - to read it from stdin";
         return Err(CliError::usage_with_help(message, help));
     }
-    let question = format!("API key for {}", shown(url));
+    let question = format!("API key for {}", target::display_url(url));
     let typed =
         prompt::dialogue(&session.output, "cancelled, nothing was stored", prompt::secret(&question)).await?;
-    target::parse_key(&typed, Source::Flag, "the text typed".to_owned())
+    target::parse_key(&typed, KeyOrigin::Typed)
 }
 
 /// Adds to the refusal of the key that it was not stored.

@@ -6,7 +6,6 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::cli::commands::context::remove;
 use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::chosen_context;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
@@ -36,12 +35,9 @@ impl Run for Logout {
         if self.name.is_some() && session.global.context.is_some() {
             return Err(CliError::usage("--context cannot be used with a name"));
         }
-        let chosen = || {
-            let credentials = session.credentials().ok()?;
-            Some(chosen_context(&session.global, &session.environment, credentials)?.name)
-        };
+        // A broken file is reported as such, not as one without a current context.
         session.credentials()?;
-        let Some(name) = self.name.or_else(chosen) else {
+        let Some(name) = self.name.or_else(|| session.chosen_context()) else {
             let help = "forms context list shows all";
             return Err(CliError::usage_with_help("there is no current context to log out of", help));
         };

@@ -12,6 +12,7 @@ pub mod explain;
 pub mod help;
 pub mod keys;
 pub mod list;
+mod list_hint;
 pub mod login;
 pub mod logout;
 pub mod publish;

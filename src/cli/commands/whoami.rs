@@ -3,11 +3,10 @@
 use crate::api::Whoami as WhoamiResponse;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::{Key, Sourced, Target};
+use crate::cli::connection::target::{Key, Target, display_url};
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
-use crate::client::Url;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -61,9 +60,9 @@ fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
     let workspace = answer.map(|answer| &answer.workspace);
     match target {
         Target::Server { url, context, key: found } => {
-            let key =
-                found.as_ref().map(|found| with_context(key(json!(found.source)), found.context.as_deref()));
-            let url = json!({"value": address(url), "source": url.source});
+            let origin = found.as_ref().map(|found| &found.origin);
+            let key = origin.map(|origin| with_context(key(json!(origin.source())), origin.context()));
+            let url = json!({"value": display_url(&url.value), "source": url.source});
             let url = with_context(url, context.as_ref().map(|context| &*context.name));
             json!({"url": url, "key": key, "workspace": workspace})
         }
@@ -89,7 +88,7 @@ fn text(target: &Target, answer: Option<&WhoamiResponse>) -> String {
         (source, _) => source.unwrap_or_default().to_owned(),
     };
     let (name, place, key) = match target {
-        Target::Server { url, key, .. } => ("url", address(url), key.as_ref()),
+        Target::Server { url, key, .. } => ("url", display_url(&url.value), key.as_ref()),
         Target::Data(data) => ("data", data.value.display().to_string(), None),
     };
     let (key, workspace) = match answer {
@@ -110,8 +109,4 @@ fn text(target: &Target, answer: Option<&WhoamiResponse>) -> String {
         }
     };
     format!("{name:<10} {}  ({})\nkey        {key}\nworkspace  {workspace}\n", visible(&place), source(name))
-}
-
-fn address(url: &Sourced<Url>) -> String {
-    url.value.as_str().trim_end_matches('/').to_owned()
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::api::{Code, NewWorkspace, Problem, WorkspaceDetail};
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed};
+use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
@@ -147,13 +148,12 @@ async fn create(session: &Session, client: &Client, name: String) -> Result<(), 
 }
 
 async fn delete(session: &Session, client: &Client, id: &str, yes: bool) -> Result<(), CliError> {
-    let help = || format!("{} workspaces list shows the workspaces", session.command_prefix());
     if !yes {
         let workspaces = client.list_workspaces().await?;
         let Some(workspace) = workspaces.iter().find(|workspace| workspace.id.to_string() == id) else {
             let problem =
                 Problem::new(Code::WorkspaceNotFound).detail(format!("no workspace `{}`", visible(id)));
-            return Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help()));
+            return Err(with_list_hint(session, ClientError::Problem(Box::new(problem)), "workspaces"));
         };
         let name = format!("the workspace \"{}\"", workspace.name);
         let question =
@@ -161,10 +161,8 @@ async fn delete(session: &Session, client: &Client, id: &str, yes: bool) -> Resu
         let by = ConfirmBy::Typed(workspace.name.clone());
         session.confirm(&format!("erasing {name}"), question, by).await?;
     }
-    client.delete_workspace(id).await.map_err(|error| match error.status() {
-        Some(404) => CliError::client_with_help(error, help()),
-        _ => error.into(),
-    })?;
+    let deleted = client.delete_workspace(id).await;
+    deleted.map_err(|error| with_list_hint(session, error, "workspaces"))?;
     session.output.object(&json!({"id": id, "deleted": true}), || format!("{id}\n"))?;
     session.output.success("erased");
     Ok(())

@@ -1,14 +1,15 @@
 //! Contexts: named servers and their API keys, kept in `credentials.yaml` of the configuration folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
+use crate::cli::connection::target::display_url;
 use crate::cli::environment::Environment;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
@@ -18,6 +19,9 @@ use crate::domain::validation::similar::similar;
 use crate::secret::Secret;
 
 const FILE_NAME: &str = "credentials.yaml";
+
+/// The file that a command locks while it changes the credentials. Theirs cannot be locked: each change replaces it.
+const LOCK_NAME: &str = "credentials.lock";
 
 /// Maximum size of the file.
 const MAX_SIZE: u64 = 1 << 20;
@@ -80,14 +84,29 @@ impl Credentials {
         Ok(Self { path, current: content.current, contexts, document })
     }
 
+    /// Reads the file, applies `edit` and writes the file, while no other command changes it. Returns the credentials
+    /// written, and the result of `edit`.
+    ///
+    /// # Errors
+    /// If `edit` fails, which writes nothing; or if the file cannot be read or written, or is not valid.
+    pub fn update<T>(
+        environment: &Environment,
+        output: &Output,
+        edit: impl FnOnce(&mut Self) -> Result<T, CliError>,
+    ) -> Result<(Self, T), CliError> {
+        let _released_when_dropped = lock(environment)?;
+        let mut credentials = Self::load(environment, output)?;
+        let result = edit(&mut credentials)?;
+        credentials.save()?;
+        Ok((credentials, result))
+    }
+
     /// Returns the path of the file.
     ///
     /// # Errors
     /// If the user has no home folder.
     pub fn path(&self) -> Result<&Path, CliError> {
-        let help = "set HOME, or FORMS_CONFIG_DIR to a folder for them";
-        let none = || CliError::usage_with_help("there is no folder for credentials: HOME is not set", help);
-        self.path.as_deref().ok_or_else(none)
+        self.path.as_deref().ok_or_else(no_folder)
     }
 
     /// Returns the context `name`.
@@ -109,10 +128,13 @@ impl Credentials {
     }
 
     /// Returns the context whose address is exactly `url`: `preferred` if it is one of several.
-    pub fn at(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
+    pub fn find_by_url(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
         let is_at = |context: &Context| Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
         let mut found = self.contexts.iter().filter(|(_, context)| is_at(context)).collect::<Vec<_>>();
-        found.sort_by_key(|(name, _)| Some(name.as_str()) != preferred);
+        found.sort_by_key(|(name, _)| {
+            let name = Some(name.as_str());
+            (name != preferred, name != self.current.as_deref())
+        });
         found.first().map(|(name, context)| (name.as_str(), *context))
     }
 
@@ -128,13 +150,12 @@ impl Credentials {
         CliError::UnknownContext { name: name.to_owned(), help }
     }
 
-    /// Writes the file, with its folder if that is missing. Readers see the old file or the new one, and a link in its
-    /// place is replaced, not followed.
-    pub fn save(&self) -> Result<&Path, CliError> {
+    /// Writes the file into its folder. Readers see the old file or the new one, and a link in its place is replaced, not
+    /// followed.
+    fn save(&self) -> Result<(), CliError> {
         let path = self.path()?;
         let write = || -> io::Result<()> {
             let folder = path.parent().unwrap_or(Path::new("."));
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             let text = serde_yaml::to_string(&self.to_document()).map_err(io::Error::other)?;
             // Only its owner can read the new file.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -143,9 +164,7 @@ impl Credentials {
             file.persist(path)?;
             Ok(())
         };
-        write()
-            .map(|()| path)
-            .map_err(|error| CliError::io(format!("cannot write {}", path.display()), error))
+        write().map_err(|error| CliError::io(format!("cannot write {}", path.display()), error))
     }
 
     fn to_document(&self) -> Mapping {
@@ -173,7 +192,7 @@ impl Credentials {
 
 /// Whether both are the same address; a slash at the end makes no difference.
 pub fn is_same(one: &Url, other: &Url) -> bool {
-    one.as_str().trim_end_matches('/') == other.as_str().trim_end_matches('/')
+    display_url(one) == display_url(other)
 }
 
 /// Returns the configuration folder, which may not exist; `None` if the user has no home folder.
@@ -191,6 +210,25 @@ fn folder(environment: &Environment) -> Option<PathBuf> {
         return Some(home);
     }
     Some(directories::ProjectDirs::from("", "", "forms")?.config_dir().to_owned())
+}
+
+fn no_folder() -> CliError {
+    let help = "set HOME, or FORMS_CONFIG_DIR to a folder for them";
+    CliError::usage_with_help("there is no folder for credentials: HOME is not set", help)
+}
+
+/// Waits until no other command changes the credentials, and keeps others from it until the file is dropped. Creates the
+/// folder if it is missing.
+fn lock(environment: &Environment) -> Result<File, CliError> {
+    let folder = folder(environment).ok_or_else(no_folder)?;
+    let path = folder.join(LOCK_NAME);
+    let lock = || -> io::Result<File> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+        file.lock()?;
+        Ok(file)
+    };
+    lock().map_err(|error| CliError::io(format!("cannot lock {}", path.display()), error))
 }
 
 /// Reads the file; `None` if there is none.

@@ -1,6 +1,6 @@
 //! What to do after a failure: help that depends on the target and on where it came from.
 
-use crate::cli::connection::target::{self, Chosen, Key, Source, Sourced};
+use crate::cli::connection::target::{self, Chosen, Key, KeyOrigin, Source, Sourced};
 use crate::client::Url;
 
 /// Help if a request was sent and no response came.
@@ -51,20 +51,19 @@ pub(super) fn in_use(named_by: Source) -> &'static str {
 /// Help for a key that the server at `url` refused; `overrides` is whether there is a context for this server that the
 /// key's variable overrides.
 pub(super) fn refused_key(key: &Key, url: &Url, overrides: bool) -> String {
-    let login = format!("forms login {}", url.as_str().trim_end_matches('/'));
-    let variable = key.origin.split(',').next().unwrap_or_default();
-    match key.source {
-        Source::Env if overrides => format!("unset {variable}, or log in again: {login}"),
-        Source::Env => format!("put a key of this server into {variable}, or unset it"),
-        Source::Flag => "name a file with a key of this server".to_owned(),
-        Source::Context => format!("log in again: {login}"),
-        Source::Runtime | Source::Default => "forms explain unauthorized".to_owned(),
+    let login = format!("forms login {}", target::display_url(url));
+    match &key.origin {
+        KeyOrigin::Env { variable, .. } if overrides => format!("unset {variable}, or log in again: {login}"),
+        KeyOrigin::Env { variable, .. } => format!("put a key of this server into {variable}, or unset it"),
+        KeyOrigin::Flag(_) => "name a file with a key of this server".to_owned(),
+        KeyOrigin::Context(_) | KeyOrigin::Typed => format!("log in again: {login}"),
+        KeyOrigin::Runtime(_) => "forms explain unauthorized".to_owned(),
     }
 }
 
 /// Help if the server at `url` asks for a key and none was sent.
 pub(super) fn missing_key(url: &Url) -> String {
-    let login = format!("forms login {}", url.as_str().trim_end_matches('/'));
+    let login = format!("forms login {}", target::display_url(url));
     format!("log in: {login}, or set FORMS_API_KEY, or add --key-file PATH")
 }
 

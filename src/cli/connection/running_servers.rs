@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, getuid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::connection::target::is_loopback;
+use crate::cli::connection::target::{display_url, is_loopback};
 use crate::cli::environment::Environment;
 use crate::client::Url;
 use crate::process::has_ended;
@@ -118,7 +118,7 @@ fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf
     let host = url.host_str().unwrap_or_default().replace(['[', ']', ':'], "_");
     let path = folder.join(format!("{host}-{}.json", url.port_or_known_default().unwrap_or_default()));
     let content = ServerFile {
-        url: url.as_str().trim_end_matches('/').to_owned(),
+        url: display_url(url),
         key: key.to_owned(),
         pid: std::process::id(),
         data: fs::canonicalize(data)?,

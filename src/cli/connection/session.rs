@@ -167,7 +167,7 @@ impl Session {
     pub async fn connect(&self) -> Result<Client, CliError> {
         let (transport, key) = match self.wait_for_target().await? {
             Target::Server { url, key, .. } => {
-                self.refuse_in_the_clear(&url.value)?;
+                self.require_encryption(&url.value)?;
                 self.check_authorities(&url.value)?;
                 let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
@@ -188,10 +188,10 @@ impl Session {
     }
 
     /// Refuses to send a key unencrypted beyond this machine, unless the flag or a context of this address allows it.
-    pub fn refuse_in_the_clear(&self, url: &Url) -> Result<(), CliError> {
-        let Err(refused) = target::refuse_in_the_clear(url, self.global.insecure_http) else { return Ok(()) };
+    pub fn require_encryption(&self, url: &Url) -> Result<(), CliError> {
+        let Err(refused) = target::require_encryption(url, self.global.insecure_http) else { return Ok(()) };
         let chosen = self.chosen_context();
-        let context = self.credentials()?.at(url, chosen.as_deref());
+        let context = self.credentials()?.find_by_url(url, chosen.as_deref());
         if context.is_some_and(|(_, context)| context.insecure_http) { Ok(()) } else { Err(refused) }
     }
 
@@ -274,7 +274,7 @@ impl Session {
     /// Returns the target as text.
     pub fn target_name(&self) -> Result<String, CliError> {
         Ok(match self.target()? {
-            Target::Server { url, .. } => url.value.as_str().trim_end_matches('/').to_owned(),
+            Target::Server { url, .. } => target::display_url(&url.value),
             Target::Data(data) => data.value.display().to_string(),
         })
     }
@@ -332,7 +332,7 @@ impl Session {
             (ClientError::Problem(problem), Some(Target::Server { url, key: Some(key), .. }))
                 if problem.code == Code::Unauthorized =>
             {
-                let shown = url.value.as_str().trim_end_matches('/');
+                let shown = target::display_url(&url.value);
                 problem.detail = Some(format!("{shown} refused the API key {}", key.redacted()));
                 let overridden = self.overridden_context(&url.value, key);
                 notes.push(format!("key from: {}{}", key.origin, overrides(overridden.as_deref())));
@@ -342,7 +342,7 @@ impl Session {
             (ClientError::Problem(problem), Some(Target::Server { url, key: None, .. }))
                 if problem.code == Code::Unauthorized =>
             {
-                let shown = url.value.as_str().trim_end_matches('/');
+                let shown = target::display_url(&url.value);
                 problem.detail = Some(format!("{shown} asks for an API key"));
                 notes.push(self.missing_key_note(&url.value));
                 help = help.or_else(|| Some(hints::missing_key(&url.value)));
@@ -365,8 +365,8 @@ impl Session {
     /// Returns the context of exactly this address if a variable overrides its key.
     fn overridden_context(&self, url: &Url, key: &Key) -> Option<String> {
         let chosen = self.chosen_context();
-        let credentials = self.credentials().ok().filter(|_| key.source == Source::Env)?;
-        credentials.at(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
+        let credentials = self.credentials().ok().filter(|_| key.origin.source() == Source::Env)?;
+        credentials.find_by_url(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
     }
 
     /// Explains why no key was sent. A server's key is only sent to the exact address it announced: under another name,

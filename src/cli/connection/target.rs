@@ -1,6 +1,7 @@
 //! Resolution of the server and key: flag, then environment, then the current context, then a running server of this user,
 //! then default.
 
+use std::fmt::{self, Display};
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::net::IpAddr;
@@ -40,11 +41,55 @@ pub struct Sourced<T> {
 #[derive(Debug, Clone)]
 pub struct Key {
     pub text: Secret<String>,
-    pub source: Source,
-    /// Where it came from, as text: `FORMS_API_KEY`, `--key-file ./key`.
-    pub origin: String,
-    /// The context it belongs to, if it came from one.
-    pub context: Option<String>,
+    pub origin: KeyOrigin,
+}
+
+/// Where a key came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyOrigin {
+    /// The file that `--key-file` names.
+    Flag(PathBuf),
+    /// A variable, and the file if it names one.
+    Env { variable: &'static str, file: Option<PathBuf> },
+    /// The context of this name.
+    Context(String),
+    /// The file with which a running server announces itself.
+    Runtime(PathBuf),
+    /// The user, who was asked for it.
+    Typed,
+}
+
+impl KeyOrigin {
+    /// Returns the kind of the origin.
+    pub fn source(&self) -> Source {
+        match self {
+            Self::Flag(_) | Self::Typed => Source::Flag,
+            Self::Env { .. } => Source::Env,
+            Self::Context(_) => Source::Context,
+            Self::Runtime(_) => Source::Runtime,
+        }
+    }
+
+    /// Returns the name of the context that the key belongs to.
+    pub fn context(&self) -> Option<&str> {
+        match self {
+            Self::Context(name) => Some(name),
+            Self::Flag(_) | Self::Env { .. } | Self::Runtime(_) | Self::Typed => None,
+        }
+    }
+}
+
+impl Display for KeyOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(file) => write!(formatter, "--key-file {}", file.display()),
+            Self::Env { variable, file: None } => formatter.write_str(variable),
+            Self::Env { variable, file: Some(file) } => write!(formatter, "{variable}, {}", file.display()),
+            Self::Context(name) => formatter.write_str(&context_origin(name)),
+            Self::Runtime(file) => write!(formatter, "the running server's {}", file.display()),
+            Self::Typed => formatter.write_str("the text typed"),
+        }
+    }
 }
 
 /// The context whose server is used.
@@ -95,16 +140,16 @@ fn stored_key(
     url: &Url,
     chosen: Option<&Chosen>,
 ) -> Result<Option<Key>, CliError> {
-    if let Some((name, context)) = (sources.credentials)()?.at(url, chosen.map(|chosen| &*chosen.name)) {
-        let key = parse_key(context.key.reveal(), Source::Context, context_origin(name))?;
-        return Ok(Some(Key { context: Some(name.to_owned()), ..key }));
+    if let Some((name, context)) =
+        (sources.credentials)()?.find_by_url(url, chosen.map(|chosen| &*chosen.name))
+    {
+        return parse_key(context.key.reveal(), KeyOrigin::Context(name.to_owned())).map(Some);
     }
-    Ok(sources.running.iter().find(|server| server.is_at(url)).map(|server| Key {
-        text: server.key.clone(),
-        source: Source::Runtime,
-        origin: format!("the running server's {}", server.file.display()),
-        context: None,
-    }))
+    Ok(sources
+        .running
+        .iter()
+        .find(|server| server.is_at(url))
+        .map(|server| Key { text: server.key.clone(), origin: KeyOrigin::Runtime(server.file.clone()) }))
 }
 
 /// Returns a context as the origin of a value.
@@ -230,7 +275,12 @@ fn suggest_address(text: &str) -> Option<String> {
     }
     address.set_query(None);
     address.set_fragment(None);
-    Some(address.as_str().trim_end_matches('/').to_owned())
+    Some(display_url(&address))
+}
+
+/// Returns an address as it is shown and stored: without a slash at the end.
+pub fn display_url(url: &Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Whether `url` is a loopback address.
@@ -240,7 +290,7 @@ pub fn is_loopback(url: &Url) -> bool {
 }
 
 /// Refuses to send a key unencrypted beyond this machine.
-pub fn refuse_in_the_clear(url: &Url, insecure_http: bool) -> Result<(), CliError> {
+pub fn require_encryption(url: &Url, insecure_http: bool) -> Result<(), CliError> {
     if url.scheme() == "https" || is_loopback(url) || insecure_http {
         return Ok(());
     }
@@ -257,20 +307,20 @@ fn explicit_key(
         return Ok(Some(key));
     }
     if let Some(text) = environment.get("FORMS_API_KEY") {
-        return parse_key(text, Source::Env, "FORMS_API_KEY".to_owned()).map(Some);
+        return parse_key(text, KeyOrigin::Env { variable: "FORMS_API_KEY", file: None }).map(Some);
     }
-    let Some(path) = environment.get("FORMS_API_KEY_FILE") else { return Ok(None) };
-    read_key(Path::new(path), Source::Env, format!("FORMS_API_KEY_FILE, {path}"), output).map(Some)
+    let variable = "FORMS_API_KEY_FILE";
+    let Some(path) = environment.get(variable).map(Path::new) else { return Ok(None) };
+    read_key(path, KeyOrigin::Env { variable, file: Some(path.to_owned()) }, output).map(Some)
 }
 
 /// Returns the key in the file that `--key-file` names.
 pub fn key_of_flag(global: &Global, output: &Output) -> Result<Option<Key>, CliError> {
     let Some(path) = &global.key_file else { return Ok(None) };
-    let origin = format!("--key-file {}", path.display());
-    read_key(path, Source::Flag, origin, output).map(Some)
+    read_key(path, KeyOrigin::Flag(path.clone()), output).map(Some)
 }
 
-fn read_key(path: &Path, source: Source, origin: String, output: &Output) -> Result<Key, CliError> {
+fn read_key(path: &Path, origin: KeyOrigin, output: &Output) -> Result<Key, CliError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         if std::io::stdin().is_terminal() {
@@ -285,16 +335,16 @@ fn read_key(path: &Path, source: Source, origin: String, output: &Output) -> Res
         fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text))
     };
     read.map_err(|error| CliError::usage(format!("cannot read the API key ({origin}): {}", reason(&error))))?;
-    parse_key(&text, source, origin)
+    parse_key(&text, origin)
 }
 
 /// Parses the text of a key; errors name its origin.
-pub fn parse_key(text: &str, source: Source, origin: String) -> Result<Key, CliError> {
+pub fn parse_key(text: &str, origin: KeyOrigin) -> Result<Key, CliError> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(CliError::usage(format!("{origin} is not a valid API key")));
     }
-    Ok(Key { text: Secret::new(text.to_owned()), source, origin, context: None })
+    Ok(Key { text: Secret::new(text.to_owned()), origin })
 }
 
 impl Key {

@@ -36,9 +36,15 @@ pub struct Rotation {
 }
 
 impl ApiKey {
+    /// The name of the server operator's keys.
+    pub const OPERATOR_NAME: &str = "operator";
+
+    /// The scopes of the server operator's keys: together, all permissions.
+    pub const OPERATOR_SCOPES: [Scope; 2] = [Scope::Admin, Scope::Operator];
+
     /// Creates a key of the server's operator, with all permissions.
     pub fn operator(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
-        let (name, scopes) = ("operator".to_owned(), vec![Scope::Admin, Scope::Operator]);
+        let (name, scopes) = (Self::OPERATOR_NAME.to_owned(), Self::OPERATOR_SCOPES.to_vec());
         Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::thread;
 
 use serde_json::Value;
 
@@ -284,6 +285,22 @@ fn the_current_context_is_chosen_and_others_are_removed() {
     let removed = with_contexts(&home, &[], &["context", "remove", "two", "nope", "one"]).expect(8);
     assert_eq!(removed.stdout, "two\none\n");
     assert_eq!(saved(), serde_json::json!({"theme": "dark", "contexts": {}}));
+}
+
+#[test]
+fn commands_that_change_the_file_at_the_same_time_lose_nothing() {
+    let home = Home::new();
+    let names: Vec<_> = (0..16).map(|number| format!("c{number}")).collect();
+    let entry = |name: &String| format!("  {name}: {{url: 'http://127.0.0.1:1', key: fk_{name}}}\n");
+    write_credentials(&home, &format!("contexts:\n{}", names.iter().map(entry).collect::<String>()));
+    thread::scope(|scope| {
+        for name in &names {
+            scope.spawn(|| with_contexts(&home, &[], &["context", "remove", name]).expect(0));
+        }
+    });
+    assert_eq!(with_contexts(&home, &[], &["context", "list"]).expect(0).stdout, "");
+    let lock = fs::metadata(home.path().join("config/credentials.lock")).unwrap();
+    assert_eq!(lock.permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

@@ -1,17 +1,20 @@
 //! `forms keys create`.
 
+use std::path::Path;
+
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
 use crate::api::{KeyCreated, NewKey};
-use crate::cli::commands::keys::{SHOWN_ONCE, own_key, revealed, scope_names};
+use crate::cli::commands::keys::{SHOWN_ONCE, revealed, scope_names, stored_keys};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
 use crate::cli::input::values::duration;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
-use crate::domain::workspace::Scope;
+use crate::domain::workspace::{ApiKey, Scope};
+use crate::secret::Secret;
 
 /// Create an API key
 #[derive(Debug, Args)]
@@ -75,28 +78,14 @@ impl Expiry {
 
 impl Create {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
-        let replaces_operator_key = self.is_bare() && matches!(session.target()?, Target::Data(_));
-        let wanted = match replaces_operator_key {
-            true => operator_key(),
-            false => self.wanted(session.now())?,
-        };
-        let client = session.client().await?;
-        let created = client.create_key(&wanted).await?;
-        let prefix = session.command_prefix();
-        let help = format!("revoke it and create another: {prefix} keys revoke {}", created.id);
-        let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;
-        let output = &session.output;
-        output.object(&created, || format!("{text}\n"))?;
-        output.success(&format!("created {}", described(&created)));
-        match session.target()? {
-            Target::Data(data) if replaces_operator_key => {
-                own_key::write_file(session, &data.value, text)?;
-                if let Some(old) = own_key::id(session) {
-                    output.status(&format!("{old} stays valid; to end it: {prefix} keys revoke {old}"));
-                }
-            }
-            _ => output.status(SHOWN_ONCE),
+        if self.is_bare()
+            && let Target::Data(data) = session.target()?
+        {
+            return replace_operator_key(session, &data.value).await;
         }
+        let request = self.into_request(session.now())?;
+        create(session, &request).await?;
+        session.output.status(SHOWN_ONCE);
         Ok(())
     }
 
@@ -106,7 +95,7 @@ impl Create {
         !is_named && forms.is_empty() && expires.is_none() && workspace.is_none()
     }
 
-    fn wanted(self, now: Timestamp) -> Result<NewKey, CliError> {
+    fn into_request(self, now: Timestamp) -> Result<NewKey, CliError> {
         let Self { name, scopes, forms, expires, workspace } = self;
         let missing =
             |flag: &str, help: String| CliError::usage_with_help(format!("{flag} is required"), help);
@@ -126,14 +115,32 @@ impl Create {
     }
 }
 
-/// Returns the request for a key with all permissions.
-fn operator_key() -> NewKey {
-    let scopes = [Scope::Admin, Scope::Operator].map(|scope| scope.name().to_owned()).to_vec();
-    NewKey { name: "operator".to_owned(), scopes, ..NewKey::default() }
+/// Creates an operator key, and writes it into the data directory in place of the one there.
+async fn replace_operator_key(session: &Session, data: &Path) -> Result<(), CliError> {
+    let scopes = ApiKey::OPERATOR_SCOPES.map(|scope| scope.name().to_owned()).to_vec();
+    let request = NewKey { name: ApiKey::OPERATOR_NAME.to_owned(), scopes, ..NewKey::default() };
+    let text = create(session, &request).await?;
+    stored_keys::write_file(session, data, text.reveal())?;
+    if let Some(old) = stored_keys::id_in_use(session) {
+        let prefix = session.command_prefix();
+        session.output.status(&format!("{old} stays valid; to end it: {prefix} keys revoke {old}"));
+    }
+    Ok(())
+}
+
+/// Creates the key, prints it and returns its text.
+async fn create(session: &Session, request: &NewKey) -> Result<Secret<String>, CliError> {
+    let created = session.client().await?.create_key(request).await?;
+    let prefix = session.command_prefix();
+    let help = format!("revoke it and create another: {prefix} keys revoke {}", created.id);
+    let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;
+    session.output.object(&created, || format!("{text}\n"))?;
+    session.output.success(&format!("created {}", describe(&created)));
+    Ok(Secret::new(text.to_owned()))
 }
 
 /// Returns id, name and scopes of a key as text.
-pub(super) fn described(key: &KeyCreated) -> String {
+pub(super) fn describe(key: &KeyCreated) -> String {
     let expires = key.expires_at.map(|end| format!(", expires {end}")).unwrap_or_default();
     format!("{} \"{}\" ({}){expires}", key.id, visible(&key.name), visible(&scope_names(&key.scopes)))
 }

@@ -2,9 +2,9 @@
 
 mod create;
 mod list;
-mod own_key;
 mod revoke;
 mod rotate;
+mod stored_keys;
 
 use clap::{Args, Subcommand};
 

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::keys::{find, own_key, scope_names};
+use crate::cli::commands::keys::{find, scope_names, stored_keys};
+use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::exit::CliError;
@@ -39,18 +40,15 @@ impl Revoke {
 
     async fn revoke(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let output = &session.output;
-        let is_own = own_key::id(session).is_some_and(|own| own.to_string() == id);
+        let is_own = stored_keys::id_in_use(session).is_some_and(|own| own.to_string() == id);
         if is_own {
             output.warn(&format!("{id} is the key in use: afterwards commands need another one"));
         }
         if !self.yes {
             ask(session, client, id).await?;
         }
-        let list = || format!("{} keys list shows the keys", session.command_prefix());
-        client.revoke_key(id).await.map_err(|error| match error.status() {
-            Some(404) => CliError::client_with_help(error, list()),
-            _ => error.into(),
-        })?;
+        let revoked = client.revoke_key(id).await;
+        revoked.map_err(|error| with_list_hint(session, error, "keys"))?;
         output.object(&json!({"id": id, "revoked": true}), || format!("{id}\n"))?;
         output.success("revoked");
         Ok(())
@@ -61,8 +59,7 @@ impl Revoke {
 async fn ask(session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
     let Some(key) = find(client, id).await? else {
         let problem = Problem::new(Code::KeyNotFound).detail(format!("no key `{}`", visible(id)));
-        let help = format!("{} keys list shows the keys", session.command_prefix());
-        return Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help));
+        return Err(with_list_hint(session, ClientError::Problem(Box::new(problem)), "keys"));
     };
     let name = format!("{id} \"{}\" ({})", key.name, scope_names(&key.scopes));
     let question = format!("Revoke {name} on {}?", session.target_name()?);

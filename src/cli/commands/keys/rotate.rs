@@ -4,8 +4,9 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::RotateKey;
-use crate::cli::commands::keys::create::described;
-use crate::cli::commands::keys::{SHOWN_ONCE, own_key, revealed};
+use crate::cli::commands::keys::create::describe;
+use crate::cli::commands::keys::{SHOWN_ONCE, revealed, stored_keys};
+use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::duration;
 use crate::cli::output::exit::CliError;
@@ -39,21 +40,15 @@ impl Rotate {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let rotated = client.rotate_key(&self.key, &RotateKey { grace: self.grace.clone() }).await;
-        let rotated = rotated.map_err(|error| match error.status() {
-            Some(404) => {
-                let help = format!("{} keys list shows the keys", session.command_prefix());
-                CliError::client_with_help(error, help)
-            }
-            _ => error.into(),
-        })?;
+        let rotated = rotated.map_err(|error| with_list_hint(session, error, "keys"))?;
         let prefix = session.command_prefix();
         let help = format!("rotate it again: {prefix} keys rotate {}", rotated.id);
         let text = revealed(rotated.key.as_ref(), &rotated.id.to_string(), help)?;
         let output = &session.output;
         output.object(&rotated, || format!("{text}\n"))?;
-        output.success(&format!("{} is replaced by {}", self.key, described(&rotated)));
+        output.success(&format!("{} is replaced by {}", self.key, describe(&rotated)));
         let old = self.key.parse::<KeyId>();
-        if !old.map_or(Ok(false), |old| own_key::replace(session, old, text))? {
+        if !old.map_or(Ok(false), |old| stored_keys::replace(session, old, text))? {
             output.status(SHOWN_ONCE);
         }
         Ok(())

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use crate::cli::connection::credentials::{Credentials, is_same};
+use crate::cli::connection::credentials::{Context, Credentials, is_same};
 use crate::cli::connection::running_servers::RunningServer;
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::{Target, context_origin, parse};
+use crate::cli::connection::target::{Target, context_origin};
 use crate::cli::output::exit::CliError;
 use crate::client::Url;
 use crate::secret::{KeyId, KeyText, Secret};
 use crate::server::write_operator_key;
 
 /// Returns the id of the key that this command uses.
-pub(super) fn id(session: &Session) -> Option<KeyId> {
+pub(super) fn id_in_use(session: &Session) -> Option<KeyId> {
     id_of(session.key()?.reveal())
 }
 
@@ -24,7 +24,7 @@ fn id_of(text: &str) -> Option<KeyId> {
 /// operator key. Returns whether it was stored anywhere.
 pub(super) fn replace(session: &Session, id: KeyId, text: &str) -> Result<bool, CliError> {
     match session.target()? {
-        Target::Data(data) if self::id(session) == Some(id) => {
+        Target::Data(data) if id_in_use(session) == Some(id) => {
             write_file(session, &data.value, text)?;
             Ok(true)
         }
@@ -37,23 +37,25 @@ pub(super) fn replace(session: &Session, id: KeyId, text: &str) -> Result<bool, 
 }
 
 fn replace_in_contexts(session: &Session, url: &Url, id: KeyId, text: &str) -> Result<bool, CliError> {
-    // A broken file has no key that commands use.
-    let Ok(mut credentials) = Credentials::load(&session.environment, &session.output) else {
-        return Ok(false);
+    let has_it = |context: &Context| {
+        let is_here = Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
+        is_here && id_of(context.key.reveal()) == Some(id)
     };
-    let mut replaced = Vec::new();
-    for (name, context) in &mut credentials.contexts {
-        let is_here = parse(&context.url, &context_origin(name)).is_ok_and(|own| is_same(&own, url));
-        if is_here && id_of(context.key.reveal()) == Some(id) {
+    // A broken file has no key that commands use.
+    if !session.credentials().is_ok_and(|stored| stored.contexts.values().any(has_it)) {
+        return Ok(false);
+    }
+    let replace = |credentials: &mut Credentials| {
+        let mut replaced = Vec::new();
+        for (name, context) in credentials.contexts.iter_mut().filter(|(_, context)| has_it(context)) {
             context.key = Secret::new(text.to_owned());
             replaced.push(context_origin(name));
         }
-    }
-    if replaced.is_empty() {
-        return Ok(false);
-    }
-    let path = credentials.save()?;
-    session.output.status(&format!("stored in {}, for {}", path.display(), replaced.join(" and ")));
+        Ok(replaced)
+    };
+    let (credentials, replaced) = Credentials::update(&session.environment, &session.output, replace)?;
+    let path = credentials.path()?.display();
+    session.output.status(&format!("stored in {path}, for {}", replaced.join(" and ")));
     Ok(true)
 }
 
