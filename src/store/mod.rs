@@ -273,7 +273,7 @@ pub trait Keys: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<ApiKey>>;
 
-    /// Replaces a key of the workspace by the new one, which is returned; a replay returns it without its hash.
+    /// Replaces a valid key of the workspace by the new one, which is returned; a replay returns it without its hash.
     async fn rotate_key(
         &self,
         workspace: WorkspaceId,

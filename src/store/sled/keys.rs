@@ -194,7 +194,8 @@ fn rotate(
     if let Some(replayed) = find_replay(tx, "a rotated key", idempotency_key, now)? {
         return Ok(replayed);
     }
-    let Some(old) = find(tx, workspace, key)? else { return Ok(StepResult::Missing) };
+    let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now));
+    let Some(old) = old else { return Ok(StepResult::Missing) };
     let entry = layout::key_entry(&old);
     let (new, remaining) = old.rotate(rotation, now);
     if let Some(refused) = check_new(tx, &new, usize::from(remaining.is_none()))? {

@@ -238,6 +238,42 @@ async fn a_rotated_key_ends_at_once_or_after_the_grace_period() {
 }
 
 #[tokio::test]
+async fn a_key_rotated_again_in_its_grace_period_keeps_its_expiry() {
+    let server = Server::start().await;
+    let (id, old) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let rotate = async |grace: &str| {
+        let response = server.post(format!("{KEYS}/{id}/rotate"), json!({"grace": grace})).send().await;
+        response.expect(200)
+    };
+    rotate("1h").await;
+    let second = rotate("24h").await;
+    assert_eq!(second["expires_at"], Value::Null);
+    let listed = list(&server).await;
+    let ends: Vec<_> =
+        listed.iter().filter(|key| key["name"] == "CI").map(|key| key["expires_at"].clone()).collect();
+    assert_eq!(ends.iter().filter(|end| end.is_null()).count(), 2);
+    assert!(ends.contains(&json!("2026-11-20T10:00:00.000Z")), "{ends:?}");
+    server.clock.set("2026-11-20T10:00:00Z");
+    let second = second["key"].as_str().unwrap();
+    assert_eq!((status(&server, &old).await, status(&server, second).await), (401, 200));
+}
+
+#[tokio::test]
+async fn an_expired_key_cannot_be_rotated() {
+    let server = Server::start().await;
+    let body = json!({"name": "CI", "scopes": ["read"], "expires_at": "2026-11-20T10:00:00.000Z"});
+    let (expired, _) = create(&server, body).await;
+    let (rotated, _) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    server.post(format!("{KEYS}/{rotated}/rotate"), json!({"grace": "1h"})).send().await.expect(200);
+    server.clock.set("2026-11-20T10:00:00Z");
+    for id in [expired, rotated] {
+        let refused = server.post(format!("{KEYS}/{id}/rotate"), json!({"grace": "1h"})).send().await;
+        assert_eq!(refused.code(), "key_not_found");
+    }
+    assert_eq!(list(&server).await.len(), 4);
+}
+
+#[tokio::test]
 async fn the_body_of_a_rotation_is_checked() {
     let server = Server::start().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;

@@ -26,6 +26,7 @@ fn api_key(ws: u64, id: &str, millis: i64) -> ApiKey {
         forms: Some(vec![form_id(3)]),
         created_at: at(millis),
         expires_at: Some(at(1_000_000)),
+        ends_at: None,
     }
 }
 
@@ -97,13 +98,13 @@ pub(super) async fn a_rotated_key_is_replaced_and_may_stay_valid_for_a_while(fix
     let expected = ApiKey { id: key_id("b"), hash: [8; 32], created_at: at(10), ..old.clone() };
     assert_eq!(new, expected);
     assert_eq!(store.find_key(new.id).await.unwrap().as_deref(), Some(&expected));
-    let ending = ApiKey { expires_at: Some(at(60)), ..old };
+    let ending = ApiKey { ends_at: Some(at(60)), ..old };
     assert_eq!(store.find_key(ending.id).await.unwrap().as_deref(), Some(&ending));
     assert!(matches!(rotate(&*store, (1, "b"), ("c", 0), None, 20).await, StepResult::Done(_)));
     assert_eq!(store.find_key(new.id).await.unwrap(), None);
     let StepResult::Done(last) = rotate(&*store, (1, "c"), ("d", i64::MAX), None, 30).await else { panic!() };
     let third = store.find_key(key_id("c")).await.unwrap().unwrap();
-    assert_eq!((third.expires_at, last.expires_at), (Some(at(1_000_000)), Some(at(1_000_000))));
+    assert_eq!((third.end(), last.end()), (Some(at(1_000_000)), Some(at(1_000_000))));
     assert!(matches!(rotate(&*store, (1, "b"), ("e", 0), None, 40).await, StepResult::Missing));
     assert!(matches!(rotate(&*store, (1, "d"), ("c", 0), None, 40).await, StepResult::Recheck));
     assert_eq!(list(&*store, 1).await.len(), 4);
