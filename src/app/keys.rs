@@ -93,9 +93,11 @@ impl App {
         caller: &Caller,
     ) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>, AppError> {
         require_key_management(caller)?;
+        // Before the store is read: what is written in between is then in both.
+        let unwritten = self.key_uses.snapshot();
         let mut keys = self.store.list_keys(caller.workspace).await?;
         for (key, last_used_at) in &mut keys {
-            *last_used_at = self.key_uses.get(key.id).or(*last_used_at);
+            *last_used_at = unwritten.get(&key.id).copied().or(*last_used_at);
         }
         Ok(keys)
     }
@@ -142,10 +144,16 @@ impl App {
         }
     }
 
-    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is forgotten.
+    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is kept for the next
+    /// call.
     pub async fn store_key_uses(&self) -> Result<(), StoreError> {
-        let uses = self.key_uses.take();
-        if uses.is_empty() { Ok(()) } else { self.store.record_key_uses(uses).await }
+        let uses = self.key_uses.snapshot();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.store.record_key_uses(uses.clone().into_iter().collect()).await?;
+        self.key_uses.remove(&uses);
+        Ok(())
     }
 }
 

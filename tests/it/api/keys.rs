@@ -14,6 +14,7 @@ use forms::secret::{Secret, SystemRandomness};
 use serde_json::{Value, json};
 
 use crate::harness::{NOW, Server, TestResponse, questions};
+use crate::store::is_ready;
 
 const KEYS: &str = "/api/v1/keys";
 
@@ -403,6 +404,29 @@ async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one
     server.app.store_key_uses().await.unwrap();
     assert!(journal(&server) != before);
     let server = server.with_index(|_| ()).await;
+    assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
+}
+
+#[tokio::test]
+async fn a_use_is_kept_while_others_are_written_and_if_they_cannot_be() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let last_use = async |server: &Server| {
+        let keys = list(server).await;
+        keys.iter().find(|key| key["id"] == id.as_str()).unwrap()["last_used_at"].clone()
+    };
+    status(&server, &key).await;
+    let mut write = Box::pin(server.app.store_key_uses());
+    assert!(!is_ready(&mut write).await, "the write was complete at once");
+    assert_eq!(last_use(&server).await, NOW);
+    server.clock.set("2026-11-20T09:30:00Z");
+    status(&server, &key).await;
+    write.await.unwrap();
+    assert_eq!(last_use(&server).await, "2026-11-20T09:30:00.000Z");
+    let server = server.with_full_disk().await;
+    server.clock.set("2026-11-20T10:00:00Z");
+    status(&server, &key).await;
+    assert!(server.app.store_key_uses().await.is_err());
     assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
 }
 
