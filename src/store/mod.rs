@@ -301,8 +301,8 @@ pub trait Keys: Send + Sync {
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
 
-    /// Deletes a workspace, on a request from the workspace `own`: its keys end and its forms are unreachable at once; then
-    /// its other rows are erased in the background, continued after a restart.
+    /// Deletes a workspace, on a request from the workspace `own`: its keys end at once; then its forms are erased in the
+    /// background, continued after a restart. Only requests received before can still find them.
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>>;
 }
 

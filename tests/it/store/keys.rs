@@ -192,6 +192,10 @@ pub(super) async fn a_deleted_workspace_is_gone_at_once_and_purged_after_a_resta
     let slug = definition(r#"{"title":"Tea","slug":"tea"}"#);
     assert!(matches!(store.insert_form(new_form(1, 12, slug, 0)).await.unwrap(), StepResult::Done(_)));
     trash_form(&*store, create_draft(&*store, 1, 13, 0).await, 1).await;
+    // More than one slice of the purge erases.
+    for number in 100..250 {
+        create_draft(&*store, 1, number, 0).await;
+    }
     let kept = create_draft(&*store, 2, 14, 0).await;
     let delete = async |store: &dyn Store, number, own| {
         store.delete_workspace(workspace(number), workspace(own)).await.unwrap()
@@ -208,15 +212,6 @@ pub(super) async fn a_deleted_workspace_is_gone_at_once_and_purged_after_a_resta
         assert_eq!(store.find_workspace(workspace(1)).await.unwrap(), None);
         assert_eq!(store.find_key(key_id("w1")).await.unwrap(), None);
         assert_eq!(list(store, 1).await, []);
-        for trashed in [false, true] {
-            let filter = FormFilter { trashed, ..FormFilter::default() };
-            assert!(store.list_forms(workspace(1), &filter, None, 10).await.unwrap().rows.is_empty());
-        }
-        for form in 11..=13 {
-            assert!(store.find_form(workspace(1), form_id(form)).await.unwrap().is_none());
-        }
-        let sent = store.accept_submission(workspace(1), new_submission(form, "{}"), at(1)).await.unwrap();
-        assert!(matches!(sent, StepResult::Missing));
         // A request that was received before adds nothing.
         assert!(matches!(store.insert_form(new_draft(1, 20, 0)).await.unwrap(), StepResult::Missing));
         let key = NewKey { key: api_key(1, "z", 0), idempotency_key: None };
@@ -232,15 +227,24 @@ pub(super) async fn a_deleted_workspace_is_gone_at_once_and_purged_after_a_resta
     assert_gone(&*store).await;
     let gone = async {
         // Until the rows of a form are erased, no form can have its id.
-        while matches!(store.insert_form(new_draft(2, 11, 0)).await.unwrap(), StepResult::Recheck) {
-            yield_now().await;
+        for number in (11..=13).chain(100..250) {
+            while matches!(store.insert_form(new_draft(2, number, 0)).await.unwrap(), StepResult::Recheck) {
+                yield_now().await;
+            }
         }
         while store.find_slug(workspace(1), "tea").await.unwrap().is_some() {
             yield_now().await;
         }
     };
     timeout(Duration::from_secs(60), gone).await.unwrap();
-    assert_eq!(store.count_submissions(workspace(2), form_id(11)).await.unwrap(), 0);
+    for trashed in [false, true] {
+        let filter = FormFilter { trashed, ..FormFilter::default() };
+        assert!(store.list_forms(workspace(1), &filter, None, 10).await.unwrap().rows.is_empty());
+    }
+    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
+    let sent = store.accept_submission(workspace(1), new_submission(form, "{}"), at(1)).await.unwrap();
+    assert!(matches!(sent, StepResult::Missing));
+    assert_eq!(store.count_submissions(workspace(2), form).await.unwrap(), 0);
     assert!(store.find_form(workspace(2), kept).await.unwrap().is_some());
     assert_eq!(list(&*store, 2).await.len(), 1);
 }
