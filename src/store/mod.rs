@@ -22,7 +22,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
-use crate::domain::form::admission::IdempotencyRecord;
+use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
@@ -265,13 +265,13 @@ pub trait Keys: Send + Sync {
     /// Adds a key to an existing workspace. A replay returns the key without its hash.
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>>;
 
-    /// Returns the key that an earlier request with the same idempotency key has created, without its hash; `Missing` if
-    /// there was none.
+    /// Returns the key that an earlier request with the same idempotency key has created, without its hash, or why that key
+    /// cannot be reused; `None` if there was no such request.
     async fn find_created_key(
         &self,
         idempotency_key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<StepResult<ApiKey>>;
+    ) -> Result<Option<Result<ApiKey, Refusal>>>;
 
     /// Replaces a valid key of the workspace by the new one, which is returned; a replay returns it without its hash.
     async fn rotate_key(
