@@ -155,7 +155,8 @@ mod revealed {
 impl KeyCreated {
     /// The response to the creation of `key`; a replay is without its `text`.
     pub fn new(key: ApiKey, text: Option<&KeyText>) -> Self {
-        let ApiKey { id, workspace, name, hash: _, scopes, forms, created_at, expires_at } = key;
+        let expires_at = key.end();
+        let ApiKey { id, workspace, name, scopes, forms, created_at, .. } = key;
         let scopes = scopes.into_iter().map(OpenEnum::from).collect();
         Self { id, name, scopes, forms, expires_at, workspace, created_at, key: text.map(revealed) }
     }
@@ -164,7 +165,8 @@ impl KeyCreated {
 impl KeyDetail {
     /// `key`, last used at that time.
     pub fn new(key: &ApiKey, last_used_at: Option<Timestamp>) -> Self {
-        let ApiKey { id, workspace, name, hash: _, scopes, forms, created_at, expires_at } = key.clone();
+        let expires_at = key.end();
+        let ApiKey { id, workspace, name, scopes, forms, created_at, .. } = key.clone();
         let scopes = scopes.into_iter().map(OpenEnum::from).collect();
         Self { id, name, scopes, forms, expires_at, workspace, created_at, last_used_at }
     }

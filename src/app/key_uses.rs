@@ -1,7 +1,6 @@
 //! When API keys were last used: kept in memory, and written for all keys together once a minute.
 
 use std::collections::HashMap;
-use std::mem;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -24,15 +23,16 @@ impl KeyUses {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(key, AtomicI64::new(minute));
     }
 
-    /// Returns when the key was last used, if that has not been written yet.
-    pub(super) fn get(&self, key: KeyId) -> Option<Timestamp> {
+    /// Returns the uses that have not been written yet.
+    pub(super) fn snapshot(&self) -> HashMap<KeyId, Timestamp> {
         let uses = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        uses.get(&key).map(|minute| Timestamp::from_millis(minute.load(Ordering::Relaxed)))
+        let time = |minute: &AtomicI64| Timestamp::from_millis(minute.load(Ordering::Relaxed));
+        uses.iter().map(|(key, minute)| (*key, time(minute))).collect()
     }
 
-    /// Removes and returns all uses.
-    pub(super) fn take(&self) -> Vec<(KeyId, Timestamp)> {
-        let uses = mem::take(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner));
-        uses.into_iter().map(|(key, minute)| (key, Timestamp::from_millis(minute.into_inner()))).collect()
+    /// Removes the uses in `written`, except of keys that have been used in another minute since.
+    pub(super) fn remove(&self, written: &HashMap<KeyId, Timestamp>) {
+        let mut uses = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        uses.retain(|key, minute| written.get(key).is_none_or(|at| at.millis() != *minute.get_mut()));
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::workspace::{
 };
 use crate::id::{Random, WorkspaceId};
 use crate::secret::{KeyId, KeyText};
-use crate::store::{IdempotentOperation, NewKey, StepResult, Store, StoreError};
+use crate::store::{IdempotencyKey, IdempotentOperation, NewKey, StepResult, Store, StoreError};
 
 /// An API key that was created, with its text, which is shown once: not when the creation is replayed.
 pub type CreatedKey = (ApiKey, Option<KeyText>);
@@ -50,12 +50,9 @@ impl App {
             require_scope(caller, scope)?;
         }
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateKey);
-        if let Some(idempotency_key) = &idempotency_key {
-            // Before all validation: what the body names may be gone since.
-            let step = self.store.find_created_key(idempotency_key, self.now()).await?;
-            if !matches!(step, StepResult::Missing) {
-                return into_result(step, AppError::Overloaded).map(|(key, _)| (key, None));
-            }
+        // Before all validation: what the body names may be gone since.
+        if let Some(key) = self.find_created_key(idempotency_key.as_ref()).await? {
+            return Ok((key, None));
         }
         let (references, now) = (self.find_references(caller, &body).await?, self.now());
         let wanted = KeyRequest::read(&body, &references, now).map_err(invalid)?;
@@ -65,6 +62,16 @@ impl App {
         let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
         let (key, replayed) = into_result(step, no_workspace(&workspace.to_string()))?;
         Ok((key, (!replayed).then_some(text)))
+    }
+
+    /// Finds the key that an earlier request with the same idempotency key has created.
+    async fn find_created_key(
+        &self,
+        idempotency_key: Option<&IdempotencyKey>,
+    ) -> Result<Option<ApiKey>, AppError> {
+        let Some(idempotency_key) = idempotency_key else { return Ok(None) };
+        let replay = self.store.find_created_key(idempotency_key, self.now()).await?;
+        replay.transpose().map_err(AppError::Refused)
     }
 
     /// Finds the workspace and the forms that the request for a key names.
@@ -93,9 +100,11 @@ impl App {
         caller: &Caller,
     ) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>, AppError> {
         require_key_management(caller)?;
+        // Before the store is read: what is written in between is then in both.
+        let unwritten = self.key_uses.snapshot();
         let mut keys = self.store.list_keys(caller.workspace).await?;
         for (key, last_used_at) in &mut keys {
-            *last_used_at = self.key_uses.get(key.id).or(*last_used_at);
+            *last_used_at = unwritten.get(&key.id).copied().or(*last_used_at);
         }
         Ok(keys)
     }
@@ -142,10 +151,16 @@ impl App {
         }
     }
 
-    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is forgotten.
+    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is kept for the next
+    /// call.
     pub async fn store_key_uses(&self) -> Result<(), StoreError> {
-        let uses = self.key_uses.take();
-        if uses.is_empty() { Ok(()) } else { self.store.record_key_uses(uses).await }
+        let uses = self.key_uses.snapshot();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.store.record_key_uses(uses.clone().into_iter().collect()).await?;
+        self.key_uses.remove(&uses);
+        Ok(())
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
-use crate::domain::form::admission::IdempotencyRecord;
+use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
@@ -265,15 +265,15 @@ pub trait Keys: Send + Sync {
     /// Adds a key to an existing workspace. A replay returns the key without its hash.
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>>;
 
-    /// Returns the key that an earlier request with the same idempotency key has created, without its hash; `Missing` if
-    /// there was none.
+    /// Returns the key that an earlier request with the same idempotency key has created, without its hash, or why that key
+    /// cannot be reused; `None` if there was no such request.
     async fn find_created_key(
         &self,
         idempotency_key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<StepResult<ApiKey>>;
+    ) -> Result<Option<Result<ApiKey, Refusal>>>;
 
-    /// Replaces a key of the workspace by the new one, which is returned; a replay returns it without its hash.
+    /// Replaces a valid key of the workspace by the new one, which is returned; a replay returns it without its hash.
     async fn rotate_key(
         &self,
         workspace: WorkspaceId,
@@ -301,8 +301,8 @@ pub trait Keys: Send + Sync {
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
 
-    /// Deletes a workspace, on a request from the workspace `own`: its keys end and its forms are unreachable at once; then
-    /// its other rows are erased in the background, continued after a restart.
+    /// Deletes a workspace, on a request from the workspace `own`: its keys end at once; then its forms are erased in the
+    /// background, continued after a restart. Only requests received before can still find them.
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>>;
 }
 

@@ -127,7 +127,7 @@ impl Credentials {
         Ok(removed)
     }
 
-    /// Returns the context whose address is exactly `url`: `preferred` if it is one of several.
+    /// Returns the context whose address is exactly `url`: of several, `preferred` or else the current one.
     pub fn find_by_url(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
         let is_at = |context: &Context| Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
         let mut found = self.contexts.iter().filter(|(_, context)| is_at(context)).collect::<Vec<_>>();

@@ -37,7 +37,11 @@ pub(super) fn unreachable(Sourced { value: url, source, .. }: &Sourced<Url>) -> 
         (Source::Flag | Source::Env | Source::Context, Some(port)) => format!(" --listen {host}:{port}"),
         _ => String::new(),
     };
-    format!("start one: forms serve --data ./store{listen}, or work without one: forms --data ./store …")
+    let other = match source {
+        Source::Default => "store the address of another: forms login URL",
+        _ => "work without one: forms --data ./store …",
+    };
+    format!("start one: forms serve --data ./store{listen}, or {other}")
 }
 
 /// Help if another process holds the data directory.

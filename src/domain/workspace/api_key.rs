@@ -20,9 +20,12 @@ pub struct ApiKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forms: Option<Vec<FormId>>,
     pub created_at: Timestamp,
-    /// When the key stops being valid.
+    /// When the key expires, and every key that replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// The end of the grace period of a key that was rotated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
 }
 
 /// Parameters of [`ApiKey::rotate`].
@@ -45,27 +48,33 @@ impl ApiKey {
     /// Creates a key of the server's operator, with all permissions.
     pub fn operator(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
         let (name, scopes) = (Self::OPERATOR_NAME.to_owned(), Self::OPERATOR_SCOPES.to_vec());
-        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None }
+        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None, ends_at: None }
     }
 
     /// Creates the first key of a new workspace, with all permissions there.
     pub fn admin(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
         let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
-        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None }
+        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None, ends_at: None }
     }
 
-    /// Whether the key has not expired.
+    /// Returns when the key stops being valid: at its expiry or at the end of its grace period, whichever is earlier.
+    pub fn end(&self) -> Option<Timestamp> {
+        [self.expires_at, self.ends_at].into_iter().flatten().min()
+    }
+
+    /// Whether neither the expiry nor the end of the grace period has passed.
     pub fn is_valid(&self, now: Timestamp) -> bool {
-        self.expires_at.is_none_or(|end| now < end)
+        self.end().is_none_or(|end| now < end)
     }
 
     /// Replaces the key by one with the same name, scopes, limits and expiry. Returns the new key, and the old one until
-    /// the end of the grace period, never later than its own expiry; `None` if it ends at once.
+    /// the end of the grace period, never later than it would end now; `None` if it ends at once.
     pub fn rotate(self, rotation: &Rotation, now: Timestamp) -> (Self, Option<Self>) {
-        let new = Self { id: rotation.id, hash: rotation.hash, created_at: now, ..self.clone() };
+        let new =
+            Self { id: rotation.id, hash: rotation.hash, created_at: now, ends_at: None, ..self.clone() };
         let grace_end = Timestamp::from_millis(now.millis().saturating_add(rotation.grace_millis));
-        let expires_at = Some(self.expires_at.map_or(grace_end, |own| own.min(grace_end)));
-        let old = Self { expires_at, ..self };
+        let ends_at = Some(self.ends_at.map_or(grace_end, |earlier| earlier.min(grace_end)));
+        let old = Self { ends_at, ..self };
         (new, Some(old).filter(|old| old.is_valid(now)))
     }
 

@@ -87,7 +87,7 @@ impl KeyRequest {
     pub fn into_key(self, workspace: WorkspaceId, text: &KeyText, now: Timestamp) -> ApiKey {
         let Self { name, scopes, forms, expires_at } = self;
         let (id, hash) = (text.id(), text.hash());
-        ApiKey { id, workspace, name, hash, scopes, forms, created_at: now, expires_at }
+        ApiKey { id, workspace, name, hash, scopes, forms, created_at: now, expires_at, ends_at: None }
     }
 }
 

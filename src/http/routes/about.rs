@@ -33,7 +33,7 @@ pub(crate) async fn whoami(
     let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
     let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
     let (name, forms) = (caller.name.clone(), caller.forms.clone());
-    let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.expires_at };
+    let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.end() };
     json(&Whoami { workspace, key })
 }
 

@@ -9,10 +9,11 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::{SledStore, idempotency, layout, workspaces};
 use crate::clock::Timestamp;
+use crate::domain::form::admission::Refusal;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
-use crate::store::{IdempotencyKey, Keys, NewKey, NewWorkspace, Result, StepResult, StoreError};
+use crate::store::{IdempotencyKey, Keys, NewKey, NewWorkspace, Result, StepResult};
 
 #[async_trait]
 impl Keys for SledStore {
@@ -45,10 +46,10 @@ impl Keys for SledStore {
         &self,
         idempotency_key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<StepResult<ApiKey>> {
+    ) -> Result<Option<Result<ApiKey, Refusal>>> {
         let body = self.reader.get(&layout::idempotency_record(idempotency_key))?;
         let replay = body.map(|body| idempotency::replay(&body, idempotency_key, now)).transpose()?.flatten();
-        Ok(decode_replay("a created key", replay)?.unwrap_or(StepResult::Missing))
+        decode_replay("a created key", replay)
     }
 
     async fn rotate_key(
@@ -194,7 +195,8 @@ fn rotate(
     if let Some(replayed) = find_replay(tx, "a rotated key", idempotency_key, now)? {
         return Ok(replayed);
     }
-    let Some(old) = find(tx, workspace, key)? else { return Ok(StepResult::Missing) };
+    let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now));
+    let Some(old) = old else { return Ok(StepResult::Missing) };
     let entry = layout::key_entry(&old);
     let (new, remaining) = old.rotate(rotation, now);
     if let Some(refused) = check_new(tx, &new, usize::from(remaining.is_none()))? {
@@ -234,17 +236,18 @@ pub(super) fn find_replay<T: DeserializeOwned>(
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
 ) -> Result<Option<StepResult<T>>> {
-    decode_replay(what, idempotency::find_replay(tx, idempotency_key, now)?)
+    let replay = decode_replay(what, idempotency::find_replay(tx, idempotency_key, now)?)?;
+    Ok(replay.map(|replay| replay.map_or_else(StepResult::Refused, StepResult::Replayed)))
 }
 
 /// Decodes the extra bytes of an idempotency record.
 fn decode_replay<T: DeserializeOwned>(
     what: &str,
     replay: Option<idempotency::ReplayResult>,
-) -> Result<Option<StepResult<T>>, StoreError> {
+) -> Result<Option<Result<T, Refusal>>> {
     Ok(match replay {
-        Some(Ok((_, shown))) => Some(StepResult::Replayed(layout::from_json(what, &shown)?)),
-        Some(Err(why)) => Some(StepResult::Refused(why)),
+        Some(Ok((_, shown))) => Some(Ok(layout::from_json(what, &shown)?)),
+        Some(Err(why)) => Some(Err(why)),
         None => None,
     })
 }

@@ -44,8 +44,8 @@ pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Wo
     Ok(StepResult::Done(workspace))
 }
 
-/// Deletes the rows through which a workspace, its keys and its forms are found, and records that its other rows must be
-/// purged.
+/// Deletes a workspace and its keys, and records that its other rows must be purged. Its forms are unreachable from then on,
+/// because every request needs a key of their workspace.
 pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
     let Some(workspace) = find(tx, id)? else { return Ok(StepResult::Missing) };
     if let Err(why) = workspace.check_deletion(find(tx, own)?.as_ref()) {
@@ -54,11 +54,6 @@ pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) ->
     tx.delete(layout::workspace(id));
     for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
         keys::delete(tx, layout::listed_key(&entry)?, entry);
-    }
-    for is_trashed in [false, true] {
-        for (entry, _) in tx.scan(layout::list(id, is_trashed, None), Direction::Ascending, usize::MAX)? {
-            tx.delete(layout::form(id, layout::listed_form(&entry)?));
-        }
     }
     tx.put(layout::deleted_workspace(id), Vec::new());
     Ok(StepResult::Done(()))
@@ -73,13 +68,8 @@ fn find(tx: &Tx<'_>, id: WorkspaceId) -> Result<Option<Workspace>> {
 fn purge(tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<Progress> {
     for is_trashed in [false, true] {
         let forms = tx.scan(layout::list(workspace, is_trashed, None), Direction::Ascending, PURGED_FORMS)?;
-        let are_any = !forms.is_empty();
-        for (entry, _) in forms {
-            if purge_form(tx, entry)? == Progress::More {
-                return Ok(Progress::More);
-            }
-        }
-        if are_any {
+        if !forms.is_empty() {
+            purge_forms(tx, workspace, forms.into_iter().map(|(entry, _)| entry).collect())?;
             return Ok(Progress::More);
         }
     }
@@ -88,6 +78,28 @@ fn purge(tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<Progress> {
     let progress = if slugs.is_empty() { Progress::Done } else { Progress::More };
     slugs.into_iter().for_each(|slug| tx.delete(slug));
     Ok(progress)
+}
+
+/// Deletes a batch of rows of the forms with these list entries. The forms themselves come first: once they are gone, requests
+/// received before the deletion add no more rows.
+fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -> Result<()> {
+    let mut found = Vec::new();
+    for entry in &entries {
+        let form = layout::form(workspace, layout::listed_form(entry)?);
+        if tx.get(&form)?.is_some() {
+            found.push(form);
+        }
+    }
+    if !found.is_empty() {
+        found.into_iter().for_each(|form| tx.delete(form));
+        return Ok(());
+    }
+    for entry in entries {
+        if purge_form(tx, entry)? == Progress::More {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Deletes a batch of rows of the form with this list entry, and finally the entry.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use axum::http::Method;
 use forms::config::HttpSettings;
 use forms::domain::workspace::Scope;
+use forms::secret::{KeyText, SystemRandomness};
 use serde_json::{Value, json};
 
 use crate::harness::{Call, NOW, Server, TestResponse, questions};
@@ -405,11 +406,10 @@ async fn purging_needs_admin() {
 }
 
 #[tokio::test]
-async fn every_operation_refuses_an_invalid_key_without_a_reason() {
+async fn an_invalid_key_is_refused_without_a_reason() {
     let server = Server::start().await;
-    let ids = create_objects(&server, "{form}{key}{workspace}", &server.key).await;
     let expired = server.expiring_key("2026-11-20T09:00:00.000Z").await;
-    let unknown = Server::start().await.key_with(&[Scope::Read]).await;
+    let unknown = KeyText::draw(&SystemRandomness::new());
     let mut mistyped = server.key.clone();
     mistyped.replace_range(12..13, if &mistyped[12..13] == "a" { "b" } else { "a" });
     let with = |text: &str| Some(text.to_owned());
@@ -420,24 +420,22 @@ async fn every_operation_refuses_an_invalid_key_without_a_reason() {
         with(&server.key),
         with(&format!("Bearer {mistyped}")),
         with(&format!("Bearer {expired}")),
-        with(&format!("Bearer {unknown}x")),
+        with(&format!("Bearer {}", unknown.reveal())),
         with("Bearer é"),
     ];
-    for (method, path, _) in OPERATIONS {
-        let mut bodies = BTreeSet::new();
-        for credential in &credentials {
-            let call = operation(&server, method, path, &ids).header("x-request-id", "same");
-            let call = match credential {
-                Some(text) => call.header("authorization", text),
-                None => call.without_header("authorization"),
-            };
-            let response = call.send().await;
-            assert_eq!(response.status, 401, "{method} {path} {credential:?}");
-            assert_eq!(response.header("www-authenticate"), Some("Bearer"));
-            bodies.insert(response.text().to_owned());
-        }
-        assert_eq!(bodies.len(), 1, "{method} {path}: {bodies:?}");
+    let mut bodies = BTreeSet::new();
+    for credential in &credentials {
+        let call = server.get("/api/v1/whoami").header("x-request-id", "same");
+        let call = match credential {
+            Some(text) => call.header("authorization", text),
+            None => call.without_header("authorization"),
+        };
+        let response = call.send().await;
+        assert_eq!(response.status, 401, "{credential:?}");
+        assert_eq!(response.header("www-authenticate"), Some("Bearer"));
+        bodies.insert(response.text().to_owned());
     }
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use forms::secret::{Secret, SystemRandomness};
 use serde_json::{Value, json};
 
 use crate::harness::{NOW, Server, TestResponse, questions};
+use crate::store::is_ready;
 
 const KEYS: &str = "/api/v1/keys";
 
@@ -238,6 +239,42 @@ async fn a_rotated_key_ends_at_once_or_after_the_grace_period() {
 }
 
 #[tokio::test]
+async fn a_key_rotated_again_in_its_grace_period_keeps_its_expiry() {
+    let server = Server::start().await;
+    let (id, old) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let rotate = async |grace: &str| {
+        let response = server.post(format!("{KEYS}/{id}/rotate"), json!({"grace": grace})).send().await;
+        response.expect(200)
+    };
+    rotate("1h").await;
+    let second = rotate("24h").await;
+    assert_eq!(second["expires_at"], Value::Null);
+    let listed = list(&server).await;
+    let ends: Vec<_> =
+        listed.iter().filter(|key| key["name"] == "CI").map(|key| key["expires_at"].clone()).collect();
+    assert_eq!(ends.iter().filter(|end| end.is_null()).count(), 2);
+    assert!(ends.contains(&json!("2026-11-20T10:00:00.000Z")), "{ends:?}");
+    server.clock.set("2026-11-20T10:00:00Z");
+    let second = second["key"].as_str().unwrap();
+    assert_eq!((status(&server, &old).await, status(&server, second).await), (401, 200));
+}
+
+#[tokio::test]
+async fn an_expired_key_cannot_be_rotated() {
+    let server = Server::start().await;
+    let body = json!({"name": "CI", "scopes": ["read"], "expires_at": "2026-11-20T10:00:00.000Z"});
+    let (expired, _) = create(&server, body).await;
+    let (rotated, _) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    server.post(format!("{KEYS}/{rotated}/rotate"), json!({"grace": "1h"})).send().await.expect(200);
+    server.clock.set("2026-11-20T10:00:00Z");
+    for id in [expired, rotated] {
+        let refused = server.post(format!("{KEYS}/{id}/rotate"), json!({"grace": "1h"})).send().await;
+        assert_eq!(refused.code(), "key_not_found");
+    }
+    assert_eq!(list(&server).await.len(), 4);
+}
+
+#[tokio::test]
 async fn the_body_of_a_rotation_is_checked() {
     let server = Server::start().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
@@ -367,6 +404,29 @@ async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one
     server.app.store_key_uses().await.unwrap();
     assert!(journal(&server) != before);
     let server = server.with_index(|_| ()).await;
+    assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
+}
+
+#[tokio::test]
+async fn a_use_is_kept_while_others_are_written_and_if_they_cannot_be() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
+    let last_use = async |server: &Server| {
+        let keys = list(server).await;
+        keys.iter().find(|key| key["id"] == id.as_str()).unwrap()["last_used_at"].clone()
+    };
+    status(&server, &key).await;
+    let mut write = Box::pin(server.app.store_key_uses());
+    assert!(!is_ready(&mut write).await, "the write was complete at once");
+    assert_eq!(last_use(&server).await, NOW);
+    server.clock.set("2026-11-20T09:30:00Z");
+    status(&server, &key).await;
+    write.await.unwrap();
+    assert_eq!(last_use(&server).await, "2026-11-20T09:30:00.000Z");
+    let server = server.with_full_disk().await;
+    server.clock.set("2026-11-20T10:00:00Z");
+    status(&server, &key).await;
+    assert!(server.app.store_key_uses().await.is_err());
     assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
 }
 

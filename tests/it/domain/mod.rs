@@ -370,6 +370,7 @@ fn a_scope_includes_the_scopes_below_it() {
             forms: None,
             created_at: Timestamp::from_millis(0),
             expires_at: None,
+            ends_at: None,
         }));
         for needed in [Read, Submit, Write, Admin, Operator] {
             assert_eq!(caller.has_scope(needed), allowed.contains(&needed), "{scope} for {needed}");

@@ -189,6 +189,7 @@ impl Server {
             forms,
             created_at: self.clock.now(),
             expires_at: end,
+            ends_at: None,
         };
         let step = self.store.insert_key(NewKey { key, idempotency_key: None }).await.unwrap();
         assert!(matches!(step, StepResult::Done(_)), "{step:?}");

@@ -26,6 +26,7 @@ pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixt
         forms: None,
         created_at: at(0),
         expires_at: None,
+        ends_at: None,
     };
     assert!(store.bootstrap(first.clone(), api_key(&first)).await.unwrap());
     assert!(!store.bootstrap(second.clone(), api_key(&second)).await.unwrap());
@@ -52,6 +53,7 @@ pub(super) async fn keys_are_found_by_id(fixture: &impl StoreFixture) {
         forms: Some(vec![form_id(7)]),
         created_at: at(7),
         expires_at: Some(at(8)),
+        ends_at: None,
     };
     let step = store.insert_key(NewKey { key: key.clone(), idempotency_key: None }).await.unwrap();
     assert!(matches!(step, StepResult::Done(_)), "{step:?}");

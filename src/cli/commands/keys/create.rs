@@ -63,7 +63,9 @@ fn expiry(text: &str) -> Result<Expiry, String> {
     if let Some(time) = Timestamp::parse(text).or_else(day) {
         return Ok(Expiry::At(time));
     }
-    let millis = duration(text).ok().and_then(|after| i64::try_from(after.as_millis()).ok());
+    // A bare number would be seconds, which nobody means here.
+    let after = text.parse::<u64>().is_err().then(|| duration(text).ok()).flatten();
+    let millis = after.and_then(|after| i64::try_from(after.as_millis()).ok());
     millis.map(Expiry::After).ok_or_else(|| "expected a time such as 90d or 2027-01-31".to_owned())
 }
 
