@@ -82,7 +82,7 @@ fn a_key_is_found_by_flag_then_variable_then_the_context_of_exactly_this_address
     assert_eq!(of(&[], &["--context", "twin"]), context("twin"));
     assert_eq!(of(&[("FORMS_URL", "http://127.0.0.1:2/")], &[]), context("two"));
     write_credentials(&home, &THREE.replace("current: one", "current: twin"));
-    assert_eq!(of(&[("FORMS_URL", "http://127.0.0.1:2/")], &[]), context("twin"));
+    assert_eq!(of(&[("FORMS_URL", "http://127.0.0.1:1")], &[]), context("twin"));
     for other in ["http://127.0.0.1:3", "http://localhost:2", "http://127.0.0.1:2/forms"] {
         assert_eq!(of(&[("FORMS_URL", other)], &[]), (None, None), "{other}");
     }
