@@ -142,7 +142,7 @@ impl App {
     }
 
     /// Requires `operator` if the key is one of an operator: nobody may get more permissions by rotating a key, or lock out
-    /// whoever has more.
+    /// a key that has more.
     async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), AppError> {
         let found = self.store.find_key(key).await?.filter(|key| key.workspace == caller.workspace);
         match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
