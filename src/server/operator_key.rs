@@ -116,11 +116,13 @@ enum KeyFile {
 }
 
 fn read_key(path: &Path) -> io::Result<KeyFile> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+    match fs::metadata(path) {
+        // Reading a FIFO would wait for its writer.
+        Ok(metadata) if !metadata.is_file() => return Err(io::Error::other("it is not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(KeyFile::Missing),
-        Err(error) => return Err(error),
-    };
+        Ok(_) | Err(_) => {}
+    }
+    let bytes = fs::read(path)?;
     let key = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());
     Ok(key.map_or(KeyFile::Damaged, KeyFile::Key))
 }

@@ -37,14 +37,17 @@ pub(super) fn replace(session: &Session, id: KeyId, text: &str) -> Result<bool, 
 }
 
 fn replace_in_contexts(session: &Session, url: &Url, id: KeyId, text: &str) -> Result<bool, CliError> {
-    let has_it = |context: &Context| {
+    let is_it = |context: &&Context| {
         let is_here = Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
         is_here && id_of(context.key.reveal()) == Some(id)
     };
     // A broken file has no key that commands use.
-    if !session.credentials().is_ok_and(|stored| stored.contexts.values().any(has_it)) {
+    let Ok(stored) = session.credentials() else { return Ok(false) };
+    let Some(old) = stored.contexts.values().find(is_it).map(|context| context.key.clone()) else {
         return Ok(false);
-    }
+    };
+    // A server may have several addresses; the same key, secret included, is a key of the same server.
+    let has_it = |context: &Context| context.key == old;
     let replace = |credentials: &mut Credentials| {
         let mut replaced = Vec::new();
         for (name, context) in credentials.contexts.iter_mut().filter(|(_, context)| has_it(context)) {
