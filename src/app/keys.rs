@@ -141,8 +141,8 @@ impl App {
         Ok((key, (!replayed).then_some(text)))
     }
 
-    /// Requires `operator` if the key is one of an operator: nobody may get more permissions by rotating a key, or lock out
-    /// a key that has more.
+    /// Requires `operator` if the key has that scope. Otherwise an admin could rotate an operator's key, and get its
+    /// permissions, or revoke it.
     async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), AppError> {
         let found = self.store.find_key(key).await?.filter(|key| key.workspace == caller.workspace);
         match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {

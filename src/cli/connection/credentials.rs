@@ -68,7 +68,7 @@ impl From<Entry> for Context {
 }
 
 impl Credentials {
-    /// Reads the file; without one there are no contexts. Warns if others can read it.
+    /// Reads the file; a missing file has no contexts. Warns if other users can read it.
     ///
     /// # Errors
     /// If the file cannot be read or is not valid.

@@ -1,4 +1,4 @@
-//! What to do after a failure: help that depends on the target and on where it came from.
+//! Help texts for errors, which depend on the target and its source.
 
 use crate::cli::connection::target::{self, Chosen, Key, KeyOrigin, Source, Sourced};
 use crate::client::Url;

@@ -107,7 +107,7 @@ pub enum Target {
     Data(Sourced<PathBuf>),
 }
 
-/// What the target is resolved from.
+/// Flags, variables, contexts and running servers, from which the target is resolved.
 pub struct TargetSources<'a> {
     pub global: &'a Global,
     pub environment: &'a Environment,

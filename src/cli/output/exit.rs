@@ -77,7 +77,7 @@ impl From<Exit> for ExitCode {
 pub enum CliError {
     /// The command line, the environment or a file name is invalid.
     Usage { message: String, help: Option<String> },
-    /// There is no context of this name.
+    /// No context has this name.
     UnknownContext { name: String, help: String },
     /// The input is invalid; the report has all problems with their locations.
     Rejected(Box<Report>),

@@ -28,7 +28,7 @@ pub struct KeyRequest {
     pub expires_at: Option<Timestamp>,
 }
 
-/// What the names in a request for a key refer to.
+/// The workspace and the forms that a request for a key names.
 #[derive(Debug, Clone, Default)]
 pub struct KeyReferences {
     /// The workspace of the key; `None` if there is none with the id in the request.
