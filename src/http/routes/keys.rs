@@ -32,7 +32,9 @@ pub(crate) async fn create_key(
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (created, text) = shared.app.create_key(&caller, attempt).await?;
-    tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");
+    if text.is_some() {
+        tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");
+    }
     let location = format!("/api/v1/keys/{}", created.id);
     let response = json(&KeyCreated::new(created, text.as_ref()))?;
     Ok(created_response(response, location, text.is_none()))
@@ -93,7 +95,9 @@ pub(crate) async fn rotate_key(
     let attempt =
         IdempotentRequest { idempotency_key: idempotency_key.as_deref(), query: "", body: body.as_str() };
     let (created, text) = shared.app.rotate_key(&caller, &key, attempt).await?;
-    tracing::info!(key, next = %created.id, by = %caller.id, "an API key was rotated");
+    if text.is_some() {
+        tracing::info!(key, next = %created.id, by = %caller.id, "an API key was rotated");
+    }
     let response = json(&KeyCreated::new(created, text.as_ref()))?;
     Ok(with_replayed(response, text.is_none()))
 }

@@ -31,7 +31,9 @@ pub(crate) async fn create_workspace(
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (created, text) = shared.app.create_workspace(&caller, attempt).await?;
-    tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
+    if text.is_some() {
+        tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
+    }
     let location = format!("/api/v1/workspaces/{}", created.id);
     let response = json(&WorkspaceCreated::new(created, text.as_ref()))?;
     Ok(created_response(response, location, text.is_none()))

@@ -123,3 +123,26 @@ async fn the_cause_of_an_internal_error_is_logged_once() {
     let causes: Vec<_> = lines.iter().filter_map(|line| line["cause"].as_str()).collect();
     assert_eq!(causes, ["panicked: the clock is broken"]);
 }
+
+#[tokio::test]
+async fn a_change_of_keys_or_workspaces_is_logged_once_and_not_when_it_is_replayed() {
+    let server = Server::start().await;
+    let (lines, _guard) = LogCapture::start();
+    let key = json!({"name": "ci", "scopes": ["read"]});
+    let created = server.post("/api/v1/keys", key.clone()).header("idempotency-key", "one").send().await;
+    let rotate = format!("/api/v1/keys/{}/rotate", created.expect(201)["id"].as_str().unwrap());
+    let workspace = json!({"name": "Sales"});
+    for (path, body, status) in
+        [("/api/v1/keys", key, 201), (&rotate, json!({}), 200), ("/api/v1/workspaces", workspace, 201)]
+    {
+        for _ in 0..2 {
+            server.post(path, body.clone()).header("idempotency-key", "one").send().await.expect(status);
+        }
+    }
+    let by = format!("key_{}", &server.key[3..11]);
+    for message in ["an API key was created", "an API key was rotated", "a workspace was created"] {
+        let text = lines.text();
+        let logged: Vec<_> = text.lines().filter(|line| line.contains(message)).collect();
+        assert!(logged.len() == 1 && logged[0].contains(&by), "{message}: {logged:?}");
+    }
+}
