@@ -18,13 +18,16 @@ use forms::app::App;
 use forms::clock::{Clock, SystemClock, Timestamp};
 use forms::config::HttpSettings;
 use forms::cpu_pool::CpuPool;
+use forms::delivery::{DeliveryService, DeliverySettings, HttpSender};
+use forms::domain::integration::address::AddressPolicy;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::http::server::accept_loop::serve;
-use forms::secret::SystemRandomness;
+use forms::secret::{Secret, SystemRandomness};
 use forms::server::open_local;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
+use forms::vault::{MASTER_KEY_BYTES, Vault};
 use tokio::net::TcpListener;
 use tokio::time::interval;
 
@@ -79,7 +82,18 @@ async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> 
     let store =
         SledStore::open(data, EngineOptions::default(), pool.clone(), random.clone(), Arc::new(|_| ()))?;
     let clock = Arc::new(AheadClock(ahead_millis));
-    let app = Arc::new(App::new(Arc::new(store), pool, clock, random, Limits::default()));
+    let (store, sender) = (Arc::new(store), HttpSender::new(AddressPolicy::default(), clock.clone()));
+    let vault = Vault::new(&Secret::new([0; MASTER_KEY_BYTES]));
+    let deliveries = DeliveryService::new(
+        store.clone(),
+        vault,
+        Arc::new(sender),
+        clock.clone(),
+        random.clone(),
+        DeliverySettings::default(),
+    );
+    let deliveries = Arc::new(deliveries);
+    let app = Arc::new(App::new(store, pool, clock, random, Limits::default(), deliveries));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     let settings = HttpSettings::default();

@@ -2,7 +2,6 @@
 //!
 //! The command line makes the flags of `serve` from this; nothing here reads a flag, a file or the environment.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,7 +10,10 @@ use std::time::Duration;
 use ipnet::IpNet;
 use url::Url;
 
+use crate::domain::integration::address::AddressPolicy;
 use crate::domain::validation::limits::Limits;
+
+pub use crate::domain::rate::{InvalidRate, Period, Rate};
 
 /// All settings of a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +36,7 @@ pub struct Config {
     pub content: Limits,
     /// Limits on requests and connections, proxies, and web origins.
     pub http: HttpSettings,
+    pub delivery: DeliveryConfig,
 }
 
 impl Config {
@@ -49,6 +52,7 @@ impl Config {
             trash_days: 30,
             content: Limits::default(),
             http: HttpSettings::default(),
+            delivery: DeliveryConfig::default(),
         }
     }
 
@@ -61,6 +65,19 @@ impl Config {
             || !self.http.trusted_proxies.is_empty();
         if safe { Ok(()) } else { Err(Exposed { listen: self.listen }) }
     }
+}
+
+/// Deliveries to integrations, and the secrets that they need.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeliveryConfig {
+    /// Which addresses may be called.
+    pub policy: AddressPolicy,
+    /// Waits between attempts in milliseconds, instead of each type's own.
+    pub retry_schedule: Option<Vec<i64>>,
+    /// The file with the key that seals secrets. `None`: `master-key` in the data directory, made if it is missing.
+    pub master_key_file: Option<PathBuf>,
+    /// Whether deliveries only wait.
+    pub is_paused: bool,
 }
 
 /// The files of a certificate and its key, in PEM format.
@@ -173,65 +190,6 @@ impl HttpSettings {
         let is_lowered = most < self.max_connections;
         self.max_connections = self.max_connections.min(most);
         is_lowered
-    }
-}
-
-/// A number of events per period: `10/min`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    pub count: u32,
-    pub per: Period,
-}
-
-/// The period of a [`Rate`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Period {
-    Second,
-    Minute,
-    Hour,
-}
-
-impl Period {
-    /// Returns the length in milliseconds.
-    pub fn millis(self) -> i64 {
-        match self {
-            Self::Second => 1_000,
-            Self::Minute => 60_000,
-            Self::Hour => 3_600_000,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Second => "s",
-            Self::Minute => "min",
-            Self::Hour => "h",
-        }
-    }
-}
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.count, self.per.name())
-    }
-}
-
-/// A text is not a valid rate.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a rate such as 10/min, 5/s or 100/h, got `{0}`")]
-pub struct InvalidRate(String);
-
-impl FromStr for Rate {
-    type Err = InvalidRate;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRate> {
-        let rate = text.split_once('/').and_then(|(count, period)| {
-            let count = count.parse().ok().filter(|count| *count > 0)?;
-            let periods = [Period::Second, Period::Minute, Period::Hour];
-            let per = periods.into_iter().find(|known| known.name() == period)?;
-            Some(Self { count, per })
-        });
-        rate.ok_or_else(|| InvalidRate(text.to_owned()))
     }
 }
 

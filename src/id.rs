@@ -117,6 +117,19 @@ id!(
     SubmissionId, u128, 16, "sub_", 26, "submission"
 );
 
+id!(
+    /// `int_` and 12 characters.
+    IntegrationId, u64, 8, "int_", 12, "integration"
+);
+id!(
+    /// `evt_` and a ULID of 26 characters. The event of a new submission has the ULID of the submission.
+    EventId, u128, 16, "evt_", 26, "event"
+);
+id!(
+    /// `dlv_` and a ULID of 26 characters, derived from the event and the integration.
+    DeliveryId, u128, 16, "dlv_", 26, "delivery"
+);
+
 impl FormId {
     pub fn draw(random: &dyn Random) -> Self {
         Self(sixty_bits(random))
@@ -126,6 +139,52 @@ impl FormId {
 impl WorkspaceId {
     pub fn draw(random: &dyn Random) -> Self {
         Self(sixty_bits(random))
+    }
+}
+
+impl IntegrationId {
+    pub fn draw(random: &dyn Random) -> Self {
+        Self(sixty_bits(random))
+    }
+}
+
+impl EventId {
+    /// Draws the id of an event at the moment `millis`.
+    pub fn draw(millis: i64, random: &dyn Random) -> Self {
+        Self(SubmissionId::after(None, millis, random).0)
+    }
+
+    /// The id of the event that `submission` was completed.
+    pub fn of_completed(submission: SubmissionId) -> Self {
+        Self(submission.0)
+    }
+
+    /// The submission whose completion has this id.
+    pub fn completed_submission(self) -> SubmissionId {
+        SubmissionId(self.0)
+    }
+
+    /// The id's millisecond, counted from the Unix epoch.
+    pub fn millis(self) -> i64 {
+        (self.0 >> 80) as i64
+    }
+}
+
+impl DeliveryId {
+    /// The id of what `event` owes to `integration`. Not stored: it can be computed before the delivery has a row.
+    pub fn of(event: EventId, integration: IntegrationId) -> Self {
+        Self(event.0 ^ u128::from(integration.0))
+    }
+
+    /// The event, given the integration.
+    pub fn event(self, integration: IntegrationId) -> EventId {
+        EventId(self.0 ^ u128::from(integration.0))
+    }
+
+    /// The range of the ids of all events that a delivery with this id may have: they differ in the lowest 60 bits.
+    pub fn events(self) -> std::ops::RangeInclusive<EventId> {
+        const LOW: u128 = (1 << 60) - 1;
+        EventId(self.0 & !LOW)..=EventId(self.0 | LOW)
     }
 }
 

@@ -17,6 +17,16 @@
 //!                  store           load what the decision needs, call the domain, write the result: all or nothing
 //!                   └─ sled        one writer thread: journal frame, fdatasync, index, answer
 //!
+//!  after the answer, whatever the receivers do:
+//!
+//!                  store           the outbox: events, recorded in the same write as what happened
+//!                   │  due deliveries
+//!                   ▼
+//!               delivery ─────────── domain   render(event), plan(attempt), finish_attempt(outcome)
+//!                   │                         count the attempt, send, record the outcome
+//!                   ▼
+//!               receiver of a webhook, CSV file
+//!
 //!  forms <command> ── cli ── client ── over HTTP, or the same router in this process (`--data`)
 //!  forms serve     ── cli ── server ── store → app → router → accept loop, until a signal stops it
 //! ```
@@ -29,14 +39,18 @@
 //! | [`process`] | open file limits, free disk space, whether another process lives | everything else |
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
 //! | [`keyed_semaphore`] | a limit of permits for each id | everything else |
-//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `pattern`, `json`, `validation` | time, files, HTTP, stores |
+//! | [`request_error`] | why a request to another server failed, in words | everything else |
+//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `integration`, `delivery`, `pattern`, `json`, `validation` | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | transport |
 //! | [`store`] | where state lives: one trait of whole business steps, and the embedded store | HTTP, callers |
+//! | [`vault`] | sealing of secrets at rest | everything but ids |
+//! | [`delivery`] | carrying out deliveries: the only module that calls other servers on behalf of forms | HTTP requests to this server |
 //! | [`app`] | use cases: authorise, validate, ask for one decision | HTTP, how a store works |
 //! | [`http`] | `routes` (handlers), `wire` (requests and responses), `server` (connections and limits), `openapi` | how a store works |
 //! | [`config`] | the server's settings and their defaults | everything but limits |
 //! | [`server`] | composition: store, app and router, put together and taken apart | forms |
 //! | [`client`] | one method for each operation, over HTTP or in process | terminals |
+//! | [`receiver`] | a receiver of webhooks for developers: verify, report, forward | everything else |
 //! | [`cli`] | `commands`, and what they share: `input`, `output`, `connection` | the rules' details |
 //!
 //! `tests/it/layers.rs` enforces this table, keeps each large crate in the modules named there, and refuses import circles
@@ -48,6 +62,9 @@
 //! * The journal is the truth. The index is trusted only when verified, and can be discarded at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
 //! * Answers are stored and returned as the text that was sent.
+//! * What happened and what it owes to integrations are one write. Each delivery ends delivered, dead, canceled or skipped.
+//! * An attempt is counted before it is sent, and every attempt of a delivery sends the same bytes.
+//! * Secrets of integrations are sealed at rest, opened for the request that needs them, and never shown.
 //! * Caches hold compiled versions of forms, which never change, and decoded rows until a row of their kinds changes.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness are arguments, so every rule can be tested by a table.
@@ -65,6 +82,12 @@
 //! | condition | tests on earlier answers that decide whether a question is asked or required |
 //! | submission | one accepted set of answers |
 //! | edit | a change of a stored submission; replaced answers are its history |
+//! | integration | what a form sends elsewhere: its kind (in JSON `type`), events, condition and settings |
+//! | event | one thing that happened to a form or a submission, with a snapshot of it |
+//! | outbox | the events that are owed to integrations, recorded with what happened |
+//! | delivery | one event owed to one integration, with its status |
+//! | attempt | one try to carry out a delivery; counted before it begins, logged with its outcome |
+//! | queue | the deliveries of one integration; queues do not delay each other |
 //! | API key | credential of a workspace, with scopes; shown once |
 //! | caller | an authenticated key with its workspace and scopes |
 //! | problem, code, violation | error document, its stable code, one broken rule in it |
@@ -74,6 +97,7 @@
 //! | Add | Touch | Reported by |
 //! |---|---|---|
 //! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
+//! | a kind of integration | a folder in `domain/integration/` (settings, parsing, the trait `Kind`), its names in `IntegrationType` and `IntegrationKind`; for a new way to send, a variant of `Outbound` and its sender in `delivery` | the compiler |
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
 //! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
@@ -86,11 +110,15 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod cpu_pool;
+pub mod delivery;
 pub mod domain;
 pub mod http;
 pub mod id;
 pub mod keyed_semaphore;
 pub mod process;
+pub mod receiver;
+pub mod request_error;
 pub mod secret;
 pub mod server;
 pub mod store;
+pub mod vault;

@@ -4,15 +4,18 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::integrations::{GeneratedSecrets, form_integrations};
 use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, accepting};
 use crate::domain::form::settings::Settings;
 use crate::domain::form::{Form, FormStatus, StoredVersion, Version};
+use crate::domain::integration::definition::GeneratedSecret;
 use crate::domain::open_enum::OpenEnum;
 use crate::id::FormId;
 
-/// A form that was created, in canonical form. `description`, `slug` and `settings` are present only if they were sent.
+/// A form that was created, in canonical form. `description`, `slug`, `settings` and `integrations` are present only if they
+/// were sent.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormCreated {
     #[schema(schema_with = schema::form_id)]
@@ -34,6 +37,9 @@ pub struct FormCreated {
     #[serde(default, skip_serializing_if = "Settings::is_empty", deserialize_with = "known_settings")]
     #[schema(schema_with = schema::form_settings)]
     pub settings: Settings,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(schema_with = schema::form_integrations)]
+    pub integrations: Vec<Box<RawValue>>,
     /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -124,6 +130,9 @@ pub struct FormDetail {
     #[serde(deserialize_with = "known_settings")]
     #[schema(schema_with = schema::form_settings)]
     pub settings: Settings,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(schema_with = schema::form_integrations)]
+    pub integrations: Vec<Box<RawValue>>,
     /// The number of submissions, without those in the trash.
     pub response_count: u64,
     /// When it was created.
@@ -150,7 +159,11 @@ fn known_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings
 
 impl FormCreated {
     /// The response to the creation of `form`.
-    pub fn new(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
+    pub fn new(
+        form: &Form,
+        version: &Version,
+        secrets: GeneratedSecrets<'_>,
+    ) -> Result<Self, serde_json::Error> {
         Ok(Self {
             id: form.id,
             title: form.title.clone(),
@@ -159,13 +172,18 @@ impl FormCreated {
             status: form.status.into(),
             questions: serde_json::value::to_raw_value(&version.questions)?,
             settings: form.settings.clone(),
+            integrations: form_integrations(&form.integrations, secrets),
             created_at: form.created_at,
         })
     }
 
     /// The result of a dry run that would create `form`: with an id of zeros.
-    pub fn dry_run(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
-        Ok(Self { id: FormId::ZERO, ..Self::new(form, version)? })
+    pub fn dry_run(
+        form: &Form,
+        version: &Version,
+        secrets: &[GeneratedSecret],
+    ) -> Result<Self, serde_json::Error> {
+        Ok(Self { id: FormId::ZERO, ..Self::new(form, version, GeneratedSecrets::Hidden(secrets))? })
     }
 }
 
@@ -195,7 +213,7 @@ impl From<StoredVersion> for VersionView {
 }
 
 impl FormDetail {
-    /// `form` with its questions and its number of submissions, at the time `now`.
+    /// `form` with its questions and its number of submissions, at the time `now`, without integrations.
     pub fn new(form: &Form, version: StoredVersion, response_count: u64, now: Timestamp) -> Self {
         let reason = accepting(form, response_count, now).err();
         Self {
@@ -209,10 +227,17 @@ impl FormDetail {
             accepting_reason: reason.map(OpenEnum::from),
             questions: version.questions,
             settings: form.settings.clone(),
+            integrations: Vec::new(),
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,
             published_at: form.published_at,
         }
+    }
+
+    /// Adds the integrations of `form`.
+    #[must_use]
+    pub fn with_integrations(self, form: &Form, secrets: GeneratedSecrets<'_>) -> Self {
+        Self { integrations: form_integrations(&form.integrations, secrets), ..self }
     }
 }

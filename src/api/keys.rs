@@ -1,6 +1,6 @@
 //! API keys and workspaces on the wire.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::schema;
@@ -61,7 +61,7 @@ pub struct KeyCreated {
     /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "revealed")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
     #[schema(schema_with = schema::key_text)]
     pub key: Option<Secret<String>>,
 }
@@ -110,7 +110,7 @@ pub struct WorkspaceCreated {
     /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "revealed")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
     #[schema(schema_with = schema::key_text)]
     pub key: Option<Secret<String>>,
 }
@@ -132,24 +132,6 @@ pub struct WorkspaceDetail {
 pub struct WorkspaceList {
     /// The workspaces, newest first.
     pub workspaces: Vec<WorkspaceDetail>,
-}
-
-/// Serialization of the text of a key.
-mod revealed {
-    use super::{Deserialize, Deserializer, Secret, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        key: &Option<Secret<String>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        key.as_ref().map(Secret::reveal).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Secret<String>>, D::Error> {
-        Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
-    }
 }
 
 impl KeyCreated {

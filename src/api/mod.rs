@@ -2,14 +2,25 @@
 //!
 //! Shapes only; `contract` is what they must match. Nothing here decides anything.
 
+mod deliveries;
 mod forms;
+mod integrations;
 mod keys;
 mod problem;
+mod revealed;
 pub mod schema;
 mod server;
 mod submissions;
 
+pub use deliveries::{
+    AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliverySelection, DeliveryStats,
+    DeliveryTypeStats, EventRef, IntegrationRef,
+};
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
+pub use integrations::{
+    AttemptView, DeliveryFailure, GeneratedSecrets, HealthState, IntegrationDetail, IntegrationHealth,
+    IntegrationList, RotateSecret, SecretRotated, SecretView,
+};
 pub use keys::{
     KeyCreated, KeyDetail, KeyList, NewKey, NewWorkspace, RotateKey, WorkspaceCreated, WorkspaceDetail,
     WorkspaceList,

@@ -58,6 +58,10 @@ codes! {
         "The id is wrong, or the submission was deleted or belongs to another form. `forms responses <form>` shows all submissions.";
     VersionNotFound "version_not_found" 404 "The form has no such version"
         "`GET .../versions` lists the versions of the form's questions; their numbers count from 1.";
+    IntegrationNotFound "integration_not_found" 404 "The form has no such integration"
+        "The name or id is wrong, or the integration was deleted or belongs to another form. `GET .../integrations` lists those of the form.";
+    DeliveryNotFound "delivery_not_found" 404 "There is no such delivery"
+        "The id is wrong, or the delivery belongs to another workspace or was erased: dead ones are kept for 30 days, others for 7 after their end. `GET /api/v1/deliveries` lists them. The event of a delivery that was skipped, or whose submission or form was erased, cannot be shown.";
     KeyNotFound "key_not_found" 404 "There is no such API key"
         "The id is wrong, or the key was revoked or belongs to another workspace. `GET /api/v1/keys` shows all keys.";
     WorkspaceNotFound "workspace_not_found" 404 "There is no such workspace"
@@ -84,6 +88,8 @@ codes! {
         "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` is its id. A form in the trash does not keep its slug, so restoring it may fail with this code.";
     NotInTrash "not_in_trash" 409 "The form or submission is not in the trash"
         "It was already restored, or never deleted. No action is needed.";
+    DeliveryNotPending "delivery_not_pending" 409 "The delivery does not wait for an attempt"
+        "It was delivered, canceled or skipped, has failed for good, or an attempt is in progress. Read it again: `GET /api/v1/deliveries/{id}`.";
     WorkspaceInUse "workspace_in_use" 409 "The workspace of the request's own key cannot be deleted"
         "Delete it with an operator's key of another workspace: so a server always has a workspace, and nobody ends the key they are using.";
     VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"

@@ -1,7 +1,5 @@
 //! Submissions on the wire. Answers are returned verbatim.
 
-use std::fmt::{self, Write};
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -9,6 +7,7 @@ use utoipa::ToSchema;
 use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::open_enum::OpenEnum;
+use crate::domain::submission::json::{push, push_head, push_json, push_members, push_submission};
 use crate::domain::submission::{ReplacedState, Submission, SubmissionStatus, SubmittedAnswers};
 use crate::id::{FormId, SubmissionId};
 
@@ -94,9 +93,6 @@ pub struct HistoryList {
     pub history: Vec<ReplacedView>,
 }
 
-// The server writes this JSON by hand: the text of the answers was validated when it came in, a serializer would parse
-// it again, and nothing else needs escaping.
-
 /// Maximum bytes of the other members.
 const MEMBER_OVERHEAD: usize = 256;
 
@@ -125,7 +121,7 @@ impl SubmissionDetail {
     /// The full JSON of `submission`.
     pub fn json(submission: &Submission) -> String {
         let mut text = String::with_capacity(submission.size() + MEMBER_OVERHEAD);
-        push_detail(&mut text, submission);
+        push_submission(&mut text, submission);
         text
     }
 }
@@ -140,7 +136,7 @@ impl SubmissionList {
             if place > 0 {
                 text.push(',');
             }
-            push_detail(&mut text, submission);
+            push_submission(&mut text, submission);
         }
         match next_cursor {
             Some(cursor) => push(&mut text, format_args!(r#"],"next_cursor":"{cursor}""#)),
@@ -168,51 +164,4 @@ impl HistoryList {
         text.push_str("]}");
         text
     }
-}
-
-fn push_detail(text: &mut String, submission: &Submission) {
-    push_members(text, submission);
-    push(text, format_args!(r#","form_version":{}"#, submission.form_version));
-    push_json(text, "metadata", submission.metadata.as_deref());
-    push_moment(text, "updated_at", submission.edited.map(|edited| edited.at));
-    push_moment(text, "deleted_at", submission.deleted_at);
-    text.push('}');
-}
-
-/// Writes the members that every submission has, without the closing brace.
-fn push_members(text: &mut String, submission: &Submission) {
-    let Submission { id, form, answers, .. } = submission;
-    push_head(text, *id, *form, submission.status, answers, submission.submitted_at());
-}
-
-fn push_head(
-    text: &mut String,
-    id: SubmissionId,
-    form: FormId,
-    status: SubmissionStatus,
-    answers: &str,
-    submitted_at: Timestamp,
-) {
-    let status = status.name();
-    push(text, format_args!(r#"{{"id":"{id}","form_id":"{form}","status":"{status}","answers":"#));
-    text.push_str(answers);
-    push(text, format_args!(r#","submitted_at":"{submitted_at}""#));
-}
-
-/// Writes the member `name`, whose value is JSON, if there is any.
-fn push_json(text: &mut String, name: &str, value: Option<&str>) {
-    if let Some(value) = value {
-        push(text, format_args!(r#","{name}":{value}"#));
-    }
-}
-
-/// Writes the member `name`, if there is any.
-fn push_moment(text: &mut String, name: &str, moment: Option<Timestamp>) {
-    if let Some(moment) = moment {
-        push(text, format_args!(r#","{name}":"{moment}""#));
-    }
-}
-
-fn push(text: &mut String, more: fmt::Arguments<'_>) {
-    text.write_fmt(more).expect("writing to text cannot fail");
 }

@@ -28,13 +28,19 @@ impl Cursors {
 
     /// Returns the position of `cursor`, if there is one. Fails with [`AppError::InvalidCursor`] if it is not of this list.
     pub(super) fn read<const N: usize>(&self, cursor: Option<&str>) -> Result<Option<[u8; N]>, AppError> {
+        let position = self.read_bytes(cursor)?;
+        position.map(|bytes| bytes.try_into().map_err(|_length| AppError::InvalidCursor)).transpose()
+    }
+
+    /// Returns the position of `cursor`, of any length.
+    pub(super) fn read_bytes(&self, cursor: Option<&str>) -> Result<Option<Vec<u8>>, AppError> {
         cursor.map(|text| self.position(text).ok_or(AppError::InvalidCursor)).transpose()
     }
 
-    fn position<const N: usize>(&self, text: &str) -> Option<[u8; N]> {
+    fn position(&self, text: &str) -> Option<Vec<u8>> {
         let mut position = from_hex(text)?;
         let tag = position.split_off(position.len().checked_sub(Self::TAG_LENGTH)?);
-        if self.sign(&position) == *tag { position.try_into().ok() } else { None }
+        (self.sign(&position) == *tag).then_some(position)
     }
 
     fn sign(&self, position: &[u8]) -> [u8; Self::TAG_LENGTH] {

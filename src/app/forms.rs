@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::integrations::log_changes;
 use super::{
     App, AppError, Current, IdempotentRequest, ListPage, Resource, conceal_holder, into_result, no_form,
     require_scope, require_unlimited,
@@ -11,6 +12,7 @@ use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion, Version};
+use crate::domain::integration::definition::GeneratedSecret;
 use crate::domain::json::{self, Value};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::validation::limits::Limits;
@@ -41,6 +43,19 @@ pub struct FormView {
     pub version: StoredVersion,
     /// Number of submissions.
     pub responses: u64,
+    /// Secrets that the server has made for this request.
+    pub generated: Vec<GeneratedSecret>,
+}
+
+/// A form that was created, or would be in a dry run.
+#[derive(Debug, Clone)]
+pub struct CreatedForm {
+    pub form: Form,
+    pub version: Version,
+    /// Secrets that were made for its integrations; those of a replay are others than the stored ones.
+    pub generated: Vec<GeneratedSecret>,
+    /// Whether an earlier request created it.
+    pub replayed: bool,
 }
 
 /// Maximum attempts to store an edit. Edits of one form wait for each other, but one whose caller has disconnected may still
@@ -64,44 +79,51 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    /// Creates a draft from the definition in the body. Returns true with it if it was replayed.
+    /// Creates a draft from the definition in the body.
     pub async fn create_form(
         &self,
         caller: &Caller,
         request: IdempotentRequest<'_>,
-    ) -> Result<(Form, Version, bool), AppError> {
+    ) -> Result<CreatedForm, AppError> {
         require_scope(caller, Scope::Write)?;
         require_unlimited(caller)?;
-        let (mut form, mut version, stored) = self.draft(caller, request.body).await?;
+        let (mut draft, stored) = self.draft(caller, request.body).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
-        let new = NewForm { form: form.clone(), version: stored, idempotency_key };
+        let new = NewForm { form: draft.form.clone(), version: stored, idempotency_key };
         let step = self.store.insert_form(new).await?;
         // It is missing if the caller's workspace was deleted. If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
         let ((id, created_at), replayed) = into_result(step, AppError::Unauthenticated)?;
         // The same body makes the same form, so a replay needs only the first one's id and time.
+        let form = &mut draft.form;
         (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
-        version.created_at = created_at;
-        Ok((form, version, replayed))
+        (draft.version.created_at, draft.replayed) = (created_at, replayed);
+        if !replayed {
+            log_changes(caller, &[], &draft.form);
+        }
+        Ok(draft)
     }
 
     /// Parses the definition in the body, on the pool, without storing it.
-    async fn draft(&self, caller: &Caller, body: &str) -> Result<(Form, Version, StoredVersion), AppError> {
-        let (id, workspace, now) = (FormId::draw(&*self.random), caller.workspace, self.now());
+    async fn draft(&self, caller: &Caller, body: &str) -> Result<(CreatedForm, StoredVersion), AppError> {
+        let (id, sealing) = (FormId::draw(&*self.random), self.sealing(caller));
         let read = move |value: &Value, limits: &Limits| {
-            let (form, version) = Form::create(id, workspace, Definition::read(value, limits)?, now);
+            let context = sealing.context();
+            let mut definition = Definition::read_on_server(value, limits, context)?;
+            let generated = std::mem::take(&mut definition.generated);
+            let (form, version) = Form::create(id, context.workspace, definition, context.now);
             let stored = version.to_stored();
-            Ok((form, version, stored))
+            Ok((CreatedForm { form, version, generated, replayed: false }, stored))
         };
         self.read_definition(caller, body, read).await
     }
 
     /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
-    pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<(Form, Version), AppError> {
+    pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<CreatedForm, AppError> {
         require_scope(caller, Scope::Write)?;
         require_unlimited(caller)?;
-        let (form, version, _) = self.draft(caller, body).await?;
-        self.refuse_taken_slug(caller, form.slug.as_deref()).await?;
-        Ok((form, version))
+        let (draft, _) = self.draft(caller, body).await?;
+        self.refuse_taken_slug(caller, draft.form.slug.as_deref()).await?;
+        Ok(draft)
     }
 
     /// Returns the form with its questions and its number of submissions.
@@ -114,7 +136,7 @@ impl App {
 
     async fn view(&self, form: Arc<Form>, version: StoredVersion) -> Result<FormView, AppError> {
         let responses = self.store.count_submissions(form.workspace, form.id).await?;
-        Ok(FormView { form, version, responses })
+        Ok(FormView { form, version, responses, generated: Vec::new() })
     }
 
     /// Returns the current version of a form outside the trash, as it is stored.
@@ -183,14 +205,14 @@ impl App {
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let update = self.edit_form(caller, &current, Arc::clone(&change)).await?;
+            let (update, generated) = self.edit_form(caller, &current, Arc::clone(&change)).await?;
             // Read before anything is stored: an edit that was made is reported, whatever happens to the form meanwhile.
             let version = match update.as_ref().and_then(|update| update.version.clone()) {
                 Some(new) => new,
                 None => self.stored_version(&current.form).await?,
             };
             let step = match update {
-                None => StepResult::Done(current.form),
+                None => StepResult::Done(Arc::clone(&current.form)),
                 Some(FormUpdate { form: edited, .. }) if dry_run => {
                     if edited.slug != current.form.slug {
                         self.refuse_taken_slug(caller, edited.slug.as_deref()).await?;
@@ -204,33 +226,40 @@ impl App {
             };
             if !matches!(step, StepResult::Recheck) {
                 let step = into_result(step, no_form(form));
-                let (form, _) = step.map_err(|error| conceal_holder(caller, error))?;
-                return self.view(form, version).await;
+                let (edited, _) = step.map_err(|error| conceal_holder(caller, error))?;
+                if !dry_run {
+                    self.integrations_changed(caller, &current.form, &edited).await?;
+                }
+                return Ok(FormView { generated, ..self.view(edited, version).await? });
             }
         }
         Err(AppError::Overloaded)
     }
 
-    /// Applies `change` to a form, on the pool; `None` if that changes nothing.
+    /// Applies `change` to a form, on the pool; `None` if that changes nothing. Returns the secrets made for integrations, too.
     async fn edit_form(
         &self,
         caller: &Caller,
         current: &Current,
         change: Arc<FormPatch>,
-    ) -> Result<Option<FormUpdate>, AppError> {
+    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), AppError> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
             None => RetiredIds::new(),
         };
-        let (Current { form, version }, now) = (current.clone(), self.now());
+        let (Current { form, version }, sealing) = (current.clone(), self.sealing(caller));
         let work = move || {
-            let edited = form.change(&version, &retired, &change, now).map_err(AppError::Refused)?;
-            Ok(edited.map(|edited| FormUpdate {
+            let edited = form.change(&version, &retired, &change, sealing.context());
+            let edited = edited.map_err(AppError::Refused)?;
+            let Some(edited) = edited else { return Ok((None, Vec::new())) };
+            let update = FormUpdate {
                 seen_revision: form.revision,
                 form: edited.form,
                 version: edited.version.as_ref().map(Version::to_stored),
                 retired: edited.retired,
-            }))
+                response: None,
+            };
+            Ok((Some(update), edited.generated))
         };
         self.run_job(caller, work).await
     }
@@ -279,7 +308,7 @@ impl App {
         let step = into_result(step, no_form(form));
         let (restored, replayed) = step.map_err(|error| conceal_holder(caller, error))?;
         let Restored { form, version, responses, at } = restored;
-        Ok((FormView { form, version, responses }, at, replayed))
+        Ok((FormView { form, version, responses, generated: Vec::new() }, at, replayed))
     }
 
     /// Lists the form's versions, newest first: at most `limit`, from `cursor` on.

@@ -129,7 +129,7 @@ impl App {
         let key = key_id(id)?;
         let grace_millis = match request.body {
             "" => 0,
-            body => read_grace(&self.parse(caller, body).await?).map_err(invalid)?,
+            body => read_grace(&self.parse(caller, body).await?, 0).map_err(invalid)?,
         };
         self.require_scopes_of(caller, key).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RotateKey(key));

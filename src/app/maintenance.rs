@@ -14,14 +14,17 @@ pub enum MaintenanceOutcome {
 }
 
 impl App {
-    /// Runs maintenance, at the start and every hour: erases expired idempotency records, and objects that have been in the
-    /// trash for more than `days`, unless the clock has jumped.
+    /// Runs maintenance, at the start and every hour: erases expired idempotency records, and, unless the clock has jumped,
+    /// deliveries that ended long ago and objects that have been in the trash for more than `days`.
     pub async fn maintain(&self, days: u32) -> Result<MaintenanceOutcome, StoreError> {
         self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
         self.store.put_clock_record(record).await?;
         match record.wait_millis {
-            0 => self.empty_trash(days).await.map(MaintenanceOutcome::Erased),
+            0 => {
+                self.store.prune_deliveries(self.now());
+                self.empty_trash(days).await.map(MaintenanceOutcome::Erased)
+            }
             millis => Ok(MaintenanceOutcome::Waiting { millis }),
         }
     }

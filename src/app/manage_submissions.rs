@@ -107,7 +107,7 @@ impl App {
         require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
         let step = if purge {
-            self.store.purge_submission(caller.workspace, form, submission, expected).await?
+            self.store.purge_submission(caller.workspace, form, submission, expected, self.now()).await?
         } else {
             let now = self.now();
             self.store.trash_submission(caller.workspace, form, submission, expected, now).await?

@@ -4,11 +4,15 @@
 //! here.
 
 mod cursor;
+mod deliveries;
 mod forms;
+mod idempotency;
+mod integrations;
 mod key_uses;
 mod keys;
 mod maintenance;
 mod manage_submissions;
+mod sealing;
 mod submissions;
 mod versions;
 mod workspaces;
@@ -20,6 +24,7 @@ use self::key_uses::KeyUses;
 use self::versions::{VersionCache, new_cache};
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
+use crate::delivery::DeliveryService;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, Version};
@@ -32,7 +37,10 @@ use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError};
 
-pub use forms::{FormListRequest, FormView};
+pub use deliveries::{BulkCount, DeliveryListRequest, DeliveryView};
+pub use forms::{CreatedForm, FormListRequest, FormView};
+pub use idempotency::Repeatable;
+pub use integrations::{IntegrationView, RotatedSecret};
 pub use keys::{CreatedKey, add_operator_key, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, SubmissionListRequest};
@@ -44,6 +52,8 @@ pub struct App {
     pub pool: CpuPool,
     /// Limits on definitions and answers.
     pub limits: Limits,
+    /// Seals secrets, sends tests and renders what is delivered.
+    pub deliveries: Arc<DeliveryService>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     versions: VersionCache,
@@ -54,6 +64,8 @@ pub struct App {
     /// has changed since; one after the other, each succeeds at its first try.
     form_edits: KeyedSemaphore<FormId>,
     submission_edits: KeyedSemaphore<SubmissionId>,
+    /// Serializes requests with the same idempotency key whose responses are recorded after they were carried out.
+    repeatable: KeyedSemaphore<(KeyId, u128)>,
 }
 
 /// A form with the current version of its questions.
@@ -114,6 +126,8 @@ pub enum Resource {
     Form(String),
     Submission(String),
     Version(String),
+    Integration(String),
+    Delivery(String),
     Key(String),
     Workspace(String),
 }
@@ -124,6 +138,8 @@ impl std::fmt::Display for Resource {
             Self::Form(id) => write!(f, "form `{id}`"),
             Self::Submission(id) => write!(f, "submission `{id}`"),
             Self::Version(number) => write!(f, "version `{number}`"),
+            Self::Integration(name) => write!(f, "integration `{name}`"),
+            Self::Delivery(id) => write!(f, "delivery `{id}`"),
             Self::Key(id) => write!(f, "key `{id}`"),
             Self::Workspace(id) => write!(f, "workspace `{id}`"),
         }
@@ -138,9 +154,11 @@ impl App {
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         limits: Limits,
+        deliveries: Arc<DeliveryService>,
     ) -> Self {
         Self {
             store,
+            deliveries,
             clock,
             random,
             limits,
@@ -150,6 +168,7 @@ impl App {
             key_uses: KeyUses::default(),
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
+            repeatable: KeyedSemaphore::new(1),
         }
     }
 
@@ -281,6 +300,11 @@ fn conceal_holder(caller: &Caller, error: AppError) -> AppError {
 /// The error for a form that was not found.
 fn no_form(text: &str) -> AppError {
     AppError::NotFound(Resource::Form(text.to_owned()))
+}
+
+/// The error for a delivery that was not found.
+fn no_delivery(id: &str) -> AppError {
+    AppError::NotFound(Resource::Delivery(id.to_owned()))
 }
 
 /// The error for a submission that was not found.

@@ -2,14 +2,20 @@
 
 use std::collections::HashMap;
 use std::env;
+use std::ffi::OsString;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 21] = [
+pub const VARIABLES: [(&str, &str); 23] = [
     ("FORMS_URL", "server address, same as --url"),
     ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
     ("FORMS_API_KEY_FILE", "file with the API key, same as --key-file"),
     ("FORMS_DATA", "data directory, same as --data: needs no server"),
+    (
+        "FORMS_ALLOW_NET",
+        "networks that integrations may call, separated by commas, same as `serve --allow-net`",
+    ),
+    ("FORMS_MASTER_KEY_FILE", "file with the key that seals secrets, same as `serve --master-key-file`"),
     ("SSL_CERT_FILE", "certificates of the authorities to trust, instead of the system's"),
     ("FORMS_NO_INPUT", "if set, never prompt, same as --no-input"),
     ("CI", "if set, never prompt"),
@@ -28,15 +34,16 @@ pub const VARIABLES: [(&str, &str); 21] = [
     ("HOME", "your home folder"),
 ];
 
-/// Values of the [`VARIABLES`]. An empty one counts as not set.
+/// Values of all variables that are valid UTF-8. An empty one counts as not set.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(HashMap<String, String>);
 
 impl Environment {
     /// Reads the environment of the process.
     pub fn of_process() -> Self {
-        let read = |(name, _): &(&str, _)| Some(((*name).to_owned(), env::var(name).ok()?));
-        Self(VARIABLES.iter().filter_map(read).collect())
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Self(env::vars_os().filter_map(text).collect())
     }
 
     /// Returns the first variable that selects the target and is not valid UTF-8. Treating it as not set would use another

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 
+use super::redaction::redact_secrets;
 use super::transport::{MAX_RESPONSE_BYTES, RawResponse};
 use super::{Client, ClientError, Revision, redacted};
 use crate::api::Problem;
@@ -36,10 +37,14 @@ impl Request {
     }
 
     /// Adds the query parameter `name=true` if `is_set`.
-    pub(super) fn flag(mut self, name: &str, is_set: bool) -> Self {
-        if is_set {
-            self.path += &format!("?{name}=true");
-        }
+    pub(super) fn flag(self, name: &str, is_set: bool) -> Self {
+        if is_set { self.parameter(name, "true") } else { self }
+    }
+
+    /// Adds a query parameter.
+    pub(super) fn parameter(mut self, name: &str, value: &str) -> Self {
+        let separator = if self.path.contains('?') { '&' } else { '?' };
+        self.path += &format!("{separator}{name}={value}");
         self
     }
 
@@ -209,10 +214,10 @@ impl Client {
         let key = key.map(|key| format!(" (Authorization: Bearer {key})")).unwrap_or_default();
         (self.observer)(&format!("{method} {path} -> {} in {millis} ms{key}", reply.status.as_u16()), false);
         if let Some(body) = &request.body {
-            (self.observer)(&format!("> {body}"), true);
+            (self.observer)(&format!("> {}", redact_secrets(path, body)), true);
         }
         let body = without_keys(&String::from_utf8_lossy(&reply.body));
-        (self.observer)(&format!("< {body}"), true);
+        (self.observer)(&format!("< {}", redact_secrets(path, &body)), true);
     }
 }
 

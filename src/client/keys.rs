@@ -1,9 +1,9 @@
 //! Operations on API keys and workspaces.
 
 use reqwest::Method;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::{Client, ClientError, ReceivedBody, Request, check_name};
+use super::{Client, ClientError, ReceivedBody, Request, check_name, to_json};
 use crate::api::{
     Code, KeyCreated, KeyDetail, NewKey, NewWorkspace, RotateKey, WorkspaceCreated, WorkspaceDetail,
 };
@@ -71,8 +71,4 @@ struct WorkspacePage {
 fn key_path(id: &str) -> Result<String, ClientError> {
     check_name(id, Code::KeyNotFound, "key")?;
     Ok(format!("{KEYS}/{id}"))
-}
-
-fn to_json(body: &impl Serialize) -> String {
-    serde_json::to_string(body).expect("a request of texts can be written as JSON")
 }

@@ -2,11 +2,14 @@
 //!
 //! Every POST carries an idempotency key, which all its retries share.
 
+mod deliveries;
 mod exchange;
+mod integrations;
 mod keys;
 mod pages;
 mod query;
 mod received_body;
+mod redaction;
 mod transport;
 
 use std::fmt;
@@ -14,8 +17,8 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::ETAG;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::api::{
     Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, Whoami,
@@ -26,7 +29,7 @@ use crate::secret::Secret;
 pub use reqwest::Url;
 
 pub use pages::{MAX_PAGE, Pages};
-pub use query::{FormQuery, SubmissionQuery};
+pub use query::{DeliveryQuery, FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;
 pub use transport::Transport;
 
@@ -185,15 +188,18 @@ impl Client {
         self.call(Request::post(form_path(form)? + "/restore")).await
     }
 
-    /// Creates a submission from a body in JSON. A `dry_run` only validates.
+    /// Creates a submission from a body in JSON. A `dry_run` only validates. Without `notify`, the form's integrations are not
+    /// notified.
     pub async fn create_submission(
         &self,
         form: &str,
         body: &str,
         dry_run: bool,
+        notify: bool,
     ) -> Result<ReceivedBody<SubmissionBody>, ClientError> {
-        let path = form_path(form)? + "/submissions";
-        self.call(Request::post(path).flag("dry_run", dry_run).body(body)).await
+        let request = Request::post(form_path(form)? + "/submissions").flag("dry_run", dry_run);
+        let request = if notify { request } else { request.parameter("notify", "false") };
+        self.call(request.body(body)).await
     }
 
     /// Lists the submissions of a form, newest first, `page` at a time.
@@ -271,6 +277,10 @@ struct SubmissionPage {
 #[derive(Deserialize)]
 struct CountedPage {
     total: Option<u64>,
+}
+
+fn to_json(body: &impl Serialize) -> String {
+    serde_json::to_string(body).expect("a request of texts can be written as JSON")
 }
 
 /// Redacts an API key to its prefix and its last four characters.

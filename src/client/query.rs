@@ -54,6 +54,39 @@ impl SubmissionQuery {
     }
 }
 
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryQuery {
+    /// Id or slug.
+    pub form: Option<String>,
+    /// Id, or with a form also the name.
+    pub integration: Option<String>,
+    pub submission: Option<String>,
+    /// Names of statuses; empty for all.
+    pub status: Vec<String>,
+    /// Only events at this time or later, in RFC 3339.
+    pub since: Option<String>,
+    /// Only events before this time, in RFC 3339.
+    pub until: Option<String>,
+}
+
+impl DeliveryQuery {
+    pub(super) fn parameters(&self, page: usize) -> String {
+        let mut parameters = page_params(page);
+        let status = (!self.status.is_empty()).then(|| self.status.join(","));
+        for (name, value) in [
+            ("form", &self.form),
+            ("integration", &self.integration),
+            ("submission", &self.submission),
+            ("status", &status),
+            ("since", &self.since),
+            ("until", &self.until),
+        ] {
+            parameters.extend_pairs(value.iter().map(|value| (name, value)));
+        }
+        parameters.finish()
+    }
+}
+
 /// Creates the parameters of a page of `page` items.
 fn page_params(page: usize) -> Serializer<'static, String> {
     let mut parameters = Serializer::new(String::new());

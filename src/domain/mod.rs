@@ -4,11 +4,14 @@
 //! parameters, so each rule can be tested by a table.
 
 pub mod condition;
+pub mod delivery;
 pub mod form;
+pub mod integration;
 pub mod json;
 pub mod open_enum;
 pub mod pattern;
 pub mod question;
+pub mod rate;
 pub mod revision;
 pub mod submission;
 pub mod trash;

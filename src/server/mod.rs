@@ -2,7 +2,10 @@
 //!
 //! [`run`] is the server; [`open_local`] is the same without a listener, for commands that work on a data directory.
 
+mod deliveries;
+mod master_key;
 mod operator_key;
+mod private_file;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
+use self::deliveries::Deliveries;
 use crate::app::{App, MaintenanceOutcome, oldest_workspace};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Exposed, TlsFiles};
@@ -53,6 +57,9 @@ pub enum ServerError {
     /// The file with the operator key cannot be read or written.
     #[error("cannot use the key file `{path}`")]
     KeyFile { path: PathBuf, source: io::Error },
+    /// The file with the master key cannot be read or written, or has no key.
+    #[error("cannot use the master key in `{path}`")]
+    MasterKey { path: PathBuf, source: io::Error },
 }
 
 /// A server that is about to accept requests.
@@ -101,11 +108,14 @@ pub async fn run(
     let local_url = if tls.is_some() { url.clone() } else { local_url };
     opened.app.store.announce(&local_url);
     ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
+    let deliveries = Deliveries::start(&opened.app, &config.delivery);
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_deref(), shutdown) => {}
         () = keep_up(&opened.app, config.trash_days) => {}
         () = reload_certificate(tls.clone(), reload) => {}
     }
+    // Requests may add deliveries until the last of them is finished.
+    deliveries.stop().await;
     store_key_uses(&opened.app).await;
     opened.close().await
 }
@@ -207,11 +217,15 @@ impl Local {
 /// Opens the data directory `data` for the commands of one process, and creates it if it is missing. Waits up to 10 seconds
 /// if another process holds it.
 pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
-    let config = Config::new(data);
-    let options = EngineOptions { verify_index: false, preallocate: false, ..options(&config) };
+    open_local_with(&Config::new(data)).await
+}
+
+/// Opens the data directory of `config` as [`open_local`] does.
+pub async fn open_local_with(config: &Config) -> Result<Local, ServerError> {
+    let options = EngineOptions { verify_index: false, preallocate: false, ..options(config) };
     let pool = CpuPool::default();
-    let store = open_store(&config, options, pool.clone(), |_| ()).await?;
-    assemble(&config, store, pool).await
+    let store = open_store(config, options, pool.clone(), |_| ()).await?;
+    assemble(config, store, pool).await
 }
 
 /// Listens on the address of `config`. A killed server of the same store may hold the address for a while; then waits as
@@ -296,8 +310,9 @@ async fn open_store(
     });
     let random = Arc::new(SystemRandomness::new());
     let open = move || SledStore::open(&path, options, long_reads, random, report);
+    let retry_schedule = config.delivery.retry_schedule.clone();
     match spawn_blocking(open).await {
-        Ok(opened) => Ok(opened?),
+        Ok(opened) => Ok(opened?.with_retry_schedule(retry_schedule)),
         Err(panicked) => Err(StoreError::Panicked(panicked.to_string()).into()),
     }
 }
@@ -335,7 +350,8 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     };
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
-    let app = Arc::new(App::new(store, pool, clock, random, config.content));
+    let deliveries = Arc::new(deliveries::new_service(config, &store, &clock)?);
+    let app = Arc::new(App::new(store, pool, clock, random, config.content, deliveries));
     let api = router(Arc::clone(&app), config.http.clone());
     Ok(Local { api, key, operator, app })
 }

@@ -1,13 +1,9 @@
 //! The file with the operator key in the data directory.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
-use super::ServerError;
+use super::{ServerError, private_file};
 use crate::app::{add_operator_key, bootstrap};
 use crate::clock::{Clock, Timestamp};
 use crate::secret::{KeyText, SystemRandomness};
@@ -116,27 +112,11 @@ enum KeyFile {
 }
 
 fn read_key(path: &Path) -> io::Result<KeyFile> {
-    match fs::metadata(path) {
-        // Reading a FIFO would wait for its writer.
-        Ok(metadata) if !metadata.is_file() => return Err(io::Error::other("it is not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(KeyFile::Missing),
-        Ok(_) | Err(_) => {}
-    }
-    let bytes = fs::read(path)?;
+    let Some(bytes) = private_file::read(path)? else { return Ok(KeyFile::Missing) };
     let key = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());
     Ok(key.map_or(KeyFile::Damaged, KeyFile::Key))
 }
 
-/// Writes the file atomically, and returns once it is durable.
 fn write_key(path: &Path, key: &KeyText) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    // A symbolic link planted there must not redirect the key.
-    let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&draft)?;
-    writeln!(file, "{}", key.reveal())?;
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    private_file::write(path, key.reveal())
 }

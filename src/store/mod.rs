@@ -4,6 +4,7 @@
 //! result. Steps are serializable. A store holds no business rules. Results are durable before they are returned.
 //! Absence and refusal are values; only failures are errors. `tests/it/store` is the conformance suite.
 
+mod deliveries;
 mod error;
 pub mod sled;
 mod step;
@@ -11,10 +12,14 @@ mod step;
 pub use self::sled::engine::disk::holds_store;
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
+pub use deliveries::{
+    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryRows, DueDelivery, FinishedAttempt,
+    NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, TypeStats,
+};
 pub use error::{Result, StoreError};
 pub use step::{
     CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewKey, NewSubmission,
-    NewWorkspace, Page, Restored, StepResult, SubmissionRows,
+    NewWorkspace, Page, RecordedResponse, Restored, StepResult, SubmissionRows,
 };
 
 use std::sync::Arc;
@@ -240,6 +245,7 @@ pub trait Submissions: Send + Sync {
         form: FormId,
         submission: SubmissionId,
         expected: ExpectedRevision,
+        now: Timestamp,
     ) -> Result<StepResult<()>>;
 }
 
@@ -306,6 +312,22 @@ pub trait Keys: Send + Sync {
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>>;
 }
 
+/// Responses to requests with idempotency keys, each kept for 24 hours.
+#[async_trait]
+pub trait Responses: Send + Sync {
+    /// Returns the body of the response to an earlier request with this idempotency key, or why the key cannot be reused;
+    /// `None` if there was no such request.
+    async fn find_response(
+        &self,
+        idempotency_key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<Result<String, Refusal>>>;
+
+    /// Records a response whose request has already been carried out. One that changes a form is recorded by
+    /// [`replace_form`](Forms::replace_form).
+    async fn put_response(&self, response: RecordedResponse, now: Timestamp) -> Result<()>;
+}
+
 /// Operations on the store as a whole.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
@@ -336,6 +358,6 @@ pub trait Maintenance: Send + Sync {
 }
 
 /// A complete store.
-pub trait Store: Forms + Submissions + Keys + Maintenance {}
+pub trait Store: Forms + Submissions + Keys + Deliveries + Responses + Maintenance {}
 
-impl<T: Forms + Submissions + Keys + Maintenance> Store for T {}
+impl<T: Forms + Submissions + Keys + Deliveries + Responses + Maintenance> Store for T {}

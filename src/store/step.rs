@@ -8,7 +8,7 @@ use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::submission::Submission;
 use crate::domain::submission::edit::EditedContent;
 use crate::domain::workspace::{ApiKey, Workspace};
-use crate::id::{FormId, SubmissionId};
+use crate::id::{DeliveryId, FormId, IntegrationId, SubmissionId};
 use crate::secret::KeyId;
 
 /// Result of an operation that the domain decides.
@@ -97,6 +97,21 @@ pub enum IdempotentOperation {
     CreateKey,
     RotateKey(KeyId),
     CreateWorkspace,
+    CreateIntegration(FormId),
+    TestIntegration(FormId, IntegrationId),
+    RotateSecret(FormId, IntegrationId),
+    Redeliver(DeliveryId),
+    CancelDelivery(DeliveryId),
+    RedeliverAll,
+    CancelDeliveries,
+}
+
+/// The response to a request with an idempotency key, which a repeated request gets too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedResponse {
+    pub idempotency_key: IdempotencyKey,
+    /// JSON, without secrets.
+    pub body: String,
 }
 
 /// Parameters of [`Forms::insert_form`](super::Forms::insert_form).
@@ -134,6 +149,8 @@ pub struct FormUpdate {
     pub version: Option<StoredVersion>,
     /// Ids of all questions removed so far; `None` if this update removes none.
     pub retired: Option<RetiredIds>,
+    /// Recorded in the same write, if the request has an idempotency key.
+    pub response: Option<RecordedResponse>,
 }
 
 /// Validated answers to be stored.
@@ -147,6 +164,8 @@ pub struct NewSubmission<'a> {
     pub answers: &'a str,
     /// A JSON object as received, if any.
     pub metadata: Option<&'a str>,
+    /// Whether the form's integrations are notified.
+    pub notify: bool,
     pub idempotency_key: Option<IdempotencyKey>,
 }
 

@@ -187,7 +187,7 @@ fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
     }
     let home = Home::new();
     let mut forms = 0;
-    for name in ["README.md", "docs/form-files.md"] {
+    for name in ["README.md", "docs/form-files.md", "docs/integrations.md"] {
         for block in blocks(&document(name), "yaml") {
             parse_with_pyyaml(name, block);
             home.write("form.yaml", block);
@@ -195,22 +195,43 @@ fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
             forms += 1;
         }
     }
-    assert!(examples >= 10 && forms >= 3, "{examples} examples, {forms} forms");
+    assert!(examples >= 10 && forms >= 4, "{examples} examples, {forms} forms");
 }
 
 #[test]
 fn the_quick_start_runs_as_written() {
     let script = block_with(&document("README.md"), "forms serve");
-    // The server takes any free port and its output is discarded; the first command must not wait for the server.
-    let script = script.replace("./store &", "./store --listen 127.0.0.1:0 >/dev/null 2>&1 &");
-    let stdout = run(&(script + "wait\n"));
+    let stdout = run(&(with_free_port(&script) + "kill $!\nwait\n"));
     assert!(stdout.ends_with("\nhello\n"), "{stdout}");
+}
+
+/// Makes the server take any free port, and discards its output; the first command must not wait for the server.
+fn with_free_port(script: &str) -> String {
+    let allowed = "./store --allow-net 127.0.0.0/8";
+    assert!(script.contains(&format!("{allowed} &\n")), "{script}");
+    script.replace(allowed, &format!("{allowed} --listen 127.0.0.1:0 >/dev/null 2>&1"))
+}
+
+#[test]
+fn the_webhook_of_the_quick_start_arrives_as_written() {
+    let text = document("README.md");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let receive = block_with(&text, "forms listen").replace(":9000", &format!(":{port}"));
+    // The receiver listens at that port and writes into a pipe, from which the test waits for the event.
+    let listen = format!("forms listen --secret-file secret --listen 127.0.0.1:{port} >&3 &");
+    let receive = receive.replace("forms listen --secret-file secret &", &listen);
+    assert!(receive.contains(&listen), "{receive}");
+    let first = with_free_port(&block_with(&text, "forms serve"));
+    let wait = "grep -m1 -P '\\tverified\\t200\\t' <&3\nkill $(jobs -p)\nwait || true\n";
+    let script = format!("mkfifo events\nexec 3<>events\n{first}{receive}{wait}");
+    let stdout = run(&script);
+    assert!(stdout.contains("\tsubmission.completed\tevt_"), "{stdout}");
 }
 
 #[test]
 fn the_quick_start_works_without_a_server() {
     let script = block_with(&document("README.md"), "forms serve");
-    let lines = script.lines().filter(|line| !line.starts_with("forms serve") && !line.starts_with("kill"));
+    let lines = script.lines().filter(|line| !line.starts_with("forms serve"));
     let script: String = lines.map(|line| format!("{line}\n")).collect();
     let stdout = run(&script.replace("forms ", "forms --data ./store "));
     assert!(stdout.ends_with("\nhello\n"), "{stdout}");

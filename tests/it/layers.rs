@@ -12,18 +12,37 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cpu_pool", &[]),
     ("keyed_semaphore", &[]),
     ("secret", &["id"]),
-    ("domain", &["clock", "id", "secret"]),
+    ("request_error", &[]),
+    ("vault", &["id", "secret"]),
+    ("domain", &["clock", "id", "secret", "vault"]),
     ("api", &["clock", "domain", "id", "secret"]),
     ("store", &["clock", "cpu_pool", "domain", "id", "process", "secret"]),
-    ("app", &["clock", "cpu_pool", "domain", "id", "keyed_semaphore", "secret", "store"]),
+    ("delivery", &["clock", "domain", "id", "request_error", "secret", "store", "vault"]),
+    (
+        "app",
+        &["clock", "cpu_pool", "delivery", "domain", "id", "keyed_semaphore", "secret", "store", "vault"],
+    ),
     ("config", &["domain"]),
     (
         "http",
         &["api", "app", "clock", "config", "cpu_pool", "domain", "id", "keyed_semaphore", "secret", "store"],
     ),
-    ("server", &["app", "clock", "config", "cpu_pool", "domain", "http", "id", "secret", "store"]),
-    ("client", &["api", "clock", "id", "secret"]),
-    ("cli", &["api", "client", "clock", "config", "domain", "id", "process", "secret", "server", "store"]),
+    (
+        "server",
+        &[
+            "app", "clock", "config", "cpu_pool", "delivery", "domain", "http", "id", "secret", "store",
+            "vault",
+        ],
+    ),
+    ("receiver", &["clock", "request_error"]),
+    ("client", &["api", "clock", "id", "request_error", "secret"]),
+    (
+        "cli",
+        &[
+            "api", "client", "clock", "config", "domain", "id", "process", "receiver", "secret", "server",
+            "store",
+        ],
+    ),
     ("main", &["cli"]),
     (
         "lib",
@@ -35,14 +54,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "clock",
             "config",
             "cpu_pool",
+            "delivery",
             "domain",
             "http",
             "id",
             "keyed_semaphore",
             "process",
+            "receiver",
+            "request_error",
             "secret",
             "server",
             "store",
+            "vault",
         ],
     ),
 ];
@@ -58,17 +81,34 @@ const FORBIDDEN: &[(&str, &str)] = &[
 
 /// Crates that only these folders and files may use.
 const CRATE_USERS: &[(&str, &[&str])] = &[
-    ("axum", &["src/http/", "src/server/", "src/client/"]),
-    ("hyper", &["src/http/"]),
+    ("axum", &["src/http/", "src/server/", "src/client/", "src/receiver/"]),
+    ("hyper", &["src/http/", "src/delivery/report.rs"]),
     ("hyper_util", &["src/http/"]),
     ("flate2", &["src/http/"]),
     ("zstd", &["src/http/"]),
-    ("ipnet", &["src/config.rs", "src/cli/commands/serve.rs"]),
+    (
+        "ipnet",
+        &[
+            "src/config.rs",
+            "src/domain/integration/address.rs",
+            "src/cli/commands/serve.rs",
+            "src/cli/input/values.rs",
+        ],
+    ),
     ("utoipa", &["src/http/", "src/api/"]),
     ("utoipa_axum", &["src/http/"]),
     ("sled", &["src/store/sled/engine/index.rs"]),
-    ("reqwest", &["src/client/"]),
-    ("rustls", &["src/client/transport.rs", "src/http/server/"]),
+    ("reqwest", &["src/client/", "src/delivery/", "src/receiver/forward.rs", "src/request_error.rs"]),
+    (
+        "rustls",
+        &[
+            "src/client/transport.rs",
+            "src/delivery/",
+            "src/http/server/",
+            "src/receiver/forward.rs",
+            "src/request_error.rs",
+        ],
+    ),
     ("tokio_rustls", &["src/http/server/"]),
     ("clap", &["src/cli/"]),
     ("clap_complete", &["src/cli/"]),
@@ -87,9 +127,18 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("textwrap", &["src/cli/"]),
     ("tempfile", &["src/cli/"]),
     ("shlex", &["src/cli/"]),
-    ("humantime", &["src/cli/", "src/domain/workspace/"]),
+    ("humantime", &["src/cli/", "src/domain/workspace/", "src/domain/integration/definition/"]),
     ("parse_size", &["src/cli/"]),
-    ("ring", &["src/secret.rs", "src/app/cursor.rs"]),
+    (
+        "ring",
+        &[
+            "src/secret.rs",
+            "src/vault.rs",
+            "src/app/cursor.rs",
+            "src/domain/integration/webhook/signature.rs",
+            "src/receiver/signature.rs",
+        ],
+    ),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -3,6 +3,7 @@
 //! The schemas of questions are made from the table that the server reads definitions by, and `questions.json` describes
 //! them; `schemas.json` has the other types that are not derived from a struct.
 
+mod integrations;
 mod questions;
 
 use serde_json::{Map, Value, json};
@@ -24,6 +25,7 @@ pub fn components() -> Schemas {
     let rules = Rule::ALL.iter().map(|rule| rule.name());
     schemas.insert("RuleCode".to_owned(), known(rules, "The rule that a definition or an answer broke."));
     questions::add(&mut schemas);
+    integrations::add(&mut schemas);
     schemas
 }
 
@@ -72,6 +74,19 @@ pub(super) fn submission_id() -> RefOr<Schema> {
     id("The id of the submission.", "^sub_[0-9a-hjkmnp-tv-z]{26}$", "sub_01k3v8m2f4q6s8t0w2y4z6a8bc")
 }
 
+pub(super) fn integration_id() -> RefOr<Schema> {
+    id("The id of the integration.", "^int_[0-9a-hjkmnp-tv-z]{12}$", "int_5w3n8r1t6y2d")
+}
+
+pub(super) fn delivery_id() -> RefOr<Schema> {
+    id("The id of the delivery.", "^dlv_[0-9a-hjkmnp-tv-z]{26}$", "dlv_01k3v8m2f4q6s8t0w2y4z6a8bc")
+}
+
+pub(super) fn event_id() -> RefOr<Schema> {
+    let description = "The id of the event; webhooks receive it as `webhook-id`.";
+    id(description, "^evt_[0-9a-hjkmnp-tv-z]{26}$", "evt_01k3v8m2f4q6s8t0w2y4z6a8bc")
+}
+
 pub(super) fn key_id() -> RefOr<Schema> {
     id("The id of the key.", "^key_[0-9A-Za-z]{8}$", "key_8Xk2mQ4z")
 }
@@ -106,6 +121,38 @@ pub(super) fn accepting_reason() -> RefOr<Schema> {
 
 pub(super) fn submission_status() -> RefOr<Schema> {
     open("SubmissionStatus", "The state of the submission.")
+}
+
+pub(super) fn health_state() -> RefOr<Schema> {
+    open("HealthState", "Whether the integration works.")
+}
+
+pub(super) fn attempt_trigger() -> RefOr<Schema> {
+    open("AttemptTrigger", "What caused the attempt.")
+}
+
+pub(super) fn attempt_result() -> RefOr<Schema> {
+    open("AttemptResult", "How the attempt ended.")
+}
+
+pub(super) fn delivery_status() -> RefOr<Schema> {
+    open("DeliveryStatus", "The state of the delivery.")
+}
+
+pub(super) fn event_type() -> RefOr<Schema> {
+    open("EventType", "What happened.")
+}
+
+pub(super) fn signing_secret() -> RefOr<Schema> {
+    let description = "The new secret; left out of a repeated response.";
+    let text = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+    text.examples(["whsec_…"]).into()
+}
+
+pub(super) fn form_integrations() -> RefOr<Schema> {
+    let description =
+        "Where the form sends its events; left out if nowhere, or if the key lacks the scope `read`.";
+    list(reference("FormIntegration"), description)
 }
 
 pub(super) fn problem_code() -> RefOr<Schema> {

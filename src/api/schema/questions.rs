@@ -84,7 +84,7 @@ fn question(kind: &str, direction: &Direction, texts: &Value) -> Value {
     schema
 }
 
-fn pascal(name: &str) -> String {
+pub(super) fn pascal(name: &str) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').map(capital).collect()
 }

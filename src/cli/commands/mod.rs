@@ -7,12 +7,15 @@ mod block_on;
 pub mod completions;
 pub mod context;
 pub mod create;
+pub mod deliveries;
 pub mod edit;
 pub mod explain;
 pub mod help;
+pub mod integrations;
 pub mod keys;
 pub mod list;
 mod list_hint;
+pub mod listen;
 pub mod login;
 pub mod logout;
 pub mod publish;
@@ -113,6 +116,9 @@ commands! {
     serve::Serve,
     workspaces::Workspaces,
     keys::Keys,
+    integrations::Integrations,
+    listen::Listen,
+    deliveries::Deliveries,
     login::Login,
     context::Context,
     logout::Logout,

@@ -1,7 +1,7 @@
 //! `forms serve`: settings from flags, logging, signals, and the announcement of the server's address.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::cli::connection::local_store;
 use crate::cli::connection::running_servers::{self, Announcement};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Sourced};
-use crate::cli::input::values::{count, duration, size};
+use crate::cli::input::values::{count, duration, network, size, socket_address};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
@@ -50,12 +50,11 @@ Examples:
   forms serve --data ./store --tls-cert cert.pem --tls-key key.pem
   forms serve --data ./store --trusted-proxy 127.0.0.1
   forms serve --data ./store --base-url https://example.com/forms \\
-    --cors-origin https://app.example.com --rate-limit 50/s
-  FORMS_LOG=debug forms serve --data ./store"
+    --cors-origin https://app.example.com --rate-limit 50/s"
 )]
 pub struct Serve {
     /// Address to listen on; port 0 picks a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Serve HTTPS with this certificate chain (PEM); SIGHUP reloads it
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -75,7 +74,9 @@ pub struct Serve {
     #[command(flatten)]
     network: NetworkFlags,
     #[command(flatten)]
-    limits: LimitFlags,
+    delivery: DeliveryFlags,
+    #[command(flatten)]
+    limits: Box<LimitFlags>,
 }
 
 /// Flags about proxies in front of the server, and browsers.
@@ -92,6 +93,43 @@ struct NetworkFlags {
     #[arg(long, value_name = "ORIGIN", value_parser = WebOrigin::from_str)]
     cors_origin: Vec<WebOrigin>,
 }
+
+/// Flags about deliveries to integrations.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Integrations")]
+struct DeliveryFlags {
+    /// Private network, such as 10.0.0.0/8, that integrations may call, also over HTTP; repeatable
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    allow_net: Vec<IpNet>,
+    /// Waits between attempts, such as 5s,5m,2h [default: by type of integration]
+    #[arg(long, value_name = "TIMES", value_parser = retry_schedule, hide_short_help = true)]
+    retry_schedule: Option<RetrySchedule>,
+    /// File with the key that seals secrets: 32 bytes in base64 [default: master-key in the data directory, made at the first start]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    master_key_file: Option<PathBuf>,
+    /// Deliver nothing; deliveries wait for the next start without this flag
+    #[arg(long, hide_short_help = true)]
+    pause_deliveries: bool,
+}
+
+/// Waits between attempts, in milliseconds.
+#[derive(Debug, Clone)]
+struct RetrySchedule(Vec<i64>);
+
+fn retry_schedule(text: &str) -> Result<RetrySchedule, String> {
+    let waits = text.split(',').map(in_range(duration, "1ms", "7d")).collect::<Result<Vec<_>, _>>()?;
+    if waits.len() > MAX_WAITS || waits.iter().sum::<Duration>() > MAX_TOTAL_WAIT {
+        return Err(format!("expected at most {MAX_WAITS} times, of 7 days together"));
+    }
+    let millis = |wait: Duration| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    Ok(RetrySchedule(waits.into_iter().map(millis).collect()))
+}
+
+/// Maximum waits between the attempts of a delivery.
+const MAX_WAITS: usize = 20;
+
+/// Maximum total of these waits.
+const MAX_TOTAL_WAIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Limit flags. The short help hides them; `GET /api/v1/limits` reports their values.
 #[derive(Debug, Args)]
@@ -180,17 +218,6 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
     }
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
-}
-
-/// Parses a network, or an address as the network of only itself.
-fn network(text: &str) -> Result<IpNet, String> {
-    let network =
-        text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| address.to_canonical().into()));
-    network.ok().ok_or_else(|| "expected an IP address or a network, such as 10.0.0.0/8".to_owned())
-}
-
 impl Run for Serve {
     const ENTRY: (Group, &str) = (Group::Operate, "run the server");
 
@@ -206,7 +233,8 @@ impl Run for Serve {
         };
         session.refuse_if_served(&data, IF_IN_USE)?;
         init_logging(session, level);
-        let mut config = self.config(data.clone(), session.global.insecure_http);
+        let config = local_store::config(&data, &session.environment)?;
+        let mut config = self.config(config, session.global.insecure_http);
         if config.http.fit_open_files(raise_open_files()) {
             let max_connections = config.http.max_connections;
             tracing::warn!(max_connections, "the limit of open files allows no more connections");
@@ -223,9 +251,9 @@ impl Run for Serve {
 }
 
 impl Serve {
-    fn config(self, data: PathBuf, insecure_http: bool) -> Config {
-        let (network, limits) = (self.network, self.limits);
-        let mut config = Config::new(data);
+    /// Returns `config` with the settings of the flags.
+    fn config(self, mut config: Config, insecure_http: bool) -> Config {
+        let (network, delivery, limits) = (self.network, self.delivery, self.limits);
         config.listen = self.listen;
         config.insecure_http = insecure_http;
         let tls_files = |(certificate, key)| TlsFiles { certificate, key };
@@ -260,6 +288,12 @@ impl Serve {
             base_url: network.base_url,
             cors_origins: network.cors_origin,
         };
+        if !delivery.allow_net.is_empty() {
+            config.delivery.policy.allowed = delivery.allow_net;
+        }
+        config.delivery.retry_schedule = delivery.retry_schedule.map(|RetrySchedule(waits)| waits);
+        config.delivery.master_key_file = delivery.master_key_file.or(config.delivery.master_key_file);
+        config.delivery.is_paused = delivery.pause_deliveries;
         config
     }
 }
@@ -371,7 +405,7 @@ fn init_logging(session: &Session, level: LevelFilter) {
 mod tests {
     use clap::Parser;
 
-    use super::{Config, network};
+    use super::Config;
     use crate::cli::commands::{Cli, Command};
 
     #[test]
@@ -379,18 +413,6 @@ mod tests {
         let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(["forms", "serve"]) else {
             panic!("`forms serve` is a command");
         };
-        assert_eq!(serve.config("store".into(), false), Config::new("store"));
-    }
-
-    #[test]
-    fn an_address_is_a_network_of_itself() {
-        for (text, expected) in [
-            ("10.0.0.0/8", "10.0.0.0/8"),
-            ("10.0.0.1", "10.0.0.1/32"),
-            ("::ffff:10.0.0.1", "10.0.0.1/32"),
-            ("2001:db8::1", "2001:db8::1/128"),
-        ] {
-            assert_eq!(network(text).map(|network| network.to_string()).as_deref(), Ok(expected));
-        }
+        assert_eq!(serve.config(Config::new("store"), false), Config::new("store"));
     }
 }

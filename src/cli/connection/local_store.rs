@@ -3,11 +3,14 @@
 
 use std::error::Error;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::cli::environment::Environment;
+use crate::cli::input::values::network;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error;
 use crate::cli::output::shell_quote::shell_quote;
+use crate::config::Config;
 use crate::process::free_space;
 use crate::server::ServerError;
 use crate::store::{OpenError, StoreError, holds_store};
@@ -28,11 +31,25 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
             not_a_directory(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
+        ServerError::MasterKey { .. } => failure(error.to_string(), error.source()),
         ServerError::Listen { .. } => failure(io_error::without_number(&error.to_string()), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }
     }
+}
+
+/// Returns the settings of the data directory `data`, with what the environment says about integrations: a command without
+/// a server needs it too.
+pub fn config(data: &Path, environment: &Environment) -> Result<Config, CliError> {
+    let mut config = Config::new(data);
+    config.delivery.master_key_file = environment.get("FORMS_MASTER_KEY_FILE").map(PathBuf::from);
+    let networks = environment.get("FORMS_ALLOW_NET").into_iter().flat_map(|text| text.split(','));
+    let parse = |text: &str| {
+        network(text.trim()).map_err(|error| CliError::usage(format!("FORMS_ALLOW_NET: {error}")))
+    };
+    config.delivery.policy.allowed = networks.map(parse).collect::<Result<_, _>>()?;
+    Ok(config)
 }
 
 /// Fails if the data directory has no store. Commands that create one do not call this.

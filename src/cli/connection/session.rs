@@ -230,7 +230,9 @@ impl Session {
             Some(opened) => opened,
             None => {
                 self.refuse_if_served(data, help)?;
-                server::open_local(data).await.map_err(|error| local_store::open_error(data, error, help))?
+                let config = local_store::config(data, &self.environment)?;
+                let opened = server::open_local_with(&config).await;
+                opened.map_err(|error| local_store::open_error(data, error, help))?
             }
         };
         let router = opened.router();

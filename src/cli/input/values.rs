@@ -1,7 +1,9 @@
-//! Parsers of numbers, durations and sizes.
+//! Parsers of numbers, durations, sizes, addresses and networks.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use parse_size::parse_size;
 
 /// Parses a number of items.
@@ -21,4 +23,33 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Parses `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|_error| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
+}
+
+/// Parses an IP address with a port.
+pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().ok().ok_or_else(|| "expected an IP address and a port, such as 127.0.0.1:8787".to_owned())
+}
+
+/// Parses a network, or an address as the network of only itself.
+pub fn network(text: &str) -> Result<IpNet, String> {
+    let network =
+        text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| address.to_canonical().into()));
+    network.ok().ok_or_else(|| "expected an IP address or a network, such as 10.0.0.0/8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::network;
+
+    #[test]
+    fn an_address_is_a_network_of_itself() {
+        for (text, expected) in [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("10.0.0.1", "10.0.0.1/32"),
+            ("::ffff:10.0.0.1", "10.0.0.1/32"),
+            ("2001:db8::1", "2001:db8::1/128"),
+        ] {
+            assert_eq!(network(text).map(|network| network.to_string()).as_deref(), Ok(expected));
+        }
+    }
 }

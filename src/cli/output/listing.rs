@@ -62,11 +62,13 @@ impl<T: Serialize> Listing<'_, T> {
         let mut remaining = self.list_limit.max;
         let mut items: Vec<T> = Vec::new();
         let mut is_truncated = false;
-        if self.output.format == Format::Csv {
-            self.output.data(&self.table(&[], &selected).csv(self.raw))?;
-        }
+        // Written after the first page has arrived: a failure leaves stdout empty.
+        let mut header = (self.output.format == Format::Csv).then(|| self.table(&[], &selected));
         // One page is always requested, even with a limit of 0: the query must be checked.
         while let Some(mut page) = pages.next().await? {
+            if let Some(header) = header.take() {
+                self.output.data(&header.csv(self.raw))?;
+            }
             is_truncated = page.len() > remaining || (page.len() == remaining && pages.has_more());
             page.truncate(remaining);
             remaining -= page.len();

@@ -9,6 +9,7 @@ pub mod exit;
 pub mod form_state;
 pub mod github;
 pub mod humanize;
+pub mod integrations;
 pub mod io_error;
 pub mod json;
 pub mod listing;

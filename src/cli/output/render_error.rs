@@ -12,7 +12,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 12] = [
+pub const CODES: [(&str, &str); 13] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -32,6 +32,10 @@ pub const CODES: [(&str, &str); 12] = [
         "This machine cannot do it, for the reason in the message, or this is a bug: please report it.",
     ),
     ("partial", "Some of several items failed. Each has its own problem in `failures`; the others are done."),
+    (
+        "test_failed",
+        "The integration did not accept the test event. The attempt, which the command shows, has the reason.",
+    ),
     ("declined", "You answered no. Nothing was done."),
     ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),
     ("interrupted", "Ctrl-C was pressed. What was sent before may have been carried out."),
@@ -84,6 +88,9 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         }
         CliError::Partial { failed, of, .. } => {
             local_diagnostic("partial", &format!("{failed} of {of} failed"))
+        }
+        CliError::TestFailed { name } => {
+            local_diagnostic("test_failed", &format!("the test of `{name}` failed"))
         }
         CliError::Declined => local_diagnostic("declined", "nothing was done"),
         CliError::ClosedPipe => local_diagnostic("closed_pipe", "the reader closed the output"),

@@ -8,6 +8,7 @@ use console::{measure_text_width, truncate_str};
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
+use crate::domain::integration::csv_file::row::is_formula;
 use crate::domain::json::Value;
 
 /// One cell: its data, and how it is displayed if that differs.
@@ -265,11 +266,6 @@ fn csv_line(cells: &[Cell], raw: bool) -> String {
 }
 
 /// Whether a spreadsheet would interpret `text` as a formula. `-5` and `+49.5` are numbers.
-fn is_formula(text: &str) -> bool {
-    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
-    text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number
-}
-
 /// Formats the time passed: `3 h ago`.
 fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = (now.millis() - time.millis()) / 1_000;

@@ -4,6 +4,7 @@ use serde_yaml::Value as Yaml;
 
 use crate::api::FormDetail;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::integrations;
 use crate::cli::output::json::escaped;
 use crate::cli::output::value_of;
 use crate::domain::json::{self, Value};
@@ -43,6 +44,7 @@ pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
             members.retain(|(name, value)| name != "required" || *value == Value::Bool(true));
         }
     }
+    let none = Value::Array(Vec::new());
     let text = |text: &String| Value::String(text.clone());
     let settings = if form.settings.is_empty() { None } else { Some(value_of(&form.settings)?) };
     let members = [
@@ -51,9 +53,15 @@ pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
         ("description", form.description.as_ref().map(text)),
         ("questions", Some(Value::Array(questions))),
         ("settings", settings),
+        ("integrations", Some(integrations::authoring(&integrations(form))).filter(|list| *list != none)),
     ];
     let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Ok(Value::Object(present.collect()))
+}
+
+/// Returns the integrations of a form as the server shows them.
+pub fn integrations(form: &FormDetail) -> Value {
+    Value::Array(form.integrations.iter().filter_map(|one| json::parse(one.get()).ok()).collect())
 }
 
 /// Converts values for `serde_yaml`.

@@ -34,6 +34,8 @@ pub enum Refusal {
     InvalidBody(Vec<Violation>),
     /// The idempotency key was used before, with another body or query.
     KeyReused,
+    /// The delivery does not wait for an attempt.
+    NotPending,
 }
 
 named_enum! {

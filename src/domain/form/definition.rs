@@ -6,6 +6,8 @@ use crate::domain::condition::{LintInput, lint_conditions};
 use crate::domain::form::settings::Settings;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{FormStatus, assign_ids};
+use crate::domain::integration::Integration;
+use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret};
 use crate::domain::json::Value;
 use crate::domain::question::{MAX_DESCRIPTION, Question, QuestionDraft};
 use crate::domain::validation::budget::Budget;
@@ -31,21 +33,40 @@ pub struct Definition {
     pub slug: Option<String>,
     pub questions: Vec<Question>,
     pub settings: Settings,
+    pub integrations: Vec<Integration>,
+    /// The secrets that were generated for the integrations.
+    pub generated: Vec<GeneratedSecret>,
 }
 
 impl Definition {
-    /// Parses the body of a create request; the error lists all violations.
+    /// Parses a definition as a client does, which can seal no secrets: integrations are checked, except for their addresses
+    /// and for missing secrets, and left out. The error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        collect_violations(|violations| Self::read_into(body, limits, violations))
+        collect_violations(|violations| Self::read_into(body, limits, None, violations))
     }
 
-    fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
+    /// Parses the body of a create request; the error lists all violations.
+    pub fn read_on_server(
+        body: &Value,
+        limits: &Limits,
+        context: DefinitionContext<'_>,
+    ) -> Result<Self, Vec<Violation>> {
+        collect_violations(|violations| Self::read_into(body, limits, Some(context), violations))
+    }
+
+    fn read_into(
+        body: &Value,
+        limits: &Limits,
+        context: Option<DefinitionContext<'_>>,
+        violations: &mut Vec<Violation>,
+    ) -> Option<Self> {
         let mut fields = Fields::open(body, "", "the form", violations)?;
         let title = fields.required_text("title", limits.title);
         let description = fields.text("description", MAX_DESCRIPTION);
         let slug = read_slug(&mut fields);
         let questions = fields.value("questions");
         let settings = fields.value("settings");
+        let integrations = fields.value("integrations");
         let read_only: Vec<_> = READ_ONLY.into_iter().chain(["status"]).collect();
         fields.close(&read_only);
         let settings = match settings {
@@ -53,10 +74,21 @@ impl Definition {
             None => Some(Settings::default()),
         };
         let questions = match questions {
-            Some(questions) => read_questions(questions, limits, violations)?,
-            None => Vec::new(),
+            Some(questions) => read_questions(questions, limits, violations),
+            None => Some(Vec::new()),
         };
-        Some(Self { title: title?, description, slug, questions, settings: settings? })
+        let (integrations, generated) = match (integrations, context, &questions) {
+            (Some(list), Some(context), Some(questions)) => {
+                Integration::replace_all(&[], list, questions, context, violations)?
+            }
+            (Some(list), ..) => {
+                Integration::lint_list(list, questions.as_deref(), violations);
+                (Vec::new(), Vec::new())
+            }
+            (None, ..) => (Vec::new(), Vec::new()),
+        };
+        let (title, questions, settings) = (title?, questions?, settings?);
+        Some(Self { title, description, slug, questions, settings, integrations, generated })
     }
 }
 
@@ -72,6 +104,9 @@ pub struct FormPatch {
     pub questions: Option<Vec<QuestionDraft>>,
     /// A nested merge patch, validated when it is applied: its validity depends on the current settings.
     pub settings: Option<Value>,
+    /// The list that replaces all integrations, validated when it is applied: its validity depends on the questions, and on
+    /// the secrets that are stored.
+    pub integrations: Option<Value>,
 }
 
 impl FormPatch {
@@ -103,16 +138,20 @@ impl FormPatch {
         );
         let questions = fields.value("questions");
         let settings = fields.raw("settings");
+        let integrations = fields.raw("integrations").cloned();
         fields.close(&READ_ONLY);
         if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
             // Reports what is wrong regardless of the current settings together with all other violations.
             Settings::read(settings, violations);
         }
+        if let Some(integrations) = &integrations {
+            Integration::lint_list(integrations, None, violations);
+        }
         let questions = questions.and_then(|questions| {
             let (_, drafts) = read_drafts(questions, limits, violations)?;
             drafts.into_iter().collect()
         });
-        Some(Self { title, description, slug, status, questions, settings: settings.cloned() })
+        Some(Self { title, description, slug, status, questions, settings: settings.cloned(), integrations })
     }
 }
 

@@ -17,13 +17,16 @@ use crate::domain::condition::lint_conditions;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
+use crate::domain::integration::Integration;
+use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, lint_references};
+use crate::domain::integration::event::EventType;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
 use crate::domain::question::{Question, QuestionDraft};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
-use crate::domain::validation::violation::{Rule, Violation};
-use crate::id::{FormId, WorkspaceId};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations};
+use crate::id::{FormId, IntegrationId, WorkspaceId};
 
 named_enum! {
     FormStatus {
@@ -46,6 +49,9 @@ pub struct Form {
     pub status: FormStatus,
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
+    /// What the form sends elsewhere, in the order written; names are unique.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub integrations: Vec<Integration>,
     /// Incremented by every change of the form; submissions do not change it.
     pub revision: u64,
     pub version: u32,
@@ -86,6 +92,8 @@ pub struct EditedForm {
     pub version: Option<Version>,
     /// All retired ids, if some were added.
     pub retired: Option<RetiredIds>,
+    /// The secrets that were generated for integrations.
+    pub generated: Vec<GeneratedSecret>,
 }
 
 impl Form {
@@ -96,7 +104,8 @@ impl Form {
         definition: Definition,
         now: Timestamp,
     ) -> (Self, Version) {
-        let Definition { title, description, slug, questions, settings } = definition;
+        let Definition { title, description, slug, questions, settings, integrations, generated: _ } =
+            definition;
         let form = Self {
             id,
             workspace,
@@ -105,6 +114,7 @@ impl Form {
             slug,
             status: FormStatus::Draft,
             settings,
+            integrations,
             revision: 1,
             version: 1,
             created_at: now,
@@ -115,19 +125,31 @@ impl Form {
         (form, Version::new(1, now, questions))
     }
 
+    /// Returns the ids of the integrations that an event of this type is owed to.
+    pub fn subscribers(&self, event: EventType) -> impl Iterator<Item = IntegrationId> {
+        self.integrations.iter().filter(move |one| one.subscribes(event)).map(|one| one.id)
+    }
+
+    /// Finds an integration by id.
+    pub fn integration(&self, id: IntegrationId) -> Option<&Integration> {
+        self.integrations.iter().find(|one| one.id == id)
+    }
+
     /// Applies `change` to this form, whose questions are `current`; `None` if nothing changes. `retired` has the ids that
     /// new questions must not use.
     ///
     /// # Errors
-    /// Refuses to reuse retired ids, to retire more than [`MAX_RETIRED_IDS`], and to publish a form without a question
-    /// to answer.
+    /// Refuses to reuse retired ids, to retire more than [`MAX_RETIRED_IDS`], to remove a question that an integration
+    /// refers to, and to publish a form without a question to answer.
     pub fn change(
         &self,
         current: &Version,
         retired: &RetiredIds,
         change: &FormPatch,
-        now: Timestamp,
+        context: DefinitionContext<'_>,
     ) -> Result<Option<EditedForm>, Refusal> {
+        let context = DefinitionContext { workspace: self.workspace, ..context };
+        let now = context.now;
         let mut form = self.clone();
         if let Some(title) = &change.title {
             form.title.clone_from(title);
@@ -152,6 +174,11 @@ impl Form {
         };
         form.status = change.status.unwrap_or(form.status);
         let questions_after = questions.as_ref().unwrap_or(&current.questions);
+        let mut generated = Vec::new();
+        if change.integrations.is_some() || questions.is_some() {
+            let list = change.integrations.as_ref();
+            (form.integrations, generated) = self.replace_integrations(list, questions_after, context)?;
+        }
         if form.status == FormStatus::Published
             && !questions_after.iter().any(|question| question.kind.rules().takes_answer())
         {
@@ -167,7 +194,25 @@ impl Form {
         }
         form.revision += 1;
         form.updated_at = now;
-        Ok(Some(EditedForm { form, version, retired }))
+        Ok(Some(EditedForm { form, version, retired, generated }))
+    }
+
+    /// Returns the integrations after `list` replaces them, or these if there is none, and generated secrets. Checks what they
+    /// refer to against `questions`.
+    fn replace_integrations(
+        &self,
+        list: Option<&Value>,
+        questions: &[Question],
+        context: DefinitionContext<'_>,
+    ) -> Result<(Vec<Integration>, Vec<GeneratedSecret>), Refusal> {
+        collect_violations(|violations| match list {
+            Some(list) => Integration::replace_all(&self.integrations, list, questions, context, violations),
+            None => {
+                lint_references(&self.integrations, questions, violations);
+                Some((self.integrations.clone(), Vec::new()))
+            }
+        })
+        .map_err(Refusal::InvalidDefinition)
     }
 }
 
@@ -230,6 +275,13 @@ impl Version {
             return Err(Refusal::InvalidDefinition(vec![violation.help("create a new form")]));
         }
         Ok(Some(all).filter(|all| all.len() > retired.len()))
+    }
+
+    /// Returns an example of an answer to each question, as an object. Conditions and optional settings are ignored.
+    pub fn example_answers(&self) -> Value {
+        let asked = self.questions.iter().filter(|question| question.kind.rules().takes_answer());
+        let answer = |question: &Question| Some((question.id.clone()?, question.kind.rules().example()));
+        Value::Object(asked.filter_map(answer).collect())
     }
 
     pub(in crate::domain) fn ids(&self) -> impl Iterator<Item = &str> {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::json::Value;
 use crate::domain::json::parse::parse_object;
+use crate::domain::json::{Value, to_text};
 
 /// Applies the JSON text `patch` to the JSON text `target`: members that are `null` are removed, objects are merged,
 /// other values are replaced. `None` if nothing changes.
@@ -43,7 +43,6 @@ pub fn merge(target: &str, patch: &str) -> Option<String> {
 }
 
 fn object(members: &[(&String, Cow<'_, str>)]) -> String {
-    let quoted = |text: &str| serde_json::to_string(text).expect("text can be written as JSON");
-    let members: Vec<_> = members.iter().map(|(key, value)| format!("{}:{value}", quoted(key))).collect();
+    let members: Vec<_> = members.iter().map(|(key, value)| format!("{}:{value}", to_text(key))).collect();
     format!("{{{}}}", members.join(","))
 }

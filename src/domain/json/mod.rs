@@ -180,6 +180,11 @@ impl Value {
     }
 }
 
+/// Returns `text` as JSON, in quotes.
+pub fn to_text(text: &str) -> String {
+    serde_json::to_string(text).expect("text can be written as JSON")
+}
+
 /// Unescapes `step`, one reference token of a JSON pointer (RFC 6901 §4).
 pub fn unescape(step: &str) -> String {
     step.replace("~1", "/").replace("~0", "~")

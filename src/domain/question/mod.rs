@@ -10,7 +10,7 @@ mod display_only;
 mod draft;
 mod email;
 mod hidden;
-pub(super) mod json;
+pub(in crate::domain) mod json;
 mod kind;
 mod labels;
 mod matrix;

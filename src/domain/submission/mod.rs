@@ -3,12 +3,15 @@
 pub mod check_answers;
 pub mod edit;
 pub mod filter;
+pub mod json;
 pub mod metadata;
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Timestamp;
-use crate::domain::json::{self, Object, SyntaxError, Value};
+use crate::domain::json::{Object, SyntaxError, Value, parse, parse_object};
 use crate::domain::open_enum::named_enum;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
@@ -21,7 +24,7 @@ named_enum! {
 }
 
 /// One accepted set of answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// Contains the time of acceptance in milliseconds.
     pub id: SubmissionId,
@@ -37,7 +40,7 @@ pub struct Submission {
     pub deleted_at: Option<Timestamp>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditInfo {
     pub at: Timestamp,
     pub count: u32,
@@ -87,7 +90,7 @@ impl Answers {
     }
 
     pub(in crate::domain) fn read(text: &str) -> Result<Self, SyntaxError> {
-        let members = json::parse_object(text)?;
+        let members = parse_object(text)?;
         let values = members.into_iter().map(|(key, value, _)| (key, value)).collect();
         Ok(Self::new(text, values))
     }
@@ -120,7 +123,7 @@ impl Answers {
             return (self, Vec::new());
         }
         let (mut text, mut values, mut dropped) = (String::from("{"), Object::new(), Vec::new());
-        let members = json::parse_object(&self.text).expect("answers are an object");
+        let members = parse_object(&self.text).expect("answers are an object");
         // `passed` is the position after the last member and its comma; `end` that of the closing brace.
         let (mut passed, end) = (self.text.find('{').map_or(0, |brace| brace + 1), self.text.len() - 1);
         for (key, value, range) in members {
@@ -189,9 +192,9 @@ pub fn read(body: &str, limits: &Limits) -> Result<SubmittedAnswers, BodyError> 
 /// Parses the object `body` into its members, each with the range of its value.
 pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, BodyError> {
     if body.trim_start().starts_with('{') {
-        return json::parse_object(body).map_err(BodyError::Syntax);
+        return parse_object(body).map_err(BodyError::Syntax);
     }
-    let value = json::parse(body).map_err(BodyError::Syntax)?;
+    let value = parse(body).map_err(BodyError::Syntax)?;
     let message = format!("the body must be an object, not {}", value.kind());
     Err(BodyError::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
 }

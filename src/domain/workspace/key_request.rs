@@ -154,14 +154,15 @@ fn read_items<'a>(fields: &mut Fields<'a, '_>, name: &'static str, max: usize) -
     Some(items)
 }
 
-/// Parses the body of a rotation: how long the old key stays valid, in milliseconds; 0 by default.
-pub fn read_grace(body: &Value) -> Result<i64, Vec<Violation>> {
+/// Parses the body of a rotation: how long the old key or secret stays valid, in milliseconds.
+pub fn read_grace(body: &Value, default_millis: i64) -> Result<i64, Vec<Violation>> {
     collect_violations(|violations| {
         let mut fields = Fields::open(body, "", "the rotation", violations)?;
         let wanted = "a duration such as \"24h\"";
         let read = |value: &Value| humantime::parse_duration(value.as_str()?).ok();
-        let grace = fields.typed("grace", wanted, read, no_help).unwrap_or(Duration::ZERO);
-        let millis = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+        let grace = fields.typed("grace", wanted, read, no_help);
+        let millis = |grace: Duration| i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+        let millis = grace.map_or(default_millis, millis);
         if millis > MAX_GRACE_DAYS * DAY_MILLIS {
             let message = format!("`grace` is at most {MAX_GRACE_DAYS} days");
             fields.refuse("grace", Rule::InvalidRange, message);

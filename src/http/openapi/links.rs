@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// The creating operation, its response members by parameter name, and the operations that take those parameters.
 type Links = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
-const LINKS: [Links; 4] = [
+const LINKS: [Links; 5] = [
     (
         "create_form",
         &[("form", "$response.body#/id")],
@@ -23,6 +23,11 @@ const LINKS: [Links; 4] = [
         "create_submission",
         &[("form", "$response.body#/form_id"), ("submission", "$response.body#/id")],
         &["get_submission", "edit_submission", "delete_submission", "list_submission_history"],
+    ),
+    (
+        "create_integration",
+        &[("form", "$request.path.form"), ("integration", "$response.body#/id")],
+        &["get_integration", "update_integration", "delete_integration", "test_integration", "rotate_secret"],
     ),
     ("create_key", &[("key", "$response.body#/id")], &["revoke_key", "rotate_key"]),
     ("create_workspace", &[("workspace", "$response.body#/id")], &["delete_workspace"]),

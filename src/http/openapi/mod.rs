@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 
-use crate::api::{Problem, schema};
+use crate::api::{IntegrationHealth, Problem, schema};
 
 use parameters::Parameters;
 
@@ -32,11 +32,13 @@ use parameters::Parameters;
     tags(
         (name = "forms", description = "Forms, their questions and their versions"),
         (name = "submissions", description = "Answers to forms. `/responses` is another name of `/submissions` in every path."),
+        (name = "integrations", description = "Where a form sends its events"),
+        (name = "deliveries", description = "Events owed to integrations, their attempts and outcomes"),
         (name = "keys", description = "API keys of the workspace"),
         (name = "workspaces", description = "The workspaces of the server, for its operator"),
         (name = "server", description = "The server, the caller and the documentation of both"),
     ),
-    components(schemas(Problem)),
+    components(schemas(IntegrationHealth, Problem)),
     security(("key" = [])),
 )]
 pub(crate) struct Api;

@@ -48,7 +48,7 @@ impl Parameters {
         }
         if let Some(body) = operation.get_mut("requestBody") {
             // Only the body of a rotation may be left out.
-            body["required"] = json!(id != "rotate_key");
+            body["required"] = json!(!["rotate_key", "rotate_secret"].contains(&id.as_str()));
         }
         for (_, response) in members(&mut operation["responses"]) {
             if response.get("$ref").is_none() {

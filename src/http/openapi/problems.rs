@@ -26,7 +26,7 @@ const BODY: &[Code] =
     &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::ValidationFailed];
 
 /// Paths of operations that need a certain scope.
-const SCOPED: [&str; 3] = ["/api/v1/forms", "/api/v1/keys", "/api/v1/workspaces"];
+const SCOPED: [&str; 4] = ["/api/v1/deliveries", "/api/v1/forms", "/api/v1/keys", "/api/v1/workspaces"];
 
 /// Returns the codes of the operation `method` `path`.
 fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
@@ -43,6 +43,8 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
         (method != "get", &[Code::StorageFull]),
         (path.contains("{form}"), &[Code::FormNotFound]),
         (path.contains("{submission}"), &[Code::SubmissionNotFound]),
+        (path.contains("{integration}"), &[Code::IntegrationNotFound]),
+        (path.contains("{delivery}"), &[Code::DeliveryNotFound]),
         (path.contains("{key}"), &[Code::KeyNotFound]),
         (path.contains("{workspace}"), &[Code::WorkspaceNotFound]),
         (true, own(id)),
@@ -56,10 +58,19 @@ fn own(operation: &str) -> &'static [Code] {
         "create_form" => &[Code::SlugTaken, Code::IdempotencyKeyReused],
         "update_form" => &[Code::SlugTaken, Code::VersionMismatch, Code::FormHasNoQuestions],
         "restore_form" => &[Code::NotInTrash, Code::SlugTaken, Code::IdempotencyKeyReused],
-        "delete_form" | "edit_submission" | "delete_submission" => &[Code::VersionMismatch],
+        "delete_form" | "edit_submission" | "delete_submission" | "update_integration"
+        | "delete_integration" => &[Code::VersionMismatch],
         "restore_submission" => &[Code::NotInTrash, Code::FormFull, Code::IdempotencyKeyReused],
         "list_forms" | "list_versions" | "list_submissions" | "list_submission_history" => {
             &[Code::InvalidCursor]
+        }
+        "list_deliveries" => &[Code::InvalidCursor, Code::FormNotFound, Code::IntegrationNotFound],
+        "create_integration" | "test_integration" | "rotate_secret" | "redeliver" => {
+            &[Code::IdempotencyKeyReused]
+        }
+        "cancel_delivery" => &[Code::DeliveryNotPending, Code::IdempotencyKeyReused],
+        "redeliver_all" | "cancel_deliveries" => {
+            &[Code::FormNotFound, Code::IntegrationNotFound, Code::IdempotencyKeyReused]
         }
         "create_key" => &[Code::WorkspaceNotFound, Code::IdempotencyKeyReused],
         "rotate_key" | "create_workspace" => &[Code::IdempotencyKeyReused],

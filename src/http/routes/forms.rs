@@ -7,12 +7,13 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
-use crate::app::{FormListRequest, FormView, IdempotentRequest};
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, GeneratedSecrets, VersionList, VersionView};
+use crate::app::{CreatedForm, FormListRequest, FormView, IdempotentRequest};
 use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
+use crate::domain::workspace::{Caller, Scope};
 use crate::http::wire::accept::{SCHEMA, accepts};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
@@ -98,7 +99,8 @@ impl FromQuery for PurgeQuery {
 /// Create a form
 ///
 /// The form starts as a draft. With `dry_run=true` everything is checked, nothing is stored, and the response is 200 with
-/// the form as it would be, with an id of zeros.
+/// the form as it would be, with an id of zeros. A signing secret that the server makes for one of the `integrations` is shown
+/// only here.
 #[utoipa::path(
     post, path = "/api/v1/forms", tag = "forms", params(DryRunQuery),
     request_body(content = ref("#/components/schemas/NewForm"), description = "The form"),
@@ -117,13 +119,18 @@ pub(crate) async fn create_form(
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
     if dry_run {
-        let (form, version) = shared.app.try_form(&caller, body.as_str()).await?;
-        return json(&FormCreated::dry_run(&form, &version)?);
+        let CreatedForm { form, version, generated, .. } =
+            shared.app.try_form(&caller, body.as_str()).await?;
+        return json(&FormCreated::dry_run(&form, &version, &generated)?);
     }
     let query = uri.query().unwrap_or_default();
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
-    let (form, version, replayed) = shared.app.create_form(&caller, attempt).await?;
-    let response = with_etag(json(&FormCreated::new(&form, &version)?)?, form.revision);
+    let CreatedForm { form, version, generated, replayed } = shared.app.create_form(&caller, attempt).await?;
+    let secrets = match replayed {
+        true => GeneratedSecrets::Hidden(&generated),
+        false => GeneratedSecrets::Shown(&generated),
+    };
+    let response = with_etag(json(&FormCreated::new(&form, &version, secrets)?)?, form.revision);
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
@@ -163,14 +170,15 @@ pub(crate) async fn get_form(
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
-    form_response(shared.app.get_form(&caller, &form).await?, shared.app.now())
+    form_response(&caller, shared.app.get_form(&caller, &form).await?, shared.app.now())
 }
 
 /// Update a form
 ///
-/// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings` and `questions`. `{"status":"published"}`
-/// publishes. `questions` replaces the whole list; a question that keeps its id stays the same question. With `dry_run=true`
-/// everything is checked, nothing is stored, and the response is the form as it would be.
+/// A JSON merge patch (RFC 7396) of `title`, `description`, `slug`, `status`, `settings`, `questions` and `integrations`.
+/// `{"status":"published"}` publishes. `questions` replaces the whole list; a question that keeps its id stays the same
+/// question, and so does an integration that keeps its name and type. With `dry_run=true` everything is checked, nothing is
+/// stored, and the response is the form as it would be.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}", tag = "forms", params(DryRunQuery),
     request_body(
@@ -194,9 +202,9 @@ pub(crate) async fn update_form(
     let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
     if dry_run {
         // The stored form does not have the revision that the tag would name.
-        return form_detail(updated, shared.app.now());
+        return form_detail(&caller, updated, shared.app.now(), false);
     }
-    form_response(updated, shared.app.now())
+    form_response(&caller, updated, shared.app.now())
 }
 
 /// Delete a form
@@ -234,7 +242,7 @@ pub(crate) async fn restore_form(
     let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
-    Ok(with_replayed(form_response(restored, at)?, again))
+    Ok(with_replayed(form_response(&caller, restored, at)?, again))
 }
 
 /// List a form's versions
@@ -299,11 +307,26 @@ pub(crate) async fn get_schema(
 }
 
 /// Returns a form as it was `at` a time, with the `ETag` of its revision.
-fn form_response(view: FormView, at: Timestamp) -> Result<Response, ApiError> {
+fn form_response(caller: &Caller, view: FormView, at: Timestamp) -> Result<Response, ApiError> {
     let revision = view.form.revision;
-    Ok(with_etag(form_detail(view, at)?, revision))
+    Ok(with_etag(form_detail(caller, view, at, true)?, revision))
 }
 
-fn form_detail(view: FormView, at: Timestamp) -> Result<Response, ApiError> {
-    json(&FormDetail::new(&view.form, view.version, view.responses, at))
+/// Returns a form, with its integrations if the caller may read them, and the texts of generated secrets if they were stored.
+fn form_detail(
+    caller: &Caller,
+    view: FormView,
+    at: Timestamp,
+    is_stored: bool,
+) -> Result<Response, ApiError> {
+    let FormView { form, version, responses, generated } = view;
+    let detail = FormDetail::new(&form, version, responses, at);
+    let secrets = match is_stored {
+        true => GeneratedSecrets::Shown(&generated),
+        false => GeneratedSecrets::Hidden(&generated),
+    };
+    match caller.has_scope(Scope::Read) {
+        true => json(&detail.with_integrations(&form, secrets)),
+        false => json(&detail),
+    }
 }

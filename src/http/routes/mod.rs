@@ -1,7 +1,9 @@
 //! The handlers, one file per resource, and the table of all operations.
 
 pub(crate) mod about;
+mod deliveries;
 mod forms;
+mod integrations;
 mod keys;
 mod manage_submissions;
 mod submissions;
@@ -46,6 +48,23 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(forms::list_versions))
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
+        .routes(routes!(integrations::list_integrations, integrations::create_integration))
+        .routes(routes!(
+            integrations::get_integration,
+            integrations::update_integration,
+            integrations::delete_integration
+        ))
+        .routes(routes!(integrations::test_integration))
+        .routes(routes!(integrations::rotate_secret))
+        .routes(routes!(deliveries::list_deliveries))
+        .routes(routes!(deliveries::get_delivery_stats))
+        .routes(routes!(deliveries::get_delivery))
+        .routes(routes!(deliveries::list_attempts))
+        .routes(routes!(deliveries::get_delivery_event))
+        .routes(routes!(deliveries::redeliver))
+        .routes(routes!(deliveries::cancel_delivery))
+        .routes(routes!(deliveries::redeliver_all))
+        .routes(routes!(deliveries::cancel_deliveries))
         .routes(routes!(keys::list_keys, keys::create_key))
         .routes(routes!(keys::revoke_key))
         .routes(routes!(keys::rotate_key))

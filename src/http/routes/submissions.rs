@@ -14,13 +14,31 @@ use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
-use crate::http::routes::forms::DryRunQuery;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::with_etag;
 use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
+
+/// Query of `create_submission`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CreateSubmissionQuery {
+    /// Check everything and store nothing.
+    #[param(required = false)]
+    dry_run: bool,
+    /// Whether the form's integrations are notified; `false` needs the scope `write`.
+    #[param(required = false, default = true)]
+    notify: bool,
+}
+
+impl FromQuery for CreateSubmissionQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
+        let notify = query.one_of("notify", &[("true", true), ("false", false)]).unwrap_or(true);
+        Self { dry_run: query.flag("dry_run"), notify }
+    }
+}
 
 /// Query of `list_submissions`.
 #[derive(Default, IntoParams)]
@@ -98,7 +116,7 @@ impl From<ListSubmissionsQuery> for SubmissionListRequest {
 /// stored, and the response is 200 with an id of zeros. If the form is set to drop unknown answers, the header `Forms-Dropped`
 /// lists their keys, percent-encoded and separated by commas, as many as fit in 1000 bytes.
 #[utoipa::path(
-    post, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params(DryRunQuery),
+    post, path = "/api/v1/forms/{form}/submissions", tag = "submissions", params(CreateSubmissionQuery),
     request_body(
         content = ref("#/components/schemas/NewSubmission"),
         description = "The answers, and optionally metadata"
@@ -114,21 +132,21 @@ impl From<ListSubmissionsQuery> for SubmissionListRequest {
 pub(crate) async fn create_submission(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
-    QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
+    QueryParams(CreateSubmissionQuery { dry_run, notify }): QueryParams<CreateSubmissionQuery>,
     IdempotencyHeader(key): IdempotencyHeader,
     uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     if dry_run {
-        let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str()).await?;
+        let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str(), notify).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
         return Ok(with_dropped_keys(json_text(body), &keys));
     }
     let query = uri.query().unwrap_or_default();
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let Accepted { submission, replayed, dropped: keys } =
-        shared.app.create_submission(&caller, &form, attempt).await?;
+        shared.app.create_submission(&caller, &form, attempt, notify).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))

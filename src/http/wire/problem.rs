@@ -174,6 +174,8 @@ impl From<AppError> for ApiError {
                     Resource::Form(_) => Code::FormNotFound,
                     Resource::Submission(_) => Code::SubmissionNotFound,
                     Resource::Version(_) => Code::VersionNotFound,
+                    Resource::Integration(_) => Code::IntegrationNotFound,
+                    Resource::Delivery(_) => Code::DeliveryNotFound,
                     Resource::Key(_) => Code::KeyNotFound,
                     Resource::Workspace(_) => Code::WorkspaceNotFound,
                 };
@@ -225,6 +227,9 @@ impl From<Refusal> for ApiError {
                 Self::invalid(detail, violations)
             }
             Refusal::InvalidAnswers(violations) => Self::invalid(summarize_answers(&violations), violations),
+            Refusal::NotPending => {
+                Self::with_detail(Code::DeliveryNotPending, "the delivery does not wait for an attempt")
+            }
             Refusal::KeyReused => Self::with_detail(
                 Code::IdempotencyKeyReused,
                 "`Idempotency-Key` was used before with a different body or query; use a new one",

@@ -17,6 +17,10 @@ pub(super) struct Counters {
     /// Upper bound of the ids at which blocks begin. If a block begins here, submissions above all existing ids
     /// belong to it.
     pub(super) block: Option<SubmissionId>,
+    /// Number of the last event; events are numbered from 1 without gaps.
+    pub(super) sequence: u64,
+    /// Number of the event at which the newest row of the outbox begins; 0 if there never was one.
+    pub(super) outbox: u64,
 }
 
 impl Counters {
@@ -30,18 +34,53 @@ impl Counters {
 
     fn encode(self) -> Vec<u8> {
         let ids = [self.last, self.highest, self.block].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
-        [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat()
+        let mut body = [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat();
+        if self.sequence > 0 {
+            body.extend_from_slice([self.sequence, self.outbox].map(u64::to_be_bytes).as_flattened());
+        }
+        body
     }
 
-    /// Decodes a counter row; a form without submissions has none.
+    /// Decodes a counter row; a form without submissions and events has none.
     pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self> {
         let Some(body) = body else { return Ok(Self::default()) };
-        let (responses, ids) = body.split_first_chunk().ok_or_else(|| layout::undecodable("a counter"))?;
-        let ([last, highest, block], []) = ids.as_chunks() else {
-            return Err(layout::undecodable("a counter"));
+        let unknown = || layout::undecodable("a counter");
+        let (responses, rest) = body.split_first_chunk().ok_or_else(unknown)?;
+        let (ids, events) = rest.split_first_chunk::<48>().ok_or_else(unknown)?;
+        let mut ids =
+            ids.as_chunks().0.iter().map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
+        let (sequence, outbox) = match events.as_chunks() {
+            ([], []) => (0, 0),
+            ([sequence, outbox], []) => (u64::from_be_bytes(*sequence), u64::from_be_bytes(*outbox)),
+            _ => return Err(unknown()),
         };
-        let [last, highest, block] =
-            [last, highest, block].map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
-        Ok(Self { responses: u64::from_be_bytes(*responses), last, highest, block })
+        let mut next = || ids.next().flatten();
+        Ok(Self {
+            responses: u64::from_be_bytes(*responses),
+            last: next(),
+            highest: next(),
+            block: next(),
+            sequence,
+            outbox,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_come_back_and_those_without_events_keep_their_format() {
+        let id = Some(SubmissionId::from_bytes([7; 16]));
+        let old = Counters { responses: 3, last: id, block: id, ..Counters::default() };
+        let new = Counters { sequence: 9, outbox: 4, ..old };
+        for (counters, length) in [(Counters::default(), 56), (old, 56), (new, 72)] {
+            let body = counters.encode();
+            assert_eq!(body.len(), length);
+            assert_eq!(Counters::decode(Some(body.clone())).unwrap(), counters);
+            assert!(Counters::decode(Some(body[1..].to_vec())).is_err());
+        }
+        assert_eq!(Counters::decode(None).unwrap(), Counters::default());
     }
 }

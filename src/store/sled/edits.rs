@@ -3,23 +3,23 @@
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
 use super::submission_codec::{self, EncodedSubmission};
-use super::{SledStore, layout, locate};
+use super::{SledStore, events, layout, locate};
 use crate::clock::Timestamp;
+use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
-use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{CheckedEdit, PAGE_BYTES, Page, Result, StepResult};
 
 /// Applies an edit and keeps the state it replaces.
 pub(super) fn edit(
     tx: &mut Tx<'_>,
+    random: &dyn Random,
     workspace: WorkspaceId,
     checked: CheckedEdit,
     now: Timestamp,
 ) -> Result<StepResult<Submission>> {
     let CheckedEdit { form, submission, seen_edits, edit } = checked;
-    if find_live(tx, workspace, form)?.is_none() {
-        return Ok(StepResult::Missing);
-    }
+    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     let Some(found) = locate::find(tx, form, submission)? else { return Ok(StepResult::Missing) };
     let old = &found.submission;
     if old.edits() != seen_edits {
@@ -32,6 +32,8 @@ pub(super) fn edit(
     let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
     let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
     found.replace(tx, &new)?;
+    let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
+    events::record(tx, random, &live, updated, None, now)?;
     Ok(StepResult::Done(new))
 }
 

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::counters::Counters;
+use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, missing_version};
-use super::{SledStore, idempotency, layout, slugs, versions};
+use super::{BATCH_ROWS, SledStore, delivery_layout, events, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
+use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, WorkspaceId};
+use crate::id::{FormId, Random, WorkspaceId};
 use crate::store::{IdempotencyKey, Restored, Result, StepResult};
 
 impl SledStore {
@@ -25,7 +27,7 @@ impl SledStore {
                 let form = layout::listed_form(&entry)?;
                 let work = move |tx: &mut Tx<'_>| expire(tx, workspace, form, cutoff);
                 if self.engine.write_as(WriteKind::Reclaim, work).await? {
-                    self.resume_purge(form);
+                    self.resume_purge(workspace, form);
                     erased += 1;
                 }
             }
@@ -34,14 +36,43 @@ impl SledStore {
     }
 
     /// Deletes the remaining rows of a purged form in the background.
-    pub(super) fn resume_purge(&self, form: FormId) {
-        self.erase_in_background(layout::bulk_rows(form).into(), layout::purge(form));
+    pub(super) fn resume_purge(&self, workspace: WorkspaceId, form: FormId) {
+        self.engine.background(move |tx| {
+            if erase_rows(tx, workspace, form)? == Progress::Done {
+                tx.delete(layout::purge(form));
+                return Ok(Progress::Done);
+            }
+            Ok(Progress::More)
+        });
     }
+}
+
+/// Deletes a batch of the rows of a purged form whose number is not bounded.
+pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Progress> {
+    // No other operation changes rows of a purged form, so the index alone is complete.
+    let deliveries = tx.stored_keys(delivery_layout::deliveries(form), BATCH_ROWS / 2)?;
+    if !deliveries.is_empty() {
+        for key in deliveries {
+            let (event, integration) = delivery_layout::listed_delivery(&key)?;
+            tx.delete(delivery_layout::list_entry(workspace, event, integration));
+            tx.delete(key);
+        }
+        return Ok(Progress::More);
+    }
+    for range in layout::bulk_rows(form) {
+        let keys = tx.stored_keys(range, BATCH_ROWS)?;
+        if !keys.is_empty() {
+            keys.into_iter().for_each(|key| tx.delete(key));
+            return Ok(Progress::More);
+        }
+    }
+    Ok(Progress::Done)
 }
 
 /// Moves a form at the expected revision to the trash.
 pub(super) fn trash(
     tx: &mut Tx<'_>,
+    random: &dyn Random,
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
@@ -53,6 +84,7 @@ pub(super) fn trash(
     }
     slugs::release(tx, &live);
     tx.delete(layout::list_entry(&live));
+    events::record(tx, random, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
     tx.put(layout::list_entry(&form), Vec::new());
@@ -143,5 +175,5 @@ fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     if form.deleted_at.is_none() {
         slugs::release(tx, form);
     }
-    tx.put(layout::purge(form.id), Vec::new());
+    tx.put(layout::purge(form.id), form.workspace.to_bytes().to_vec());
 }

@@ -5,19 +5,24 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
+use super::decoded_cache::DecodedCache;
 use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::form_search::FormSearch;
 use super::layout;
+use super::queue_state::StoredQueue;
 use super::submission_search::SearchGoal;
-use super::{SledStore, form_trash, idempotency, slugs, versions};
+use super::{SledStore, events, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, RetiredIds, StoredVersion};
+use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
+use crate::domain::integration::Integration;
+use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, WorkspaceId};
+use crate::id::{FormId, IntegrationId, Random, WorkspaceId};
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, Restored, Result, StepResult, StoreError,
+    Deliveries, FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result,
+    StepResult, StoreError,
 };
 
 #[async_trait]
@@ -106,8 +111,16 @@ impl Forms for SledStore {
             retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
         let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
-        let work = move |tx: &mut Tx<'_>| replace(tx, workspace, update.seen_revision, &update.form, rows);
-        self.engine.write_as(kind, work).await
+        let (form, random) = (update.form.id, Arc::clone(&self.random));
+        let work = move |tx: &mut Tx<'_>| replace(tx, &*random, workspace, &update, rows);
+        let replaced = self.engine.write_as(kind, work).await?;
+        if let StepResult::Done(removed) = &replaced {
+            for integration in removed {
+                self.drop_queue(QueueId { workspace, form, integration: *integration });
+            }
+            self.wake_queues(workspace, form);
+        }
+        Ok(replaced.map(drop))
     }
 
     async fn trash_form(
@@ -117,8 +130,11 @@ impl Forms for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, workspace, form, &expected, now);
-        self.engine.write_as(WriteKind::Reclaim, work).await
+        let random = Arc::clone(&self.random);
+        let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, &*random, workspace, form, &expected, now);
+        let step = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        self.wake_queues(workspace, form);
+        Ok(step)
     }
 
     async fn restore_form(
@@ -128,9 +144,11 @@ impl Forms for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Restored>> {
-        self.engine
-            .write(move |tx| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now))
-            .await
+        let work =
+            move |tx: &mut Tx<'_>| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now);
+        let step = self.engine.write(work).await?;
+        self.wake_queues(workspace, form);
+        Ok(step)
     }
 
     async fn purge_form(
@@ -142,7 +160,7 @@ impl Forms for SledStore {
         let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
         let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
-            self.resume_purge(form);
+            self.resume_purge(workspace, form);
         }
         Ok(begun)
     }
@@ -168,6 +186,20 @@ impl SledStore {
 /// Reads a form within a transaction, in the trash or not.
 pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
     tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
+}
+
+/// Reads a form within a transaction, in the trash or not, from the cache unless this group has changed it.
+pub(super) fn find_cached(
+    tx: &Tx<'_>,
+    forms: &DecodedCache<Form>,
+    workspace: WorkspaceId,
+    form: FormId,
+) -> Result<Option<Arc<Form>>> {
+    let key = layout::form(workspace, form);
+    match tx.is_staged(&key) {
+        true => tx.get(&key)?.map(|body| layout::decode_form(&body).map(Arc::new)).transpose(),
+        false => forms.get(&key, || tx.get(&key), layout::decode_form),
+    }
 }
 
 /// Reads a form outside the trash within a transaction.
@@ -224,6 +256,7 @@ fn insert(
         return Ok(StepResult::Refused(why));
     }
     rows.put(tx, form);
+    put_new_queues(tx, form, &[])?;
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::list_entry(form), Vec::new());
     if let Some(idempotency_key) = idempotency_key {
@@ -243,22 +276,47 @@ fn decode_form_id(made: u128) -> FormId {
     FormId::from_bytes((made as u64).to_be_bytes())
 }
 
-/// Replaces the form if it is still at the revision `seen`. The transaction only compares revisions and stores bytes:
-/// the edit was computed before.
+/// Replaces a form that has not changed since the update was computed. The transaction only compares revisions and stores
+/// bytes: the edit was computed before. Returns the integrations that the form no longer has.
 fn replace(
     tx: &mut Tx<'_>,
+    random: &dyn Random,
     workspace: WorkspaceId,
-    seen: u64,
-    form: &Form,
+    update: &FormUpdate,
     rows: EncodedRows,
-) -> Result<StepResult<()>> {
+) -> Result<StepResult<Vec<IntegrationId>>> {
+    let form = &update.form;
     let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(StepResult::Missing) };
-    if current.revision != seen {
+    if current.revision != update.seen_revision {
         return Ok(StepResult::Recheck);
     }
     if let Err(why) = slugs::replace(tx, &current, form)? {
         return Ok(StepResult::Refused(why));
     }
     rows.put(tx, form);
-    Ok(StepResult::Done(()))
+    put_new_queues(tx, form, &current.integrations)?;
+    let event = match (current.status, form.status) {
+        (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
+        (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
+        _ => None,
+    };
+    if let Some(event) = event {
+        events::record(tx, random, form, (event, Subject::Form), None, form.updated_at)?;
+    }
+    if let Some(response) = &update.response {
+        idempotency::insert_response(tx, response, form.updated_at)?;
+    }
+    let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
+    Ok(StepResult::Done(removed.map(|one| one.id).collect()))
+}
+
+/// Creates the queues of integrations that are not among `earlier` ones. Nothing in the outbox is owed to them.
+fn put_new_queues(tx: &mut Tx<'_>, form: &Form, earlier: &[Integration]) -> Result<()> {
+    for integration in &form.integrations {
+        if earlier.iter().all(|one| one.id != integration.id) {
+            let position = Counters::of(tx, form.id)?.sequence;
+            StoredQueue { position, ..StoredQueue::default() }.put(tx, form.id, integration.id)?;
+        }
+    }
+    Ok(())
 }

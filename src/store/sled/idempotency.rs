@@ -1,11 +1,46 @@
 //! Idempotency records in the embedded store: written in the same transaction as the result of the request.
 
+use async_trait::async_trait;
+
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::{BATCH_ROWS, layout};
+use super::{BATCH_ROWS, SledStore, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
-use crate::store::{IdempotencyKey, Result};
+use crate::store::{IdempotencyKey, RecordedResponse, Responses, Result};
+
+#[async_trait]
+impl Responses for SledStore {
+    async fn find_response(
+        &self,
+        idempotency_key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<Result<String, Refusal>>> {
+        let Some(body) = self.reader.get(&layout::idempotency_record(idempotency_key))? else {
+            return Ok(None);
+        };
+        replay(&body, idempotency_key, now)?.map(decode_response).transpose()
+    }
+
+    async fn put_response(&self, response: RecordedResponse, now: Timestamp) -> Result<()> {
+        self.engine.write(move |tx: &mut Tx<'_>| insert_response(tx, &response, now)).await
+    }
+}
+
+fn decode_response(replay: ReplayResult) -> Result<Result<String, Refusal>> {
+    match replay {
+        Ok((_, body)) => {
+            let body = String::from_utf8(body);
+            body.map(Ok).map_err(|_invalid| layout::undecodable("a recorded response"))
+        }
+        Err(why) => Ok(Err(why)),
+    }
+}
+
+/// Records a response.
+pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) -> Result<()> {
+    insert_record(tx, &response.idempotency_key, 0, response.body.as_bytes(), at)
+}
 
 /// Returns the record of an idempotency key, expired or not.
 pub(super) fn find_record(

@@ -8,22 +8,25 @@
 //! f workspace(8) created(8) form(8) list order of live forms, empty
 //! t workspace(8) deleted(8) form(8) list order of trashed forms, empty
 //! u workspace(8) slug the live form(8) that has the slug
-//! C form(8) responses(8), then three submissions(16): see `Counters`
+//! C form(8) responses(8), then three submissions(16), then two numbers(8) if it has events: see `Counters`
 //! S form(8) submission(16) a block of submissions, see `block`
 //! E form(8) submission(16) overflow of one of them, see `submission_codec`
 //! H form(8) submission(16) edit(4) when an edit replaced it(8), the replaced state as in E
 //! T form(8) submission(16) when it was deleted(8), and a submission in the trash, as in E
 //! y deleted(8) form(8) submission(16) sweeps T, empty
-//! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8); a key or workspace, JSON
+//! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8); a key, workspace or response, JSON
 //! G form(8) hash(16) key(8) as I, for a form's restore, then the restored form, JSON
+//! G form(8) integration(0 or 8) hash(16) key(8) operation(1) as I, then the response, JSON
 //! i expiry(8), then as I sweeps I and G, empty
 //! K key(8) an API key, JSON
 //! k workspace(8) created(8) key(8) list order of keys, empty
 //! l key(8) when the key was last used(8)
 //! W workspace(8) a workspace, JSON
 //! Z workspace(8) a workspace that was deleted, empty; its remaining rows are purged
-//! X 0(8) form(8) a purge of a form that is under way, empty
-//! x form(8) submission(16) a purge of a submission's H that is under way, empty
+//! X 0(8) form(8) a purge of a form that is under way: the form's workspace(8), or empty
+//! x form(8) submission(16) a purge of a submission's H and deliveries that is under way: when it was
+//!    deleted(8), or empty
+//! z J d q v B e a r the outbox and deliveries: see `delivery_layout`
 //! Mb s the signing key(32)
 //! Mb u when maintenance ran last(8), how long the trash must wait(8)
 //! ```
@@ -48,18 +51,18 @@ use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
 
-fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+pub(super) fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
     key.push(kind);
     parts.iter().for_each(|part| key.extend_from_slice(part));
     key
 }
 
-fn sortable(time: Timestamp) -> [u8; 8] {
+pub(super) fn sortable(time: Timestamp) -> [u8; 8] {
     (time.millis() ^ i64::MIN).to_be_bytes()
 }
 
-fn unsortable(time: [u8; 8]) -> Timestamp {
+pub(super) fn unsortable(time: [u8; 8]) -> Timestamp {
     Timestamp::from_millis(i64::from_be_bytes(time) ^ i64::MIN)
 }
 
@@ -217,40 +220,52 @@ pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord> {
     Ok(ClockRecord { last, wait_millis: i64::from_be_bytes(*wait) })
 }
 
-/// Code of the operation whose records are under `G`.
+/// Codes of the operations whose records are under `G`.
 const RESTORE_FORM: u8 = 2;
+const CREATE_INTEGRATION: u8 = 7;
+const TEST_INTEGRATION: u8 = 8;
+const ROTATE_SECRET: u8 = 9;
 
 fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
-    let (operation, form, submission) = match idempotency_key.operation {
-        IdempotentOperation::CreateForm => (0, [0; 8], None),
-        IdempotentOperation::CreateSubmission(form) => (1, form.to_bytes(), None),
-        IdempotentOperation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), None),
+    let (operation, form, object) = match idempotency_key.operation {
+        IdempotentOperation::CreateForm => (0, [0; 8], Vec::new()),
+        IdempotentOperation::CreateSubmission(form) => (1, form.to_bytes(), Vec::new()),
+        IdempotentOperation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), Vec::new()),
         IdempotentOperation::RestoreSubmission(form, submission) => {
-            (3, form.to_bytes(), Some(submission.to_bytes()))
+            (3, form.to_bytes(), submission.to_bytes().to_vec())
         }
-        IdempotentOperation::CreateKey => (4, [0; 8], None),
-        IdempotentOperation::RotateKey(key) => (5, key.to_bytes(), None),
-        IdempotentOperation::CreateWorkspace => (6, [0; 8], None),
+        IdempotentOperation::CreateKey => (4, [0; 8], Vec::new()),
+        IdempotentOperation::RotateKey(key) => (5, key.to_bytes(), Vec::new()),
+        IdempotentOperation::CreateWorkspace => (6, [0; 8], Vec::new()),
+        IdempotentOperation::CreateIntegration(form) => (CREATE_INTEGRATION, form.to_bytes(), Vec::new()),
+        IdempotentOperation::TestIntegration(form, integration) => {
+            (TEST_INTEGRATION, form.to_bytes(), integration.to_bytes().to_vec())
+        }
+        IdempotentOperation::RotateSecret(form, integration) => {
+            (ROTATE_SECRET, form.to_bytes(), integration.to_bytes().to_vec())
+        }
+        IdempotentOperation::Redeliver(delivery) => (10, [0; 8], delivery.to_bytes().to_vec()),
+        IdempotentOperation::CancelDelivery(delivery) => (11, [0; 8], delivery.to_bytes().to_vec()),
+        IdempotentOperation::RedeliverAll => (12, [0; 8], Vec::new()),
+        IdempotentOperation::CancelDeliveries => (13, [0; 8], Vec::new()),
     };
-    let submission = submission.as_ref().map_or(&[][..], |id| id);
-    [
-        &idempotency_key.caller.to_bytes()[..],
-        &[operation],
-        &form,
-        submission,
-        &idempotency_key.key.to_be_bytes(),
-    ]
-    .concat()
+    [&idempotency_key.caller.to_bytes()[..], &[operation], &form, &object, &idempotency_key.key.to_be_bytes()]
+        .concat()
 }
 
 pub(super) fn idempotency_record(idempotency_key: &IdempotencyKey) -> Vec<u8> {
     record_key(&record_suffix(idempotency_key))
 }
 
-/// Key of the idempotency record with this suffix. A record that holds a form is purged with the form.
+/// Key of the idempotency record with this suffix. A record that holds a form, or an integration of one, is purged with the
+/// form.
 fn record_key(tail: &[u8]) -> Vec<u8> {
     match tail.split_at_checked(8) {
         Some((caller, [RESTORE_FORM, form_and_hash @ ..])) => key(b'G', &[form_and_hash, caller]),
+        Some((
+            caller,
+            [operation @ (CREATE_INTEGRATION | TEST_INTEGRATION | ROTATE_SECRET), form_and_rest @ ..],
+        )) => key(b'G', &[form_and_rest, caller, &[*operation]]),
         Some(_) | None => key(b'I', &[tail]),
     }
 }
@@ -323,8 +338,8 @@ pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32
 }
 
 /// Ranges of all rows of `form` whose number is not bounded.
-pub(super) fn bulk_rows(form: FormId) -> [KeyRange; 6] {
-    b"SETHDG".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
+pub(super) fn bulk_rows(form: FormId) -> [KeyRange; 14] {
+    b"SETHDGzJBaedqr".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
 }
 
 /// Range of the versions of `form`, below `before` if given.

@@ -1,8 +1,9 @@
 //! Location of a submission's content: in its block, or in its overflow row.
 
 use super::block::{self, BlockItem};
-use super::engine::tx::Tx;
+use super::engine::tx::{Direction, Tx};
 use super::layout;
+use super::row_source::RowSource;
 use super::submission_codec::{self, EncodedSubmission};
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId};
@@ -19,6 +20,16 @@ pub(super) fn read(
     }
     let Some(body) = get(&layout::overflow(form, item.id))? else { return Ok(None) };
     submission_codec::read(&body)?.to_submission(form, item.id).map(Some)
+}
+
+/// Reads the submission `id` of `form`, unless it is in the trash.
+pub(super) fn read_live(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
+    let block = rows.scan(layout::blocks_up_to(form, id), Direction::Descending, 1)?.pop();
+    let Some((_, block)) = block else { return Ok(None) };
+    match block::read(&block)?.into_iter().find(|item| item.id == id) {
+        Some(item) => read(form, &item, |key| rows.get(key)),
+        None => Ok(None),
+    }
 }
 
 /// A live submission and its location, within a transaction.

@@ -6,9 +6,20 @@
 pub mod engine;
 
 mod block;
+mod changed_forms;
 mod counters;
 mod decoded_cache;
+mod deliveries;
+mod delivery_attempts;
+mod delivery_layout;
+mod delivery_list;
+mod delivery_manage;
+mod delivery_queue;
+mod delivery_rows;
+mod delivery_totals;
+mod delivery_upkeep;
 mod edits;
+mod events;
 mod form_search;
 mod form_trash;
 mod forms;
@@ -16,7 +27,11 @@ mod idempotency;
 mod keys;
 mod layout;
 mod locate;
+mod outbox;
+mod queue_state;
+mod queue_writer;
 mod recount;
+mod row_source;
 mod slugs;
 mod startup_check;
 mod submission_codec;
@@ -31,20 +46,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::changed_forms::ChangedForms;
 use self::decoded_cache::{ChangeCounter, DecodedCache};
 use self::engine::Engine;
-use self::engine::job::Progress;
+use self::engine::disk::Disk;
+use self::engine::index::IndexProvider;
 use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
-use self::engine::tx::{Direction, KeyRange, Tx};
+use self::engine::tx::{Direction, Tx};
 use super::{DEFAULT_PAGE, Health, Maintenance, Result, StoreError};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
-use crate::id::Random;
+use crate::id::{FormId, Random, WorkspaceId};
 
 /// Maximum rows read on the caller's thread: a default page, and one more row that shows whether another page
 /// follows.
@@ -62,6 +79,9 @@ pub struct SledStore {
     pool: CpuPool,
     forms: Arc<DecodedCache<Form>>,
     keys: Arc<DecodedCache<ApiKey>>,
+    changed_forms: Arc<ChangedForms>,
+    /// The operator's waits between attempts of deliveries, in milliseconds.
+    retry_schedule: Option<Arc<[i64]>>,
 }
 
 impl SledStore {
@@ -73,6 +93,27 @@ impl SledStore {
         pool: CpuPool,
         random: Arc<dyn Random>,
         report: EventSink,
+    ) -> Result<Self, OpenError> {
+        Self::open_engine(options, pool, random, |options| Engine::open_path(path, options, report))
+    }
+
+    /// Opens the store on a disk, as [`open`](Self::open) does.
+    pub fn open_disk(
+        disk: Arc<dyn Disk>,
+        indexes: Arc<dyn IndexProvider>,
+        options: EngineOptions,
+        pool: CpuPool,
+        random: Arc<dyn Random>,
+        report: EventSink,
+    ) -> Result<Self, OpenError> {
+        Self::open_engine(options, pool, random, |options| Engine::open(disk, indexes, options, report))
+    }
+
+    fn open_engine(
+        options: EngineOptions,
+        pool: CpuPool,
+        random: Arc<dyn Random>,
+        open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
         let changes = ChangeCounter::default();
         let (forms, keys) = (Arc::new(DecodedCache::new(&changes)), Arc::new(DecodedCache::new(&changes)));
@@ -86,18 +127,47 @@ impl SledStore {
             }),
             ..options
         };
-        let engine = Engine::open_path(path, options, report)?;
-        let store = Self { reader: engine.reader().clone(), engine, random, pool, forms, keys };
+        let engine = open(options)?;
+        let store = Self {
+            reader: engine.reader().clone(),
+            engine,
+            random,
+            pool,
+            forms,
+            keys,
+            changed_forms: Arc::default(),
+            retry_schedule: None,
+        };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.resume_purges().map_err(unreadable)?;
         Ok(store)
     }
 
+    /// Returns the store with the operator's waits between attempts of deliveries, in milliseconds, instead of those of each
+    /// kind of integration.
+    #[must_use]
+    pub fn with_retry_schedule(self, schedule: Option<Vec<i64>>) -> Self {
+        Self { retry_schedule: schedule.map(Into::into), ..self }
+    }
+
+    /// Reports that a durable write may have given the queues of a form something to do.
+    fn wake_queues(&self, workspace: WorkspaceId, form: FormId) {
+        // If the form cannot be read, its queues cannot be either; they are listed again at the next start.
+        if let Ok(Some(found)) = self.form(workspace, form)
+            && !found.integrations.is_empty()
+        {
+            self.changed_forms.record(workspace, form);
+        }
+    }
+
     fn resume_purges(&self) -> Result<()> {
-        for (key, _) in
+        for (key, workspace) in
             self.reader.scan(layout::all(layout::FORM_PURGES), Direction::Ascending, usize::MAX)?
         {
-            self.resume_purge(layout::listed_form(&key)?);
+            // A purge that an earlier version has begun is of a form without deliveries, which are all that needs the workspace.
+            let workspace =
+                workspace.first_chunk().map_or(WorkspaceId::ZERO, |id| WorkspaceId::from_bytes(*id));
+            self.resume_purge(workspace, layout::listed_form(&key)?);
         }
         for (key, _) in
             self.reader.scan(layout::all(layout::DELETED_WORKSPACES), Direction::Ascending, usize::MAX)?
@@ -108,26 +178,9 @@ impl SledStore {
             self.reader.scan(layout::all(layout::HISTORY_PURGES), Direction::Ascending, usize::MAX)?
         {
             let (form, submission) = layout::listed_submission(&key)?;
-            self.resume_history_purge(form, submission);
+            self.resume_submission_purge(form, submission);
         }
         Ok(())
-    }
-
-    /// Deletes the rows in `ranges` in batches in the background, then the `note` that requires it. The remaining
-    /// rows are the record of progress.
-    fn erase_in_background(&self, ranges: Vec<KeyRange>, note: Vec<u8>) {
-        self.engine.background(move |tx| {
-            for range in &ranges {
-                // No other operation changes rows of a purged object, so the index alone is complete.
-                let keys = tx.stored_keys(range.clone(), BATCH_ROWS)?;
-                if !keys.is_empty() {
-                    keys.into_iter().for_each(|key| tx.delete(key));
-                    return Ok(Progress::More);
-                }
-            }
-            tx.delete(note.clone());
-            Ok(Progress::Done)
-        });
     }
 
     /// Writes one row.

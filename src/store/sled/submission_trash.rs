@@ -1,16 +1,22 @@
 //! Trashing, restoring and purging submissions.
 
 use super::counters::Counters;
+use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Rows, Tx};
 use super::forms::find_live;
+use super::row_source::RowSource;
 use super::submission_codec::{self, EncodedSubmission};
-use super::{SledStore, edits, idempotency, layout, locate};
+use super::{
+    BATCH_ROWS, SledStore, delivery_layout, delivery_upkeep, edits, events, idempotency, layout, locate,
+};
 use crate::clock::Timestamp;
+use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
+use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
-use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::id::{EventId, FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{IdempotencyKey, PAGE_BYTES, Result, StepResult, SubmissionRows};
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
@@ -46,17 +52,44 @@ impl SledStore {
             }
             let gone = self.engine.write_as(WriteKind::Reclaim, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
-            for submission in gone.iter().filter(|submission| submission.edits() > 0) {
-                self.resume_history_purge(submission.form, submission.id);
+            for (form, submission, _) in gone.iter().filter(|(.., rows)| *rows == RemainingRows::Some) {
+                self.resume_submission_purge(*form, *submission);
             }
         }
     }
 
-    /// Deletes the replaced states of a purged submission in the background.
-    pub(super) fn resume_history_purge(&self, form: FormId, submission: SubmissionId) {
-        let history = layout::history(form, submission, None);
-        self.erase_in_background(vec![history], layout::history_purge(form, submission));
+    /// Deletes the remaining rows of a purged submission in the background: its replaced states, and what waits to be
+    /// delivered of it.
+    pub(super) fn resume_submission_purge(&self, form: FormId, submission: SubmissionId) {
+        self.engine.background(move |tx| erase_rows(tx, form, submission));
     }
+}
+
+/// Whether rows of a purged submission remain that are erased in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RemainingRows {
+    None,
+    Some,
+}
+
+/// Deletes a batch of the remaining rows of a purged submission.
+fn erase_rows(tx: &mut Tx<'_>, form: FormId, submission: SubmissionId) -> Result<Progress> {
+    // A purge that an earlier version has begun is of a submission without deliveries.
+    let deleted = tx.get(&layout::history_purge(form, submission))?.filter(|time| !time.is_empty());
+    if let Some(deleted) = deleted
+        && delivery_upkeep::cancel_events(tx, form, submission, layout::decode_time(&deleted)?)?
+            == Progress::More
+    {
+        return Ok(Progress::More);
+    }
+    // No other operation changes the history of a purged submission, so the index alone is complete.
+    let keys = tx.stored_keys(layout::history(form, submission, None), BATCH_ROWS)?;
+    if keys.is_empty() {
+        tx.delete(layout::history_purge(form, submission));
+        return Ok(Progress::Done);
+    }
+    keys.into_iter().for_each(|key| tx.delete(key));
+    Ok(Progress::More)
 }
 
 fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
@@ -75,18 +108,36 @@ pub(super) fn read(
     get(&key)?.map(|body| decode(&key, &body)).transpose()
 }
 
+/// Reads a submission as created, before any edit, in the trash or not.
+pub(super) fn read_original(
+    rows: &impl RowSource,
+    form: FormId,
+    id: SubmissionId,
+) -> Result<Option<Submission>> {
+    let mut found = locate::read_live(rows, form, id)?;
+    if found.is_none() {
+        found = read(form, id, |key| rows.get(key))?;
+    }
+    if found.is_none() {
+        // It may have left the trash between the two reads.
+        found = locate::read_live(rows, form, id)?;
+    }
+    let Some(found) = found else { return Ok(None) };
+    let deleted_at = found.deleted_at;
+    let original = edits::read_as_of_edit(found, 0, |key| rows.get(key))?;
+    Ok(Some(Submission { deleted_at, ..original }))
+}
+
 /// Moves a submission at the expected revision to the trash.
 pub(super) fn trash(
     tx: &mut Tx<'_>,
+    random: &dyn Random,
     workspace: WorkspaceId,
-    form: FormId,
-    id: SubmissionId,
+    (form, id): (FormId, SubmissionId),
     expected: &ExpectedRevision,
     now: Timestamp,
 ) -> Result<StepResult<()>> {
-    if find_live(tx, workspace, form)?.is_none() {
-        return Ok(StepResult::Missing);
-    }
+    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     let Some(found) = locate::find(tx, form, id)? else { return Ok(StepResult::Missing) };
     if let Err(why) = expected.check(found.submission.revision()) {
         return Ok(StepResult::Refused(why));
@@ -95,6 +146,7 @@ pub(super) fn trash(
     tx.put(layout::trashed_submission(form, id), EncodedSubmission::of(&submission)?.with_timestamp(now));
     tx.put(layout::trash_sweep(now, form, id), Vec::new());
     decrement_responses(tx, form)?;
+    record_deletion(tx, random, &live, id, now)?;
     Ok(StepResult::Done(()))
 }
 
@@ -137,20 +189,20 @@ pub(super) fn restore(
     if let Some(idempotency_key) = idempotency_key {
         idempotency::insert_record(tx, idempotency_key, submission.edits().into(), &[], now)?;
     }
+    delivery_upkeep::resume_submission(tx, &submission, now)?;
     Ok(StepResult::Done(submission))
 }
 
-/// Erases a submission at the expected revision, in the trash or not, except its replaced states. Returns it.
+/// Erases a submission at the expected revision, in the trash or not, except rows that are erased in the background.
 pub(super) fn purge(
     tx: &mut Tx<'_>,
+    random: &dyn Random,
     workspace: WorkspaceId,
-    form: FormId,
-    id: SubmissionId,
+    (form, id): (FormId, SubmissionId),
     expected: &ExpectedRevision,
-) -> Result<StepResult<Submission>> {
-    if find_live(tx, workspace, form)?.is_none() {
-        return Ok(StepResult::Missing);
-    }
+    now: Timestamp,
+) -> Result<StepResult<RemainingRows>> {
+    let Some(live_form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
     let (live, in_trash) = (locate::find(tx, form, id)?, read(form, id, |key| tx.get(key))?);
     let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
     let Some(submission) = submission.cloned() else { return Ok(StepResult::Missing) };
@@ -161,15 +213,26 @@ pub(super) fn purge(
         Some(found) => {
             decrement_responses(tx, form)?;
             found.remove(tx)?;
+            record_deletion(tx, random, &live_form, id, now)?;
         }
         None => remove_from_trash(tx, &submission),
     }
-    begin_history_purge(tx, &submission);
-    Ok(StepResult::Done(submission))
+    begin_erasure(tx, &submission, submission.deleted_at.unwrap_or(now)).map(StepResult::Done)
+}
+
+fn record_deletion(
+    tx: &mut Tx<'_>,
+    random: &dyn Random,
+    form: &Form,
+    id: SubmissionId,
+    now: Timestamp,
+) -> Result<()> {
+    let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
+    events::record(tx, random, form, deleted, None, now)
 }
 
 /// Erases the submissions of the trash entries `due`. Returns them.
-fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>> {
+fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, RemainingRows)>> {
     let mut gone = Vec::new();
     for (entry, _) in due {
         let (form, id) = layout::listed_submission(&entry)?;
@@ -178,19 +241,25 @@ fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<Submission>> {
         let is_due = |deleted| layout::trash_sweep(deleted, form, id) == entry;
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
             tx.delete(layout::trashed_submission(form, id));
-            begin_history_purge(tx, &submission);
-            gone.push(submission);
+            let deleted = submission.deleted_at.unwrap_or(submission.submitted_at());
+            gone.push((form, id, begin_erasure(tx, &submission, deleted)?));
         }
         tx.delete(entry);
     }
     Ok(gone)
 }
 
-/// Records that the replaced states of `submission` must be purged.
-fn begin_history_purge(tx: &mut Tx<'_>, submission: &Submission) {
-    if submission.edits() > 0 {
-        tx.put(layout::history_purge(submission.form, submission.id), Vec::new());
+/// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any.
+fn begin_erasure(tx: &mut Tx<'_>, submission: &Submission, deleted: Timestamp) -> Result<RemainingRows> {
+    let Submission { form, id, .. } = *submission;
+    let has_rows = submission.edits() > 0
+        || RowSource::has_any(tx, delivery_layout::deliveries_of(form, EventId::of_completed(id)))?
+        || RowSource::has_any(tx, delivery_layout::submission_events(form, id))?;
+    if !has_rows {
+        return Ok(RemainingRows::None);
     }
+    tx.put(layout::history_purge(form, id), layout::encode_time(deleted));
+    Ok(RemainingRows::Some)
 }
 
 /// Deletes the rows of a submission in the trash.

@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use super::counters::Counters;
 use super::decoded_cache::DecodedCache;
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
+use super::forms::find_cached;
 use super::layout;
 use super::submission_codec::EncodedSubmission;
 use super::submission_search::{SearchGoal, SubmissionSearch};
-use super::{SledStore, block, edits, idempotency, locate, submission_trash};
+use super::submission_trash::{self, RemainingRows};
+use super::{SledStore, block, edits, idempotency, locate, outbox};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{Admission, AdmissionInput, IdempotencyRecord, admit};
@@ -47,11 +49,16 @@ impl Submissions for SledStore {
             form: new.form,
             revision: new.checked_revision,
             encoded,
+            notify: new.notify,
             idempotency_key: new.idempotency_key,
         };
         let random = Arc::clone(&self.random);
         let forms = Arc::clone(&self.forms);
-        self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await
+        let step = self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await?;
+        if matches!(step, StepResult::Done(_)) {
+            self.wake_queues(workspace, new.form);
+        }
+        Ok(step)
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64> {
@@ -68,7 +75,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
     ) -> Result<Option<Submission>> {
         match self.live_form(workspace, form)? {
-            Some(_) => self.read_submission(form, submission),
+            Some(_) => locate::read_live(&self.reader, form, submission),
             None => Ok(None),
         }
     }
@@ -82,15 +89,8 @@ impl Submissions for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        let found = match self.read_submission(form, submission)? {
-            Some(live) => Some(live),
-            None => submission_trash::read(form, submission, |key| self.reader.get(key))?,
-        };
-        let before_edits = |found| {
-            let found = Submission { deleted_at: None, ..found };
-            edits::read_as_of_edit(found, 0, |key| self.reader.get(key))
-        };
-        found.map(before_edits).transpose()
+        let found = submission_trash::read_original(&self.reader, form, submission)?;
+        Ok(found.map(|found| Submission { deleted_at: None, ..found }))
     }
 
     async fn list_submissions(
@@ -154,8 +154,11 @@ impl Submissions for SledStore {
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
-        let work = move |tx: &mut Tx<'_>| edits::edit(tx, workspace, checked, now);
-        self.engine.write_as(kind, work).await
+        let (form, random) = (checked.form, Arc::clone(&self.random));
+        let work = move |tx: &mut Tx<'_>| edits::edit(tx, &*random, workspace, checked, now);
+        let step = self.engine.write_as(kind, work).await?;
+        self.wake_queues(workspace, form);
+        Ok(step)
     }
 
     async fn trash_submission(
@@ -166,9 +169,13 @@ impl Submissions for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let work =
-            move |tx: &mut Tx<'_>| submission_trash::trash(tx, workspace, form, submission, &expected, now);
-        self.engine.write_as(WriteKind::Reclaim, work).await
+        let random = Arc::clone(&self.random);
+        let work = move |tx: &mut Tx<'_>| {
+            submission_trash::trash(tx, &*random, workspace, (form, submission), &expected, now)
+        };
+        let step = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        self.wake_queues(workspace, form);
+        Ok(step)
     }
 
     async fn restore_submission(
@@ -182,7 +189,9 @@ impl Submissions for SledStore {
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
         };
-        self.engine.write(work).await
+        let step = self.engine.write(work).await?;
+        self.wake_queues(workspace, form);
+        Ok(step)
     }
 
     async fn purge_submission(
@@ -191,26 +200,18 @@ impl Submissions for SledStore {
         form: FormId,
         submission: SubmissionId,
         expected: ExpectedRevision,
+        now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| submission_trash::purge(tx, workspace, form, submission, &expected);
-        let purged = self.engine.write_as(WriteKind::Reclaim, work).await?;
-        if matches!(&purged, StepResult::Done(gone) if gone.edits() > 0) {
-            self.resume_history_purge(form, submission);
-        }
-        Ok(purged.map(drop))
-    }
-}
-
-impl SledStore {
-    fn read_submission(&self, form: FormId, submission: SubmissionId) -> Result<Option<Submission>> {
-        let up_to = layout::blocks_up_to(form, submission);
-        let Some((_, block)) = self.reader.scan(up_to, Direction::Descending, 1)?.pop() else {
-            return Ok(None);
+        let random = Arc::clone(&self.random);
+        let work = move |tx: &mut Tx<'_>| {
+            submission_trash::purge(tx, &*random, workspace, (form, submission), &expected, now)
         };
-        match block::read(&block)?.into_iter().find(|item| item.id == submission) {
-            Some(item) => locate::read(form, &item, |key| self.reader.get(key)),
-            None => Ok(None),
+        let purged = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        if matches!(&purged, StepResult::Done(RemainingRows::Some)) {
+            self.resume_submission_purge(form, submission);
         }
+        self.wake_queues(workspace, form);
+        Ok(purged.map(drop))
     }
 }
 
@@ -219,6 +220,7 @@ struct CheckedSubmission {
     form: FormId,
     revision: u64,
     encoded: EncodedSubmission,
+    notify: bool,
     idempotency_key: Option<IdempotencyKey>,
 }
 
@@ -230,11 +232,7 @@ fn accept(
     new: CheckedSubmission,
     now: Timestamp,
 ) -> Result<StepResult<SubmissionId>> {
-    let key = layout::form(workspace, new.form);
-    let form = match tx.is_staged(&key) {
-        true => tx.get(&key)?.map(|body| layout::decode_form(&body).map(Arc::new)).transpose()?,
-        false => forms.get(&key, || tx.get(&key), layout::decode_form)?,
-    };
+    let form = find_cached(tx, forms, workspace, new.form)?;
     let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(StepResult::Missing) };
     let earlier = match &new.idempotency_key {
         Some(idempotency_key) => {
@@ -250,7 +248,7 @@ fn accept(
         earlier,
     };
     match admit(&input, now) {
-        Ok(Admission::Store) => insert(tx, random, new, counters, now).map(StepResult::Done),
+        Ok(Admission::Store) => insert(tx, random, &form, new, counters, now).map(StepResult::Done),
         Ok(Admission::Replay(earlier)) => {
             Ok(StepResult::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
         }
@@ -262,6 +260,7 @@ fn accept(
 fn insert(
     tx: &mut Tx<'_>,
     random: &dyn Random,
+    form: &Form,
     new: CheckedSubmission,
     counters: Counters,
     now: Timestamp,
@@ -277,7 +276,9 @@ fn insert(
         last: Some(id),
         highest: counters.highest.max(Some(id)),
         block: counters.block.max(Some(block)),
+        ..counters
     };
+    let counters = if new.notify { outbox::record_completed(tx, form, counters, id) } else { counters };
     counters.put(tx, new.form);
     if let Some(idempotency_key) = &new.idempotency_key {
         idempotency::insert_record(tx, idempotency_key, u128::from_be_bytes(id.to_bytes()), &[], now)?;

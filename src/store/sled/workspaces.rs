@@ -2,7 +2,7 @@
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::{BATCH_ROWS, SledStore, idempotency, keys, layout};
+use super::{BATCH_ROWS, SledStore, form_trash, idempotency, keys, layout};
 use crate::domain::workspace::Workspace;
 use crate::id::WorkspaceId;
 use crate::store::{NewWorkspace, Result, StepResult};
@@ -95,7 +95,7 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
         return Ok(());
     }
     for entry in entries {
-        if purge_form(tx, entry)? == Progress::More {
+        if purge_form(tx, workspace, entry)? == Progress::More {
             break;
         }
     }
@@ -103,14 +103,10 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
 }
 
 /// Deletes a batch of rows of the form with this list entry, and finally the entry.
-fn purge_form(tx: &mut Tx<'_>, entry: Vec<u8>) -> Result<Progress> {
+fn purge_form(tx: &mut Tx<'_>, workspace: WorkspaceId, entry: Vec<u8>) -> Result<Progress> {
     let form = layout::listed_form(&entry)?;
-    for range in layout::bulk_rows(form) {
-        let rows = tx.stored_keys(range, BATCH_ROWS)?;
-        if !rows.is_empty() {
-            rows.into_iter().for_each(|row| tx.delete(row));
-            return Ok(Progress::More);
-        }
+    if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
+        return Ok(Progress::More);
     }
     tx.delete(layout::form_workspace(form));
     tx.delete(layout::counters(form));

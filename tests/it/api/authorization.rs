@@ -22,7 +22,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-const OPERATIONS: [(&str, &str, [bool; 5]); 32] = [
+const OPERATIONS: [(&str, &str, [bool; 5]); 48] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -46,6 +46,22 @@ const OPERATIONS: [(&str, &str, [bool; 5]); 32] = [
     ("delete", "/api/v1/forms/{form}/responses/{submission}", WRITE),
     ("post", "/api/v1/forms/{form}/responses/{submission}/restore", WRITE),
     ("get", "/api/v1/forms/{form}/responses/{submission}/history", READ),
+    ("get", "/api/v1/forms/{form}/integrations", READ),
+    ("post", "/api/v1/forms/{form}/integrations", WRITE),
+    ("get", "/api/v1/forms/{form}/integrations/{integration}", READ),
+    ("patch", "/api/v1/forms/{form}/integrations/{integration}", WRITE),
+    ("delete", "/api/v1/forms/{form}/integrations/{integration}", WRITE),
+    ("post", "/api/v1/forms/{form}/integrations/{integration}/test", WRITE),
+    ("post", "/api/v1/forms/{form}/integrations/{integration}/rotate-secret", WRITE),
+    ("get", "/api/v1/deliveries", READ),
+    ("get", "/api/v1/deliveries/stats", READ),
+    ("get", "/api/v1/deliveries/{delivery}", READ),
+    ("get", "/api/v1/deliveries/{delivery}/attempts", READ),
+    ("get", "/api/v1/deliveries/{delivery}/event", READ),
+    ("post", "/api/v1/deliveries/{delivery}/redeliver", WRITE),
+    ("post", "/api/v1/deliveries/{delivery}/cancel", WRITE),
+    ("post", "/api/v1/deliveries:redeliver", WRITE),
+    ("post", "/api/v1/deliveries:cancel", WRITE),
     ("get", "/api/v1/keys", ADMIN),
     ("post", "/api/v1/keys", ADMIN),
     ("delete", "/api/v1/keys/{key}", ADMIN),
@@ -62,6 +78,8 @@ const OPERATIONS: [(&str, &str, [bool; 5]); 32] = [
 struct Ids {
     form: String,
     submission: String,
+    integration: String,
+    delivery: String,
     key: String,
     workspace: String,
 }
@@ -72,6 +90,8 @@ impl Ids {
         Self {
             form: "frm_0123456789ab".to_owned(),
             submission: "sub_00000000000000000000000000".to_owned(),
+            integration: "int_0123456789ab".to_owned(),
+            delivery: "dlv_00000000000000000000000000".to_owned(),
             key: "key_00000000".to_owned(),
             workspace: "ws_0123456789ab".to_owned(),
         }
@@ -80,13 +100,15 @@ impl Ids {
     fn fill(&self, path: &str) -> String {
         path.replace("{form}", &self.form)
             .replace("{submission}", &self.submission)
+            .replace("{integration}", &self.integration)
+            .replace("{delivery}", &self.delivery)
             .replace("{key}", &self.key)
             .replace("{workspace}", &self.workspace)
     }
 
     /// Replaces the ids in the body of a response.
     fn hide(&self, response: &TestResponse) -> String {
-        [&self.form, &self.submission, &self.key, &self.workspace]
+        [&self.form, &self.submission, &self.integration, &self.delivery, &self.key, &self.workspace]
             .into_iter()
             .fold(response.text().to_owned(), |text, id| text.replace(id.as_str(), "{id}"))
     }
@@ -99,14 +121,23 @@ fn operation(server: &Server, method: &str, path: &str, ids: &Ids) -> Call {
         "get" => server.get(path),
         "delete" => server.call(Method::DELETE, path),
         "patch" if path.contains("sub_") => server.patch(path, json!({"answers": {"q1": "Bob"}})),
+        "patch" if path.contains("/integrations/") => server.patch(path, json!({"payload": "thin"})),
         "patch" => server.patch(path, json!({"title": "Visits"})),
         "post" if path == "/api/v1/forms" => server.post(path, json!({"title": "Visit", "questions": []})),
         "post" if path == "/api/v1/keys" => server.post(path, json!({"name": "CI", "scopes": ["read"]})),
         "post" if path == "/api/v1/workspaces" => server.post(path, json!({"name": "Other"})),
-        "post" if path.ends_with("/restore") || path.ends_with("/rotate") => server.call(Method::POST, path),
+        "post" if path.ends_with("/integrations") => server.post(path, webhook()),
+        "post" if path.starts_with("/api/v1/deliveries:") => server.post(path, json!({})),
+        "post" if !path.ends_with("/submissions") && !path.ends_with("/responses") => {
+            server.call(Method::POST, path)
+        }
         "post" => server.post(path, json!({"answers": {"q1": "Ada"}})),
         other => panic!("unexpected method: {other}"),
     }
+}
+
+fn webhook() -> Value {
+    json!({"type": "webhook", "url": "https://example.com/hook"})
 }
 
 /// Creates the objects that the path names, with an admin key of their workspace.
@@ -116,12 +147,20 @@ async fn create_objects(server: &Server, path: &str, key: &str) -> Ids {
         made["id"].as_str().unwrap().to_owned()
     };
     let mut ids = Ids::random();
-    if path.contains("{form}") {
+    if path.contains("{form}") || path.contains("{delivery}") {
         ids.form = send("/api/v1/forms", json!({"title": "Visit", "questions": questions()})).await;
         let published = server.patch(format!("/api/v1/forms/{}", ids.form), json!({"status": "published"}));
         published.key(key).send().await.expect(200);
+        if path.contains("{integration}") || path.contains("{delivery}") {
+            ids.integration = send(&format!("/api/v1/forms/{}/integrations", ids.form), webhook()).await;
+        }
         let submissions = format!("/api/v1/forms/{}/submissions", ids.form);
         ids.submission = send(&submissions, json!({"answers": {"q1": "Ada"}})).await;
+    }
+    if path.contains("{delivery}") {
+        let list = format!("/api/v1/deliveries?form={}", ids.form);
+        let found = server.get(list).key(key).send().await.expect(200);
+        ids.delivery = found["deliveries"][0]["id"].as_str().unwrap().to_owned();
     }
     if path.contains("{key}") {
         ids.key = send("/api/v1/keys", json!({"name": "CI", "scopes": ["read"]})).await;
@@ -145,6 +184,11 @@ async fn usable_objects(server: &Server, path: &str) -> Ids {
 /// Creates objects and deletes those that the path names last.
 async fn deleted_objects(server: &Server, path: &str) -> Ids {
     let ids = create_objects(server, path, &server.key).await;
+    if path.contains("{delivery}") {
+        let path = format!("/api/v1/forms/{}?purge=true", ids.form);
+        assert_eq!(server.call(Method::DELETE, path).send().await.status, 204);
+        return ids;
+    }
     let end = path.find('}').map_or(path.len(), |end| end + 1);
     let purge = if path.ends_with("{form}/restore") { "?purge=true" } else { "" };
     let deleted = operation(server, "delete", &format!("{}{purge}", &path[..end]), &ids).send().await;
@@ -180,8 +224,12 @@ const FORBIDDEN: Expected = (403, Some("insufficient_scope"));
 
 /// The response for an object that does not exist.
 fn missing(path: &str) -> Expected {
-    let kinds =
-        [("{form}", "form_not_found"), ("{key}", "key_not_found"), ("{workspace}", "workspace_not_found")];
+    let kinds = [
+        ("{form}", "form_not_found"),
+        ("{delivery}", "delivery_not_found"),
+        ("{key}", "key_not_found"),
+        ("{workspace}", "workspace_not_found"),
+    ];
     let (_, code) = kinds.iter().find(|(name, _)| path.contains(name)).unwrap();
     (404, Some(code))
 }
@@ -189,7 +237,8 @@ fn missing(path: &str) -> Expected {
 /// Whether a key limited to some forms may call the operation at all.
 fn allows_limited_keys(method: &str, path: &str) -> bool {
     let manages = path.starts_with("/api/v1/keys") || path.starts_with("/api/v1/workspaces");
-    !manages && (method, path) != ("post", "/api/v1/forms")
+    let concerns_all = [("post", "/api/v1/forms"), ("get", "/api/v1/deliveries/stats")];
+    !manages && !concerns_all.contains(&(method, path))
 }
 
 /// A server with two workspaces, and keys of the first one.
@@ -256,13 +305,14 @@ impl Matrix {
             refusals.unauthorized.insert(body);
         }
         let here = async |ids: &Ids| {
-            let form = if path.contains("{form}") { &ids.form } else { "frm_0123456789ab" };
+            let has_form = path.contains("{form}") || path.contains("{delivery}");
+            let form = if has_form { &ids.form } else { "frm_0123456789ab" };
             self.server.limited_key(&[Scope::Admin, Scope::Operator], &[form]).await
         };
         let (may_limited, here_key) = (allows_limited_keys(method, path), here(&ids).await);
         let elsewhere = match may_limited {
             false => FORBIDDEN,
-            true if path.contains("{form}") => missing(path),
+            true if path.contains("{form}") || path.contains("{delivery}") => missing(path),
             true => DONE,
         };
         let body = self.send(method, path, &ids, Some(&self.elsewhere), elsewhere).await;
@@ -320,13 +370,14 @@ struct Refusals {
 async fn contents(server: &Server, key: &str) -> Vec<String> {
     let get = async |path: &str| server.get(path).key(key).send().await;
     let mut found = Vec::new();
-    for list in ["/api/v1/forms", "/api/v1/forms?trashed=true", "/api/v1/keys"] {
+    for list in ["/api/v1/forms", "/api/v1/forms?trashed=true", "/api/v1/deliveries", "/api/v1/keys"] {
         found.push(get(list).await.text().to_owned());
     }
     let forms: Value = serde_json::from_str(&found[0]).unwrap();
     for form in forms["forms"].as_array().unwrap() {
         let form = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
-        for path in ["", "/schema", "/versions", "/submissions", "/submissions?trashed=true"] {
+        for path in ["", "/schema", "/versions", "/integrations", "/submissions", "/submissions?trashed=true"]
+        {
             found.push(get(&format!("{form}{path}")).await.text().to_owned());
         }
     }
@@ -337,16 +388,18 @@ async fn contents(server: &Server, key: &str) -> Vec<String> {
 async fn credential_and_object_decide_about_every_operation() {
     let matrix = Matrix::new().await;
     let server = &matrix.server;
-    let foreign = create_objects(server, "{form}{key}", &matrix.foreign_key).await;
+    let foreign = create_objects(server, "{form}{integration}{delivery}{key}", &matrix.foreign_key).await;
     let trashed = create_objects(server, "{form}", &matrix.foreign_key).await;
     let path = format!("/api/v1/forms/{}", trashed.form);
     assert_eq!(server.call(Method::DELETE, path).key(&matrix.foreign_key).send().await.status, 204);
     let before = contents(server, &matrix.foreign_key).await;
-    assert_eq!(before.len(), 8);
+    assert_eq!(before.len(), 10);
     for (method, path, allowed) in OPERATIONS {
         let mut refusals = Refusals::default();
         matrix.check_own(method, path, allowed, &mut refusals).await;
-        if path.contains("{form}") || path.contains("{key}") || path.contains("{workspace}") {
+        let names_object =
+            ["{form}", "{delivery}", "{key}", "{workspace}"].iter().any(|name| path.contains(name));
+        if names_object {
             let foreign = if path.contains("{form}/restore") { &trashed } else { &foreign };
             let deleted = deleted_objects(server, path).await;
             for ids in [&Ids::random(), &deleted, foreign] {

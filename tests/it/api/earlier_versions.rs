@@ -26,7 +26,7 @@ use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use serde_json::{Value, json};
 
 use crate::engine::real_files;
-use crate::harness::{Call, ManualClock, Server};
+use crate::harness::{Call, ManualClock, RecordingSender, Server, delivery_service};
 use crate::store::SeededRandom;
 
 /// A store in `fixtures`.
@@ -157,8 +157,10 @@ async fn assert_store_2_returns_the_same_data(data: &Path) {
         SledStore::open(data, EngineOptions::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
     let store = store.unwrap();
     let clock = Arc::new(ManualClock::at(text("at")));
-    let app =
-        Arc::new(App::new(Arc::new(store.clone()), CpuPool::default(), clock, random, Limits::default()));
+    let sender = Arc::new(RecordingSender::default());
+    let deliveries = delivery_service(&store, &clock, &random, &sender, data);
+    let (shared, limits) = (Arc::new(store.clone()), Limits::default());
+    let app = Arc::new(App::new(shared, CpuPool::default(), clock, random, limits, deliveries));
     let api = router(app, HttpSettings::default());
     let request = Request::post(text("path")).header("content-type", "application/json");
     let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));

@@ -241,7 +241,16 @@ async fn unknown_and_invalid_query_parameters_are_refused() {
                 "`limit`, `cursor`, `trashed`, `order`, `since`, `until`, `status`, `q`, `filter[question][operator]`, `where`, `count`",
             ),
         ),
-        (Method::POST, format!("{FORMS}/{form}/submissions?notify=false"), unknown("notify", "`dry_run`")),
+        (
+            Method::POST,
+            format!("{FORMS}/{form}/submissions?nofity=false"),
+            unknown("nofity", "`notify`, `dry_run`"),
+        ),
+        (
+            Method::POST,
+            format!("{FORMS}/{form}/submissions?notify=no"),
+            "`notify`: expected `true` or `false`, found `no`".to_owned(),
+        ),
         (Method::GET, "/api/v1/whoami?verbose".to_owned(), unknown("verbose", "none")),
         (Method::GET, "/api/v1/limits?a=b".to_owned(), unknown("a", "none")),
     ];

@@ -5,6 +5,7 @@ mod background_work; // long work on the CPU pool
 mod connection_limits; // the number of connections, and which is closed for the next
 mod cors; // which web origins may read responses
 mod damage; // damaged rows of the index
+mod deliveries; // listing deliveries, sending them again, canceling them
 mod earlier_versions; // stores written by earlier versions
 mod error_details; // `allowed`, `help` and `related` of errors
 mod filters; // filters and order of submission lists
@@ -12,6 +13,7 @@ mod form_lifecycle; // revisions, versions, the trash, settings, when a form acc
 mod forms; // creating, changing and listing forms
 mod headers; // headers of every response
 mod http2; // HTTP/2: deadlines, limits, cancelled requests
+mod integrations; // integrations of a form, and what they never show
 mod keys; // creation, listing, revocation, rotation, expiry and last use of API keys
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps

@@ -34,9 +34,11 @@ fn request(document: &Value, id: &str) -> Value {
 
 /// Replaces ids in `text`, except those of zeros.
 fn without_ids(text: &str) -> String {
-    let id = regex::Regex::new("(frm_|sub_|ws_|key_|fk_)[0-9A-Za-z]+").unwrap();
+    let id =
+        "(frm_|sub_|int_|dlv_|evt_|ws_|key_|fk_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/=]+|(…)[0-9A-Za-z+/=]{4}";
+    let id = regex::Regex::new(id).unwrap();
     let zeros = regex::Regex::new("_0{10,}").unwrap();
-    id.replace_all(&zeros.replace_all(text, "-ZEROS"), "${1}x").into_owned()
+    id.replace_all(&zeros.replace_all(text, "-ZEROS"), "${1}${2}${3}x").into_owned()
 }
 
 /// Compares a response with the example of its operation and status.
@@ -50,6 +52,41 @@ fn assert_matches_example(document: &Value, id: &str, response: &TestResponse) {
         _ => response.json(),
     };
     assert_eq!(without_ids(&found.to_string()), without_ids(&example.to_string()), "{id} {status}");
+}
+
+/// Checks the operations on integrations and deliveries.
+async fn check_integrations(
+    server: &Server,
+    whole: &Value,
+    form: &str,
+    check: &mut impl FnMut(&'static str, &TestResponse),
+) {
+    let path = format!("{form}/integrations");
+    check("create_integration", &server.post(&path, request(whole, "create_integration")).send().await);
+    let one = format!("{path}/webhook");
+    check("update_integration", &server.patch(&one, request(whole, "update_integration")).send().await);
+    check("get_integration", &server.get(&one).send().await);
+    check("list_integrations", &server.get(&path).send().await);
+    check("test_integration", &server.call(Method::POST, format!("{one}/test")).send().await);
+    let rotate = format!("{one}/rotate-secret");
+    check("rotate_secret", &server.post(rotate, request(whole, "rotate_secret")).send().await);
+    let answers = request(whole, "create_submission");
+    server.post(format!("{form}/submissions"), answers).send().await.expect(201);
+    server.sender.fail_with(Some(404));
+    server.deliver().await;
+    let list = server.get("/api/v1/deliveries").send().await;
+    check("list_deliveries", &list);
+    check("get_delivery_stats", &server.get("/api/v1/deliveries/stats").send().await);
+    let delivery = format!("/api/v1/deliveries/{}", list.json()["deliveries"][0]["id"].as_str().unwrap());
+    check("get_delivery", &server.get(&delivery).send().await);
+    check("list_attempts", &server.get(format!("{delivery}/attempts")).send().await);
+    check("get_delivery_event", &server.get(format!("{delivery}/event")).send().await);
+    let again = server.post("/api/v1/deliveries:redeliver", request(whole, "redeliver_all"));
+    check("redeliver_all", &again.send().await);
+    check("redeliver", &server.call(Method::POST, format!("{delivery}/redeliver")).send().await);
+    let waiting = server.post("/api/v1/deliveries:cancel", request(whole, "cancel_deliveries"));
+    check("cancel_deliveries", &waiting.send().await);
+    check("cancel_delivery", &server.call(Method::POST, format!("{delivery}/cancel")).send().await);
 }
 
 #[tokio::test]
@@ -88,6 +125,7 @@ async fn the_examples_match_requests_and_responses() {
         server.call(Method::DELETE, path).send().await;
         check(id, &server.call(Method::POST, format!("{path}/restore")).send().await);
     }
+    check_integrations(&server, &whole, &form, &mut check).await;
     server.clock.set("2026-11-20T09:05:00Z");
     server.patch(&form, json!({"slug": "customer-feedback"})).send().await.expect(200);
     let made = server.post("/api/v1/keys", request(&whole, "create_key")).send().await;

@@ -31,6 +31,9 @@ pub(super) async fn provoke(code: Code) -> TestResponse {
             server.get(FORMS).key(&key).send().await
         }
         Code::FormNotFound => server.get("/api/v1/forms/frm_000000000000").send().await,
+        Code::IntegrationNotFound | Code::DeliveryNotFound | Code::DeliveryNotPending => {
+            provoke_on_deliveries(&server, code).await
+        }
         Code::KeyNotFound | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
             provoke_by_deletion(&server, code).await
         }
@@ -48,16 +51,7 @@ pub(super) async fn provoke(code: Code) -> TestResponse {
         }
         Code::ExpectationFailed => server.get(FORMS).header("expect", "200-ok").send().await,
         Code::ValidationFailed => server.post(FORMS, json!({})).send().await,
-        Code::IdempotencyKeyReused => {
-            for title in ["one", "two"] {
-                let call = server.post(FORMS, json!({"title": title, "questions": []}));
-                let response = call.header("idempotency-key", "same").send().await;
-                if title == "two" {
-                    return response;
-                }
-            }
-            unreachable!("the second response was returned")
-        }
+        Code::IdempotencyKeyReused => reuse_key(&server).await,
         Code::FormClosed | Code::FormNotOpenYet | Code::FormExpired | Code::FormFull => {
             provoke_by_settings(&server, code).await
         }
@@ -97,6 +91,34 @@ pub(super) async fn provoke(code: Code) -> TestResponse {
             server.post(FORMS, json!({"title": "Visit", "questions": []})).send().await
         }
     }
+}
+
+/// Returns the response to another request with the same idempotency key.
+async fn reuse_key(server: &Server) -> TestResponse {
+    let create = |title: &str| {
+        let call = server.post(FORMS, json!({"title": title, "questions": []}));
+        call.header("idempotency-key", "same").send()
+    };
+    create("one").await.expect(201);
+    create("two").await
+}
+
+/// Returns a response with this code to a request about an integration or a delivery.
+async fn provoke_on_deliveries(server: &Server, code: Code) -> TestResponse {
+    let form = server.published_form(questions()).await;
+    let path = match code {
+        Code::IntegrationNotFound => format!("{FORMS}/{form}/integrations/webhook/test"),
+        Code::DeliveryNotFound => "/api/v1/deliveries/dlv_1/cancel".to_owned(),
+        Code::DeliveryNotPending => {
+            server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+            server.submit(&form, json!({"q1": "Ada"})).await;
+            server.deliver().await;
+            let found = server.get("/api/v1/deliveries").send().await.expect(200);
+            format!("/api/v1/deliveries/{}/cancel", found["deliveries"][0]["id"].as_str().unwrap())
+        }
+        other => panic!("{other} does not concern deliveries"),
+    };
+    server.call(Method::POST, path).send().await
 }
 
 /// Returns a response with this code to the deletion of a key or a workspace.

@@ -5,11 +5,14 @@ use serde::Deserialize;
 use super::help::leaf_commands;
 use super::{Home, Run};
 
-/// Calls of a command that succeed, and calls that fail, with their exit codes. FORM and SUBMISSION exist; NEW is
-/// replaced by a new published form, TRASHED by a new form in the trash, ANSWERED by FORM and a new submission,
-/// DISCARDED by FORM and a new submission in the trash, CONTEXT, KEY and
-/// WORKSPACE by a new one, URL by the server's address.
-fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static str)]) {
+/// Calls of a command that succeed, and calls that fail, with their exit codes.
+type Calls = (&'static [&'static str], &'static [(i32, &'static str)]);
+
+/// Returns calls in which FORM and SUBMISSION exist; NEW is replaced by a new published form, TRASHED by a new form in the
+/// trash, ANSWERED by FORM and a new submission, DISCARDED by FORM and a new submission in the trash, CONTEXT, KEY and
+/// WORKSPACE by a new one, URL by the server's address, WEBHOOK by a new form and its integration to which a delivery is
+/// owed, WEBHOOK-FORM by the form alone, CSV-FILE by a new form and its CSV file, DELIVERY by a new delivery.
+fn calls(command: &str) -> Calls {
     match command {
         "create" => (
             &[
@@ -68,12 +71,60 @@ fn calls(command: &str) -> (&'static [&'static str], &'static [(i32, &'static st
         "workspaces list" => (&[""], &[(2, "--columns x")]),
         "workspaces create" => (&["a"], &[(2, "")]),
         "workspaces delete" => (&["WORKSPACE --yes"], &[(2, "WORKSPACE"), (3, "nope --yes"), (3, "nope")]),
+        "listen" => (&[], &[(2, "--status 99"), (2, "--secret-file missing"), (2, "--listen x")]),
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
         // A completion script has no output format.
         "completions" => (&[], &[(2, "nope")]),
         "help" => (&["exit-codes", "environment", "formatting", "submit", "responses list"], &[(2, "nope")]),
-        _ => panic!("add calls of `forms {command}` to this table"),
+        command => calls_about_integrations(command),
+    }
+}
+
+fn calls_about_integrations(command: &str) -> Calls {
+    match command {
+        "integrations list" => (&["FORM", "WEBHOOK-FORM"], &[(3, "nope"), (2, "FORM --columns x")]),
+        "integrations show" => (&["WEBHOOK"], &[(3, "FORM nope"), (3, "nope webhook")]),
+        "integrations create" => (
+            &["NEW --webhook https://example.com", "NEW --csv-file a.csv --name a", "NEW -f hook.yaml"],
+            &[
+                (2, "FORM"),
+                (6, "FORM --csv-file a.txt"),
+                (6, "FORM -f bad.yaml --webhook https://example.com"),
+                (2, "FORM -f missing.yaml"),
+                (2, "FORM --webhook https://example.com --set secret=a"),
+            ],
+        ),
+        "integrations update" => (
+            &["WEBHOOK --set payload=thin"],
+            &[(2, "WEBHOOK"), (6, "WEBHOOK --set payload=thn"), (3, "FORM nope --set payload=thin")],
+        ),
+        "integrations delete" => (&["WEBHOOK --yes"], &[(2, "WEBHOOK"), (3, "FORM nope --yes")]),
+        "integrations enable" => (&["WEBHOOK"], &[(3, "FORM nope")]),
+        "integrations disable" => (&["WEBHOOK"], &[(3, "FORM nope")]),
+        // A failed test shows the attempt, see `integrations`.
+        "integrations test" => (&["CSV-FILE"], &[(3, "FORM nope")]),
+        "integrations rotate-secret" => (
+            &["WEBHOOK", "WEBHOOK --grace 1h"],
+            &[(3, "FORM nope"), (2, "WEBHOOK --grace x"), (6, "CSV-FILE")],
+        ),
+        "deliveries list" => (
+            &["", "--status pending,dead --limit 1", "--form FORM --since 1h"],
+            &[(3, "--form nope"), (6, "--status nope"), (2, "--since nope"), (2, "--columns x")],
+        ),
+        "deliveries show" => {
+            (&["DELIVERY", "DELIVERY --attempts"], &[(3, "nope"), (2, "DELIVERY --attempts --body")])
+        }
+        "deliveries redeliver" => (
+            &["DELIVERY", "DELIVERY DELIVERY", "--form FORM --dry-run", "--form FORM --rate 10/s"],
+            &[(2, ""), (3, "nope"), (2, "DELIVERY --form FORM"), (6, "--form FORM --rate x")],
+        ),
+        "deliveries cancel" => (
+            &["DELIVERY", "--form FORM --dry-run", "--form FORM --yes", "--form FORM"],
+            &[(2, ""), (3, "nope"), (2, "--form WEBHOOK-FORM")],
+        ),
+        "deliveries stats" => (&[""], &[(2, "--columns x")]),
+        _ => panic!("add calls of `forms {command}` to one of these tables"),
     }
 }
 
@@ -87,7 +138,10 @@ struct Fixture {
 impl Fixture {
     fn new() -> (Self, super::RunningServer) {
         let home = Home::new();
-        let server = home.serve();
+        // What is owed waits.
+        let serve = ["serve", "--data", "store", "--listen", "127.0.0.1:0", "--pause-deliveries"];
+        let server = home.serve_with(&serve);
+        home.write("hook.yaml", "type: webhook\nurl: https://example.com\n");
         home.write("two.yaml", "title: A\n---\ntitle: B\n");
         home.write("bad.yaml", "titel: A\n");
         home.write("wrong-key", "fk_wrong");
@@ -119,6 +173,22 @@ impl Fixture {
             "KEY" => {
                 let key = ok(&["keys", "create", "--name", "a", "--scope", "read"]);
                 vec![format!("key_{}", &key[3..11])]
+            }
+            "WEBHOOK" | "WEBHOOK-FORM" => {
+                let form = self.home.published_form(&[]);
+                ok(&["integrations", "create", &form, "--webhook", "https://example.com"]);
+                ok(&["submit", &form, "q1=x"]);
+                [form, "webhook".to_owned()].into_iter().take(if word == "WEBHOOK" { 2 } else { 1 }).collect()
+            }
+            "CSV-FILE" => {
+                let form = self.home.published_form(&[]);
+                ok(&["integrations", "create", &form, "--csv-file", &format!("{form}.csv")]);
+                vec![form, "csv-file".to_owned()]
+            }
+            "DELIVERY" => {
+                let form = self.expand(format, "WEBHOOK-FORM").remove(0);
+                let listed = ok(&["deliveries", "list", "--form", &form, "--columns", "id"]);
+                vec![listed]
             }
             "WORKSPACE" => {
                 let created = self.run_in(format, &["-o", "json", "workspaces", "create", "a"]).json();

@@ -1,6 +1,9 @@
 //! The rules of definitions, edits and answers: what is accepted, and the code and pointer of each violation.
 
+mod deliveries; // attempts, schedules, health
+mod integrations; // definitions of integrations
 mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
+mod payloads; // bodies, headers and signatures, rows
 mod values; // ids, keys, times, slugs, similar names, descriptions
 
 use std::sync::Arc;
@@ -17,6 +20,8 @@ use forms::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use forms::domain::validation::violation::{Rule, Violation};
 use forms::domain::workspace::{ApiKey, Caller, Scope};
 use forms::id::{FormId, WorkspaceId};
+
+use crate::harness::definition_context;
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -191,7 +196,7 @@ fn ids(version: &Version) -> Vec<&str> {
 
 fn change(form: &Form, version: &Version, text: &str) -> Result<Option<EditedForm>, Refusal> {
     let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-    form.change(version, &RetiredIds::new(), &change, at(2_000))
+    form.change(version, &RetiredIds::new(), &change, definition_context(at(2_000)))
 }
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
@@ -219,7 +224,8 @@ fn a_question_without_an_id_gets_the_next_free_one_and_ids_are_never_reused() {
     let back =
         r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#;
     let back = FormPatch::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
-    let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &retired, &back, at(2_000))
+    let Err(Refusal::InvalidDefinition(violations)) =
+        form.change(&version, &retired, &back, definition_context(at(2_000)))
     else {
         panic!("the ids were reused")
     };
@@ -235,12 +241,16 @@ fn a_form_keeps_the_ids_of_at_most_5000_removed_questions() {
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
     let other = FormPatch::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
     let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<RetiredIds>();
-    let Some(edited) = form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, at(2_000)).unwrap() else {
+    let Some(edited) =
+        form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, definition_context(at(2_000))).unwrap()
+    else {
         panic!("the removal of a question changed nothing")
     };
     assert_eq!(edited.retired.unwrap().len(), MAX_RETIRED_IDS);
     let full = some(MAX_RETIRED_IDS);
-    let Err(Refusal::InvalidDefinition(violations)) = form.change(&version, &full, &other, at(2_000)) else {
+    let Err(Refusal::InvalidDefinition(violations)) =
+        form.change(&version, &full, &other, definition_context(at(2_000)))
+    else {
         panic!("a removal beyond the limit was accepted")
     };
     assert_eq!(pointers(&violations), [("too_many", "/questions")]);
@@ -248,7 +258,10 @@ fn a_form_keeps_the_ids_of_at_most_5000_removed_questions() {
     assert_eq!(violations[0].help.as_deref(), Some("create a new form"));
     let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
     let more = FormPatch::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
-    assert!(form.change(&version, &full, &more, at(2_000)).is_ok(), "an added question was refused");
+    assert!(
+        form.change(&version, &full, &more, definition_context(at(2_000))).is_ok(),
+        "an added question was refused"
+    );
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod machine;
 
 mod crashes;
 mod damage;
+mod delivery_cost;
+mod delivery_crashes;
 mod index_faults;
 mod purge;
 mod recount;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forms::cpu_pool::CpuPool;
+use forms::domain::delivery::attempt::Outcome;
 use forms::domain::form::admission::IDEMPOTENCY_RECORD_MILLIS;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::submission::edit::EditedContent;
+use forms::id::FormId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
 use forms::store::sled::engine::operation::WriteKind;
@@ -19,9 +21,11 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real_files::{EventLog, open, options};
+use crate::store::deliveries::{begin, failure, finish, load, send, set_integrations, submit_with, webhook};
 use crate::store::{
-    SeededRandom, at, create_draft, idempotency_key, insert_workspace, list_newest, new_draft, patch,
-    published_form, restore_submission, submit, trash_form, trash_submission, update_form, workspace,
+    SeededRandom, at, create_draft, edit_submission, idempotency_key, insert_workspace, list_newest,
+    new_draft, patch, published_form, restore_submission, submit, trash_form, trash_submission, update_form,
+    workspace,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -106,6 +110,35 @@ fn keys_with(path: &Path, part: &[u8]) -> Vec<Vec<u8>> {
     rows.into_iter().map(|(key, _)| key).filter(|key| contains(key)).collect()
 }
 
+/// Gives a form deliveries that have ended, are in flight, wait for a retry, and wait in the outbox.
+async fn add_deliveries(store: &SledStore, form: FormId) {
+    let events = ["submission.completed", "submission.updated", "submission.deleted", "form.deleted"];
+    let queue = set_integrations(store, form, &[webhook("one", true, &events)], 6).await[0];
+    for millis in 0..60 {
+        let id = submit_with(store, form, 10 + millis, true).await;
+        if millis % 20 == 0 {
+            edit_submission(store, form, id, 0, "{}", 10 + millis).await;
+            trash_submission(store, form, id, 10 + millis).await;
+        }
+    }
+    for outcome in [Some(Outcome::Delivered), Some(failure()), None] {
+        let due = load(store, queue, 200, 10).await.due;
+        assert_eq!(due.len(), 10);
+        let begun = begin(store, queue, send(&due), 200).await;
+        if let Some(outcome) = outcome {
+            finish(store, queue, begun, outcome, 200).await;
+        }
+    }
+}
+
+/// The number of rows of a kind in the closed store at `path`.
+fn count_of_kind(path: &Path, kind: u8) -> usize {
+    let (engine, _) = open(path);
+    let rows = engine.reader().scan(vec![kind]..vec![kind + 1], Direction::Ascending, usize::MAX).unwrap();
+    engine.close().unwrap();
+    rows.len()
+}
+
 #[tokio::test]
 async fn nothing_of_a_deleted_workspace_remains_but_its_mark() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,6 +157,7 @@ async fn nothing_of_a_deleted_workspace_remains_but_its_mark() {
         let patch = patch(r#"{"slug":"tea","questions":[{"type":"email","title":"Mail"}]}"#);
         let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
         assert!(matches!(updated, StepResult::Done(_)));
+        add_deliveries(&store, form).await;
         if number == first {
             trash_form(&store, form, 5).await;
         }
@@ -174,7 +208,8 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
     assert!(matches!(restore_submission(&store, form, restored, 4).await, StepResult::Done(_)));
     assert!(matches!(trash_submission(&store, form, restored, 5).await, StepResult::Done(())));
     for id in [restored, ids[0]] {
-        let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any).await.unwrap();
+        let purged =
+            store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(6)).await.unwrap();
         assert!(matches!(purged, StepResult::Done(())));
     }
     store.close().await.unwrap();
@@ -191,6 +226,7 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
     let patch = patch(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
     let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
     assert!(matches!(updated, StepResult::Done(_)), "the question was not removed");
+    add_deliveries(&store, form).await;
     trash_form(&store, form, 5).await;
     let attempt = idempotency_key(IdempotentOperation::RestoreForm(form), 1, 5);
     assert!(matches!(
@@ -209,8 +245,9 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
         }
     };
     timeout(TIMEOUT, gone).await.expect("more is left than trash entries and idempotency records");
+    assert_eq!(count_of_kind(folder.path(), b'v'), 0, "entries of the list of deliveries are left");
     let store = open_store(folder.path(), &event_log);
-    assert_eq!(store.empty_trash(at(5)).await.unwrap(), 0);
+    assert_eq!(store.empty_trash(at(1_000)).await.unwrap(), 0);
     store.close().await.unwrap();
     drop(store);
     let gone = async {

@@ -1,8 +1,10 @@
 //! A server for tests: the router on a store in a temporary folder, with a clock that the test sets.
 
 pub(crate) mod authority;
+mod definition_context;
 pub(crate) mod document;
 mod listening_server;
+mod recording_sender;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -17,8 +19,10 @@ use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
 use forms::config::HttpSettings;
 use forms::cpu_pool::{CpuPool, PoolLimits};
+use forms::delivery::{DeliveryService, DeliverySettings, Sender};
 use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
+use forms::domain::integration::address::AddressPolicy;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::http::{ClientAddress, HttpService, router};
@@ -34,6 +38,9 @@ use tower::ServiceExt;
 
 use crate::store::SeededRandom;
 
+pub(crate) use definition_context::{VAULT, definition_context};
+pub(crate) use recording_sender::{RecordingSender, header};
+
 pub(crate) use listening_server::{
     ClientStream, Http2Client, ListeningServer, Scheme, exchange, handshake, parse_response, read_to_end,
     receive,
@@ -47,6 +54,10 @@ impl ManualClock {
         let clock = Self(AtomicI64::new(0));
         clock.set(text);
         clock
+    }
+
+    pub(crate) fn advance(&self, millis: i64) {
+        self.0.fetch_add(millis, Ordering::Relaxed);
     }
 
     pub(crate) fn set(&self, text: &str) {
@@ -73,6 +84,8 @@ pub(crate) struct Server {
     /// A key with the scopes `admin` and `operator`.
     pub(crate) key: String,
     pub(crate) settings: HttpSettings,
+    /// Receives what integrations send.
+    pub(crate) sender: Arc<RecordingSender>,
     store: SledStore,
     workspace: WorkspaceId,
     random: Arc<SeededRandom>,
@@ -94,9 +107,11 @@ impl Server {
         let key = KeyText::draw(&*random);
         bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
-        let (app, api) = mount(&store, pool, &clock, &random, &settings);
+        let sender = Arc::new(RecordingSender::default());
+        let deliveries = delivery_service(&store, &clock, &random, &sender, folder.path());
+        let (app, api) = mount(&store, pool, deliveries, &clock, &random, &settings);
         let key = key.reveal().to_owned();
-        Self { api, app, clock, key, settings, store, workspace, random, folder }
+        Self { api, app, clock, key, settings, sender, store, workspace, random, folder }
     }
 
     /// Reopens the store as if the disk were full.
@@ -128,12 +143,13 @@ impl Server {
         while_closed: impl FnOnce(&Path),
     ) -> Self {
         self.store.close().await.unwrap();
-        let Self { clock, key, settings, workspace, random, folder, .. } = self;
+        let Self { clock, key, settings, sender, workspace, random, folder, .. } = self;
         while_closed(folder.path());
         let pool = CpuPool::new(pool_limits);
         let store = open(&folder, &random, &pool, options);
-        let (app, api) = mount(&store, pool, &clock, &random, &settings);
-        Self { api, app, clock, key, settings, store, workspace, random, folder }
+        let deliveries = delivery_service(&store, &clock, &random, &sender, folder.path());
+        let (app, api) = mount(&store, pool, deliveries, &clock, &random, &settings);
+        Self { api, app, clock, key, settings, sender, store, workspace, random, folder }
     }
 
     /// The data directory.
@@ -242,6 +258,28 @@ impl Server {
         id.to_string()
     }
 
+    /// Creates an integration of `form` and returns the response.
+    pub(crate) async fn integrate(&self, form: &str, integration: Value) -> Value {
+        self.post(format!("/api/v1/forms/{form}/integrations"), integration).send().await.expect(201)
+    }
+
+    /// Carries out the deliveries that are due.
+    pub(crate) async fn deliver(&self) {
+        self.app.deliveries.clone().run_due().await;
+    }
+
+    /// Replaces the recording sender by `sender`, which may call loopback addresses.
+    pub(crate) fn with_sender(mut self, sender: Arc<dyn Sender>) -> Self {
+        let policy = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
+        let settings = DeliverySettings { policy, ..self.app.deliveries.settings.clone() };
+        let store = Arc::new(self.store.clone());
+        let (vault, clock, random) = (VAULT.clone(), self.clock.clone(), self.random.clone());
+        let deliveries = Arc::new(DeliveryService::new(store, vault, sender, clock, random, settings));
+        let (pool, settings) = (self.app.pool.clone(), &self.settings);
+        (self.app, self.api) = mount(&self.store, pool, deliveries, &self.clock, &self.random, settings);
+        self
+    }
+
     /// Sends a submission to `form` and returns its id.
     pub(crate) async fn submit(&self, form: &str, answers: Value) -> String {
         let path = format!("/api/v1/forms/{form}/submissions");
@@ -302,13 +340,29 @@ fn open(
 fn mount(
     store: &SledStore,
     pool: CpuPool,
+    deliveries: Arc<DeliveryService>,
     clock: &Arc<ManualClock>,
     random: &Arc<SeededRandom>,
     settings: &HttpSettings,
 ) -> (Arc<App>, HttpService) {
-    let app = App::new(Arc::new(store.clone()), pool, clock.clone(), random.clone(), Limits::default());
-    let app = Arc::new(app);
+    let (store, limits) = (Arc::new(store.clone()), Limits::default());
+    let app = Arc::new(App::new(store, pool, clock.clone(), random.clone(), limits, deliveries));
     (app.clone(), router(app, settings.clone()))
+}
+
+/// Puts together deliveries that are sent to `sender`, with secrets sealed by a fixed key, and CSV files below `data`.
+pub(crate) fn delivery_service(
+    store: &SledStore,
+    clock: &Arc<ManualClock>,
+    random: &Arc<SeededRandom>,
+    sender: &Arc<RecordingSender>,
+    data: &Path,
+) -> Arc<DeliveryService> {
+    let vault = VAULT.clone();
+    let settings = DeliverySettings { exports: data.join("exports"), ..DeliverySettings::default() };
+    let (store, sender, clock, random) =
+        (Arc::new(store.clone()), Arc::clone(sender), clock.clone(), random.clone());
+    Arc::new(DeliveryService::new(store, vault, sender, clock, random, settings))
 }
 
 /// A required short text, an e-mail address and a rating.

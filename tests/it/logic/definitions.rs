@@ -8,6 +8,7 @@ use forms::domain::json;
 use forms::domain::validation::limits::Limits;
 
 use super::{form, pointers, read};
+use crate::harness::definition_context;
 
 const EARLIER: &str = r#"{"id":"stars","type":"rating","title":"S"},{"id":"name","type":"short_text","title":"N","max_length":5},
     {"id":"mail","type":"email","title":"M"},{"id":"from","type":"hidden"},{"id":"intro","type":"statement","title":"I"},
@@ -313,7 +314,8 @@ fn the_conditions_of_a_change_are_checked_against_the_new_questions() {
         form(r#"{"type":"rating","title":"A"},{"type":"email","title":"B","show_if":{"q1":5}}"#);
     let change = |text: &str| {
         let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-        form.change(&version, &RetiredIds::new(), &change, Timestamp::from_millis(2_000))
+        let context = definition_context(Timestamp::from_millis(2_000));
+        form.change(&version, &RetiredIds::new(), &change, context)
     };
     let same = r#"{"questions":[{"id":"q1","type":"rating","title":"A"},{"id":"q2","type":"email","title":"B","show_if":{"q1":5}}]}"#;
     assert!(matches!(change(same), Ok(None)));

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::{form, now, object, pointers, read, version};
 use crate::harness::Server;
+use crate::harness::definition_context;
 
 #[test]
 fn statements_and_pages_have_an_id_only_if_the_author_sets_one_and_are_never_required() {
@@ -78,7 +79,7 @@ fn an_answer_to_a_statement_or_page_is_refused() {
 fn a_form_can_be_published_only_if_a_question_takes_an_answer() {
     let publish = json::parse(r#"{"status":"published"}"#).unwrap();
     let publish = FormPatch::read(&publish, &Limits::default()).unwrap();
-    let now = Timestamp::from_millis(2_000);
+    let now = definition_context(Timestamp::from_millis(2_000));
     let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"statement","title":"S"}"#);
     assert_eq!(
         draft.change(&questions, &RetiredIds::new(), &publish, now).unwrap_err(),

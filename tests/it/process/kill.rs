@@ -36,7 +36,7 @@ enum KillPoint {
 
 #[test]
 fn nothing_acknowledged_is_lost_by_kills() {
-    let rounds = std::env::var("FORMS_KILLS").map_or(ROUNDS, |text| text.parse().unwrap());
+    let rounds = rounds();
     let may_trace = has_strace("a kill while a store is opened");
     let folder = settings::folder().unwrap();
     let data = folder.path().join("store");
@@ -68,8 +68,13 @@ fn nothing_acknowledged_is_lost_by_kills() {
     });
 }
 
+/// The number of rounds.
+pub(super) fn rounds() -> u64 {
+    std::env::var("FORMS_KILLS").map_or(ROUNDS, |text| text.parse().unwrap())
+}
+
 /// A random number below `bound`, the same in every run.
-fn draw(round: u64, stream: u64, bound: u64) -> u64 {
+pub(super) fn draw(round: u64, stream: u64, bound: u64) -> u64 {
     let mut bytes = [0; 8];
     SeededRandom::new(round * 2 + stream).fill(&mut bytes);
     u64::from_be_bytes(bytes) % bound

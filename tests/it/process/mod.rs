@@ -7,6 +7,7 @@ mod bit_flips; // one flipped bit in any file
 mod common;
 mod concurrent_clients; // response limit, slugs and counts
 mod connection_limits; // more connections than the server accepts
+mod deliveries; // deliveries when the server is killed or stopped, and what its log has of them
 mod full_disk; // a disk without free space
 mod kill; // kill -9, repeatedly
 mod recorder; // a client that records what was acknowledged

@@ -57,6 +57,11 @@ impl Recorder {
         self.stored.len()
     }
 
+    /// The ids of these submissions.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.stored.keys().map(String::as_str)
+    }
+
     /// How many submissions were sent; they are numbered from 0.
     pub(super) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)

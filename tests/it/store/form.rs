@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use forms::clock::DAY_MILLIS;
 use forms::domain::form::admission::{AcceptingReason, Refusal};
 use forms::domain::form::filter::FormFilter;
 use forms::domain::form::{Form, FormStatus};
 use forms::domain::revision::ExpectedRevision;
-use forms::store::{FormUpdate, StepResult, Store};
+use forms::id::DeliveryId;
+use forms::store::{FormUpdate, IdempotentOperation, RecordedResponse, StepResult, Store};
 use serde_json::Value;
 
 use super::{
-    NOON, StoreFixture, at, create_draft, current, definition, form_id, new_form, patch, publish,
-    sample_definition, submit, trash_form, update_form, workspace,
+    NOON, StoreFixture, at, create_draft, current, definition, form_id, idempotency_key, new_form, patch,
+    publish, sample_definition, submit, trash_form, update_form, workspace,
 };
 
 pub(super) async fn a_form_is_stored_with_every_field(fixture: &impl StoreFixture) {
@@ -179,6 +181,10 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
         form: Form { title: title.to_owned(), revision: form.revision + 1, ..Form::clone(&form) },
         version: None,
         retired: None,
+        response: Some(RecordedResponse {
+            idempotency_key: idempotency_key(IdempotentOperation::CreateIntegration(id), 1, 5).unwrap(),
+            body: format!("{title:?}"),
+        }),
     };
     let replace = async |title| store.replace_form(workspace(1), update(title)).await.unwrap();
     assert!(matches!(replace("first").await, StepResult::Done(())));
@@ -187,8 +193,38 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     assert_eq!((stored.title.as_str(), stored.revision), ("first", 2));
     let other_workspace = store.replace_form(workspace(2), update("third")).await.unwrap();
     assert!(matches!(other_workspace, StepResult::Missing));
+    let recorded = async |body, millis| {
+        let key = idempotency_key(IdempotentOperation::CreateIntegration(id), 1, body).unwrap();
+        store.find_response(&key, at(millis)).await.unwrap()
+    };
+    assert_eq!(recorded(5, 1).await, Some(Ok("\"first\"".to_owned())));
+    assert_eq!(recorded(6, 1).await, Some(Err(Refusal::KeyReused)));
+    assert_eq!(recorded(5, DAY_MILLIS).await, None);
     trash_form(&*store, id, 9).await;
     assert!(matches!(replace("fourth").await, StepResult::Missing));
+    let purged = store.purge_form(workspace(1), id, ExpectedRevision::Any).await.unwrap();
+    assert!(matches!(purged, StepResult::Done(())));
+    store.close().await.unwrap();
+    drop(store);
+    let key = idempotency_key(IdempotentOperation::CreateIntegration(id), 1, 5).unwrap();
+    let reopened = fixture.open();
+    let is_gone = async || reopened.find_response(&key, at(1)).await.unwrap().is_none();
+    while !is_gone().await {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(super) async fn a_recorded_response_outlives_a_restart(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let delivery = DeliveryId::from_bytes([7; 16]);
+    let key = |body| idempotency_key(IdempotentOperation::Redeliver(delivery), 1, body).unwrap();
+    let response = RecordedResponse { idempotency_key: key(5), body: "{}".to_owned() };
+    store.put_response(response, at(0)).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let store = fixture.open();
+    assert_eq!(store.find_response(&key(5), at(1)).await.unwrap(), Some(Ok("{}".to_owned())));
+    assert_eq!(store.find_response(&key(6), at(1)).await.unwrap(), Some(Err(Refusal::KeyReused)));
 }
 
 pub(super) async fn versions_are_paged_newest_first(fixture: &impl StoreFixture) {

@@ -9,6 +9,8 @@ use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, WorkspaceId};
 use forms::store::{FormUpdate, StepResult, Store};
 
+use crate::harness::definition_context;
+
 /// A form with its current questions.
 #[derive(Debug, Clone)]
 pub(crate) struct Current {
@@ -40,7 +42,7 @@ pub(crate) async fn update_form(
             return StepResult::Refused(why);
         }
         let retired = store.find_retired(workspace, id).await.unwrap();
-        let edited = match form.change(&version, &retired, &change, now) {
+        let edited = match form.change(&version, &retired, &change, definition_context(now)) {
             Ok(None) => return StepResult::Done(Current { form, version }),
             Ok(Some(edited)) => edited,
             Err(why) => return StepResult::Refused(why),
@@ -50,6 +52,7 @@ pub(crate) async fn update_form(
             form: edited.form.clone(),
             version: edited.version.as_ref().map(Version::to_stored),
             retired: edited.retired,
+            response: None,
         };
         let step = store.replace_form(workspace, update).await.unwrap();
         if !matches!(step, StepResult::Recheck) {

@@ -71,7 +71,8 @@ pub(super) async fn a_purged_submission_cannot_be_restored(fixture: &impl StoreF
         assert!(matches!(edit_submission(&*store, form, ids[1], edits, "{}", 1).await, StepResult::Done(_)));
     }
     assert!(matches!(trash_submission(&*store, form, ids[2], 2).await, StepResult::Done(())));
-    let elsewhere = store.purge_submission(workspace(2), form, ids[1], ExpectedRevision::Any).await.unwrap();
+    let elsewhere =
+        store.purge_submission(workspace(2), form, ids[1], ExpectedRevision::Any, at(9)).await.unwrap();
     assert!(matches!(elsewhere, StepResult::Missing));
     for id in &ids[..3] {
         assert!(matches!(purge_submission(&*store, form, *id).await, StepResult::Done(())));

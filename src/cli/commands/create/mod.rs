@@ -6,6 +6,7 @@ mod wizard;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::value::RawValue;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
@@ -24,7 +25,7 @@ use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::client::{Client, ClientError};
 use crate::domain::form::definition::Definition;
-use crate::domain::json::{Object, Value};
+use crate::domain::json::{self, Object, Value};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 
@@ -144,13 +145,13 @@ impl Create {
             return Err(CliError::usage(message));
         }
         let forms: Vec<_> =
-            documents.iter().map(|document| self.with_flags(document)).collect::<Result<_, _>>()?;
+            documents.iter().map(|document| self.to_form(session, document)).collect::<Result<_, _>>()?;
         for form in &forms {
             self.require_question(&definition(form)?)?;
         }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {
-            dry_run_all(session, &client, &documents).await?;
+            dry_run_all(session, &client, documents.iter().zip(&forms)).await?;
         }
         let mut batch = Batch::begin(session, documents.len());
         for (document, form) in documents.iter().zip(&forms) {
@@ -185,9 +186,14 @@ impl Create {
             .filter_map(|(name, text)| Some((name, text?)))
     }
 
-    /// Returns the form of `document` with the fields given as flags.
-    fn with_flags(&self, document: &Document) -> Result<Value, CliError> {
-        let form = document.value.clone();
+    /// Returns the form of `document` as sent: with the fields given as flags, and the secrets from the environment.
+    fn to_form(&self, session: &Session, document: &Document) -> Result<Value, CliError> {
+        let mut form = document.value.clone();
+        let integrations = document.integrations(None, &session.environment)?;
+        if let (Value::Object(members), Some(integrations)) = (&mut form, integrations) {
+            let own = members.iter_mut().filter(|(name, _)| name == "integrations");
+            own.for_each(|(_, list)| *list = integrations.sent.clone());
+        }
         self.fields().try_fold(form, |form, (name, text)| Setting::named(name, text).apply(&form))
     }
 
@@ -265,6 +271,7 @@ impl Create {
                 false => output.status(&format!("next: {prefix} publish {id}")),
             }
         }
+        report_generated_secrets(session, &id, &created.integrations);
         if self.file.is_none() {
             output.status(&format!("as a file: {prefix} show {id} -o yaml"));
         }
@@ -281,11 +288,15 @@ fn definition(form: &Value) -> Result<Definition, CliError> {
         .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))
 }
 
-/// Fails unless the server accepts all of `documents`. Creating only some would make a retry conflict with them.
-async fn dry_run_all(session: &Session, client: &Client, documents: &[Document]) -> Result<(), CliError> {
-    let mut batch = Batch::begin(session, documents.len());
-    for document in documents {
-        let tried = match client.create_form(&document.value.to_string(), true).await {
+/// Fails unless the server accepts all of `forms`. Creating only some would make a retry conflict with them.
+async fn dry_run_all<'a>(
+    session: &Session,
+    client: &Client,
+    forms: impl ExactSizeIterator<Item = (&'a Document, &'a Value)>,
+) -> Result<(), CliError> {
+    let mut batch = Batch::begin(session, forms.len());
+    for (document, form) in forms {
+        let tried = match client.create_form(&form.to_string(), true).await {
             Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
                 return Err(error.into());
             }
@@ -294,6 +305,16 @@ async fn dry_run_all(session: &Session, client: &Client, documents: &[Document])
         batch.record(&document.file, tried)?;
     }
     batch.finish_with_worst().inspect_err(|_| session.output.status("nothing was stored"))
+}
+
+/// Reports the webhooks of `form` for which the server has made a secret: it is not printed beside the form's id.
+pub(super) fn report_generated_secrets(session: &Session, form: &str, integrations: &[Box<RawValue>]) {
+    for one in integrations.iter().filter_map(|one| json::parse(one.get()).ok()) {
+        let text = |name: &str| one.get(name).and_then(Value::as_str);
+        let (Some(name), Some(_)) = (text("name"), text("secret")) else { continue };
+        let command = format!("{} integrations rotate-secret {form} {name}", session.command_prefix());
+        session.output.status(&format!("the server made a secret for `{name}`; to get one: {command}"));
+    }
 }
 
 /// Locates the server's violations in the file they are about.

@@ -3,6 +3,7 @@
 use console::measure_text_width;
 
 use crate::cli::commands::edit::patch::same;
+use crate::cli::output::integrations;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::QuestionKind;
 
@@ -67,6 +68,7 @@ pub(super) fn diff(before: &Value, after: &Value) -> Vec<Change> {
     for name in names(Some(before), Some(after)) {
         match name {
             "questions" => compare_questions(before, after, &mut changes),
+            "integrations" => compare_integrations(before.get(name), after.get(name), &mut changes),
             name => compare(name, before.get(name), after.get(name), &mut changes),
         }
     }
@@ -103,6 +105,64 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &
         (Some(old), Some(new)) => Change::new(Sign::Updated, path, format!("{old} → {new}")),
     };
     changes.push(change);
+}
+
+/// Compares two lists of integrations in authoring form. Secrets are not shown.
+fn compare_integrations(before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
+    let items = |list: Option<&'_ Value>| list.and_then(Value::as_array).unwrap_or_default().to_vec();
+    for new in items(after) {
+        let name = text(&new, "name");
+        let path = format!("integrations.{name}");
+        match integrations::find(before, name) {
+            None => changes.push(Change::new(Sign::Added, &path, integrations::describe(&new))),
+            Some(old) => compare_integration(&path, old, &new, changes),
+        }
+    }
+    let gone = items(before).into_iter().filter(|old| integrations::find(after, text(old, "name")).is_none());
+    changes.extend(gone.map(|old| {
+        let path = format!("integrations.{}", text(&old, "name"));
+        Change::new(Sign::Removed, &path, integrations::describe(&old))
+    }));
+}
+
+fn compare_integration(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    for name in names(Some(before), Some(after)) {
+        let (path, old, new) = (format!("{path}.{name}"), before.get(name), after.get(name));
+        match name {
+            "headers" => {
+                for header in names(old, new) {
+                    let member =
+                        |value: Option<&'_ Value>| value.and_then(|value| value.get(header)).cloned();
+                    let (old, new) = (member(old), member(new));
+                    compare_secret(&format!("{path}.{header}"), old.as_ref(), new.as_ref(), changes);
+                }
+            }
+            "when" | "fields" => compare(&path, old, new, changes),
+            _ => compare_secret(&path, old, new, changes),
+        }
+    }
+}
+
+/// Compares the values at `path`, which may be secrets: of them only the name of the variable is shown.
+fn compare_secret(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
+    let is_secret = |value: Option<&Value>| {
+        value.is_some_and(|value| value.get("env").or_else(|| value.get("set")).is_some())
+    };
+    if !is_secret(before) && !is_secret(after) {
+        return compare(path, before, after, changes);
+    }
+    let variable = |value: Option<&Value>| {
+        let name = value.and_then(integrations::env);
+        name.map(|name| format!(" ({name})")).unwrap_or_default()
+    };
+    let is_equal = before.zip(after).is_some_and(|(old, new)| same(old, new));
+    let (sign, what) = match (before, after) {
+        _ if is_equal => return,
+        (None, _) => (Sign::Added, format!("secret{}", variable(after))),
+        (_, None) => (Sign::Removed, format!("secret{}", variable(before))),
+        _ => (Sign::Updated, format!("secret changed{}", variable(after))),
+    };
+    changes.push(Change::new(sign, path, what));
 }
 
 /// A question in a form's list.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::api::FormDetail;
-use crate::cli::commands::create::locate_in_file;
+use crate::cli::commands::create::{locate_in_file, report_generated_secrets};
 use crate::cli::commands::edit::diff::{diff, lines};
 use crate::cli::commands::edit::{Edit, EditBase, explain_conflict};
 use crate::cli::commands::read_input;
@@ -92,7 +92,11 @@ fn report(
 ) -> Result<(), CliError> {
     let Some(form) = sent else { return command.report(session, &base.form, None) };
     let updated = [format!("updated \"{}\"", form.title)];
-    command.report(session, form, Some(if command.dry_run { &[] } else { &updated }))
+    command.report(session, form, Some(if command.dry_run { &[] } else { &updated }))?;
+    if !command.dry_run {
+        report_generated_secrets(session, &base.id(), &form.integrations);
+    }
+    Ok(())
 }
 
 /// Shows the changes in `text`, the content of `file`, and sends them; `None` if there are none.
@@ -104,17 +108,20 @@ async fn send_text(
     text: &str,
 ) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
     let document = parse_single(file, text, &base.definition)?;
-    let changes = diff(&base.definition, &document.value);
+    let integrations = document.integrations(Some(&base.integrations), &session.environment)?;
+    let (sent, compared) = integrations.map(|list| (list.sent, list.compared)).unzip();
+    let new = with_integrations(&document.value, compared);
+    let changes = diff(&base.definition, &new);
     if changes.is_empty() {
         return Ok(None);
     }
     lines(&changes).iter().for_each(|line| session.output.status(line));
-    let is_lossy = command.warn_of_losses(session, base, &document.value).await;
+    let is_lossy = command.warn_of_losses(session, base, &new).await;
     if is_lossy || command.file.is_some() {
         command.confirm(session, base).await?;
     }
     let (prefix, id) = (session.command_prefix(), base.id());
-    let error = match base.send(session, &document.value, command.dry_run).await {
+    let error = match base.send(session, &new, sent.as_ref(), command.dry_run).await {
         Ok(form) => return Ok(Some(form)),
         Err(CliError::Client { error, .. }) => locate_in_file(&document, error),
         Err(error) => error,
@@ -126,6 +133,16 @@ async fn send_text(
         format!("see what it is now: {prefix} show {id}")
     };
     Err(explain_conflict(error, help))
+}
+
+/// Returns `form` with `integrations` in place of its own.
+fn with_integrations(form: &Value, integrations: Option<Value>) -> Value {
+    let mut form = form.clone();
+    if let (Value::Object(members), Some(list)) = (&mut form, integrations) {
+        let own = members.iter_mut().filter(|(name, _)| name == "integrations");
+        own.for_each(|(_, value)| *value = list.clone());
+    }
+    form
 }
 
 /// Parses `text`, which must contain one form, edited from `base`.

@@ -89,6 +89,8 @@ pub struct Edit {
 pub(super) struct EditBase {
     pub(super) form: ReceivedBody<FormDetail>,
     pub(super) definition: Value,
+    /// As the server shows them.
+    pub(super) integrations: Value,
     pub(super) revision: Revision,
 }
 
@@ -96,21 +98,28 @@ impl EditBase {
     pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
         let (form, revision) = session.client().await?.get_revision(name).await?;
         let definition = yaml::authoring(&form)?;
-        Ok(Self { form, definition, revision })
+        let integrations = yaml::integrations(&form);
+        Ok(Self { form, definition, integrations, revision })
     }
 
     pub(super) fn id(&self) -> String {
         self.form.id.to_string()
     }
 
-    /// Sends the patch that turns the form into `new`, unless it was changed since it was read.
+    /// Sends the patch that turns the form into `new`, unless it was changed since it was read. If the patch has integrations,
+    /// those of `integrations`, which have their secrets, are sent.
     pub(super) async fn send(
         &self,
         session: &Session,
         new: &Value,
+        integrations: Option<&Value>,
         dry_run: bool,
     ) -> Result<ReceivedBody<FormDetail>, CliError> {
-        let patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
+        let mut patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
+        if let (Value::Object(members), Some(list)) = (&mut patch, integrations) {
+            let replaced = members.iter_mut().filter(|(name, _)| name == "integrations");
+            replaced.for_each(|(_, value)| *value = list.clone());
+        }
         let client = session.client().await?;
         Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
     }
@@ -165,7 +174,7 @@ impl Edit {
         if self.warn_of_losses(session, &base, &new).await {
             self.confirm(session, &base).await?;
         }
-        let sent = base.send(session, &new, self.dry_run).await;
+        let sent = base.send(session, &new, None, self.dry_run).await;
         let form = sent.map_err(|error| refused(error, session, &base.id(), &new))?;
         let changes = diff(&base.definition, &yaml::authoring(&form)?);
         let reports = match self.dry_run {

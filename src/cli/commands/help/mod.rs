@@ -75,14 +75,12 @@ fn options(command: &clap::Command) -> String {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         (format!("{short}--{long}{value}"), help + &default.unwrap_or_default())
     });
-    let usual =
-        [("-h, --help", "Print help; --help prints more than -h"), ("-V, --version", "Print version")];
-    let usual = usual.map(|(name, help)| (name.to_owned(), help.to_owned()));
+    let usual = ("-h, --help".to_owned(), "Print help, --help more of it; -V, --version: version".to_owned());
     let line = |(name, help): (String, String)| {
         let help = wrap(&help, 80 - OPTION_COLUMN).replace('\n', &format!("\n{:OPTION_COLUMN$}", ""));
         format!("  {name:<width$}{help}", width = OPTION_COLUMN - 2)
     };
-    own.chain(usual).map(line).collect::<Vec<_>>().join("\n")
+    own.chain([usual]).map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Column at which option descriptions begin.
@@ -232,7 +230,7 @@ impl Topic {
 }
 
 fn environment() -> String {
-    let lines: String = VARIABLES.iter().map(|(name, meaning)| format!("  {name:<19} {meaning}\n")).collect();
+    let lines: String = VARIABLES.iter().map(|(name, meaning)| format!("  {name:<21} {meaning}\n")).collect();
     format!(
         "Environment variables. Flags override them; an empty one counts as not set.
 

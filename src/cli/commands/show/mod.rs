@@ -13,6 +13,7 @@ use crate::cli::input::answers;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
+use crate::cli::output::integrations::describe;
 use crate::cli::output::yaml;
 use crate::cli::output::{Format, value_of, visible, wrap};
 use crate::domain::json::Value;
@@ -82,7 +83,10 @@ fn summary(form: &FormDetail) -> String {
     if let Some(published) = form.published_at {
         text += &format!("published:  {published}\n");
     }
-    text + "questions:\n" + &outline(&answers::parse_questions(&form.questions)) + &setting_lines(form)
+    text + "questions:\n"
+        + &outline(&answers::parse_questions(&form.questions))
+        + &setting_lines(form)
+        + &integration_lines(form)
 }
 
 /// A line break and the indentation of values.
@@ -91,6 +95,16 @@ const BELOW: &str = "\n            ";
 /// Wraps a line of text beside its name, in 80 columns.
 fn paragraph(line: &str) -> String {
     wrap(&visible(line), 68).replace('\n', BELOW)
+}
+
+fn integration_lines(form: &FormDetail) -> String {
+    let Value::Array(list) = yaml::integrations(form) else { return String::new() };
+    let title = if list.is_empty() { "" } else { "integrations:\n" };
+    let line = |one: &Value| {
+        let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
+        format!("  {}: {}\n", visible(name), visible(&describe(one)))
+    };
+    list.iter().map(line).fold(title.to_owned(), |text, line| text + &line)
 }
 
 fn setting_lines(form: &FormDetail) -> String {

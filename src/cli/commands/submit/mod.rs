@@ -10,6 +10,7 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::FormDetail;
 use crate::cli::commands::{Group, Run, block_on, read_input};
 use crate::cli::connection::session::Session;
+use crate::cli::connection::target::Target;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
@@ -17,7 +18,10 @@ use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Format, Output, visible};
+use crate::client::{Client, DeliveryQuery};
+use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::settings::Confirmation;
+use crate::domain::integration::MAX_INTEGRATIONS;
 
 /// Send answers to a form
 #[derive(Debug, Args)]
@@ -52,6 +56,9 @@ pub struct Submit {
     /// Answers in JSON or YAML, - for standard input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Do not send the submission to the form's integrations
+    #[arg(long)]
+    no_notify: bool,
     /// Check the answers, store nothing
     #[arg(long)]
     dry_run: bool,
@@ -100,7 +107,10 @@ impl Submit {
             answers::dropped_warnings(form, sources).iter().for_each(|warning| output.warn(warning));
         }
         let refused = |error| answers::explain_refusal(form, sources, error, prefix);
-        let made = client.create_submission(&self.form, &body?, self.dry_run).await.map_err(refused)?;
+        let made = client
+            .create_submission(&self.form, &body?, self.dry_run, !self.no_notify)
+            .await
+            .map_err(refused)?;
         if self.dry_run {
             output.object(&made, || "(dry run)\n".to_owned())?;
             output.status("the answers would be accepted; nothing was stored");
@@ -113,6 +123,13 @@ impl Submit {
             Some(Confirmation::RedirectUrl(url)) => output.status(url),
             None => {}
         }
+        if matches!(session.target()?, Target::Data(_)) && !form.integrations.is_empty() {
+            match count_waiting(&client, made.id.to_string()).await {
+                0 => {}
+                1 => output.status("1 delivery waits for a server"),
+                count => output.status(&format!("{count} deliveries wait for a server")),
+            }
+        }
         output.status(&format!("next: {prefix} responses {}", visible(&self.form)));
         Ok(())
     }
@@ -123,7 +140,8 @@ impl Submit {
             self.file.iter().map(|file| format!("--file {}", shell_quote(&file.display().to_string())));
         let args = self.answers.iter().map(|answer| shell_quote(answer));
         let form = shell_quote(&self.form);
-        let words: Vec<_> = std::iter::once(form).chain(file).chain(args).collect();
+        let notify = self.no_notify.then(|| "--no-notify".to_owned());
+        let words: Vec<_> = std::iter::once(form).chain(file).chain(notify).chain(args).collect();
         format!("{} submit {}", session.command_prefix(), words.join(" "))
     }
 
@@ -140,6 +158,15 @@ impl Submit {
         })
         .await
     }
+}
+
+/// Returns the number of deliveries of a submission that wait; 0 if they cannot be listed, since it was stored.
+async fn count_waiting(client: &Client, submission: String) -> usize {
+    let waiting = [DeliveryStatus::Pending, DeliveryStatus::InFlight, DeliveryStatus::Paused];
+    let status = waiting.map(|status| status.name().to_owned()).to_vec();
+    let query = DeliveryQuery { submission: Some(submission), status, ..DeliveryQuery::default() };
+    let first = client.list_deliveries(&query, MAX_INTEGRATIONS).next().await;
+    first.ok().flatten().map_or(0, |deliveries| deliveries.len())
 }
 
 /// Answers asked for but not sent yet. When dropped, prints the command that sends them, also after a signal.

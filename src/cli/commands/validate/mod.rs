@@ -178,7 +178,9 @@ fn answer(argument: &Path) -> Option<String> {
 fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.announce_stdin(path);
     let documents = document::read(path)?;
-    let warnings = documents.iter().flat_map(Document::default_limit_warnings);
+    let secrets = |document: &Document| document.secret_warnings(&session.environment);
+    let warnings =
+        documents.iter().flat_map(|document| [document.default_limit_warnings(), secrets(document)].concat());
     warnings.for_each(|warning| session.output.warn(&warning));
     Ok(documents)
 }

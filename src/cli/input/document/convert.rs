@@ -33,7 +33,7 @@ impl TextMode {
     fn within(self, name: &str) -> Self {
         match self {
             Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,
-            Self::Named if name == "show_if" || name == "required_if" => Self::Nowhere,
+            Self::Named if ["show_if", "required_if", "when"].contains(&name) => Self::Nowhere,
             other => other,
         }
     }

@@ -7,6 +7,7 @@ mod load;
 mod raw;
 mod read;
 mod record;
+mod secrets;
 mod spans;
 mod syntax;
 pub mod violations;
@@ -22,13 +23,14 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
 
 pub use load::{decode, open};
-pub use read::{read, read_text, read_value, text};
+pub use read::{entry, read, read_text, read_value, text};
 pub use record::{Record, record, records};
+pub use secrets::FileIntegrations;
 
 use spans::{Node, Span};
 
 /// Codes of file problems that the API does not have, with their meanings for `forms explain`.
-pub const FILE_CODES: [(&str, &str); 4] = [
+pub const FILE_CODES: [(&str, &str); 5] = [
     (
         "malformed_file",
         "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names where parsing stopped; the mistake may be before it.",
@@ -42,6 +44,10 @@ pub const FILE_CODES: [(&str, &str); 4] = [
         "Merge keys (`<<`), custom tags and numbers like `.inf` have no counterpart in JSON. Write out their values.",
     ),
     ("file_too_large", "A form file can have at most 1 MiB."),
+    (
+        "unset_variable",
+        "The file takes a secret from an environment variable, `{ env: NAME }`, that is not set where the command runs, or empty.",
+    ),
 ];
 
 /// One form of a file.

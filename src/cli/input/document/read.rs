@@ -60,6 +60,26 @@ pub fn read_text(file: &str, text: &str, base: Option<&Value>) -> Result<Vec<Doc
     if diagnostics.is_empty() { Ok(documents) } else { Err(Report::of_file(file, diagnostics).into()) }
 }
 
+/// Reads the file at `path`, `-` for standard input, as one object that is not a form.
+///
+/// # Errors
+/// With all problems of notation, or if it has none or several objects.
+pub fn entry(path: &Path) -> Result<Document, CliError> {
+    let (file, text) = text(path)?;
+    let reader = FileReader::of(&file, &text);
+    let (mut values, mut diagnostics) = reader.values(TextMode::Named);
+    match (values.pop(), values.is_empty()) {
+        (Some((value @ Value::Object(_), root)), true) if diagnostics.is_empty() => {
+            return Ok(reader.document(value, root));
+        }
+        _ if diagnostics.is_empty() => {
+            diagnostics.push(Diagnostic::new("malformed_file", format!("{file} must be one object")));
+        }
+        _ => {}
+    }
+    Err(Report::of_file(&file, diagnostics).into())
+}
+
 /// Parses `text` as YAML; `None` if it is not a single value that JSON can represent.
 pub fn read_value(text: &str) -> Option<Value> {
     let (mut values, diagnostics) = FileReader::of("", text).values(TextMode::Named);

@@ -104,6 +104,9 @@ fn label(violation: &Violation) -> Option<&'static str> {
         Rule::UnknownField if is_in_condition(violation) => "not an operator",
         Rule::UnknownField if in_question => "not a field of this question",
         Rule::UnknownField if violation.pointer.starts_with("/settings/") => "not a setting",
+        Rule::UnknownField if violation.pointer.starts_with("/integrations/") => {
+            "not a field of this integration"
+        }
         Rule::UnknownField => "not a form field",
         Rule::UnknownQuestionType => "not a question type",
         Rule::UnknownReference => "not an earlier question",
@@ -117,7 +120,7 @@ fn label(violation: &Violation) -> Option<&'static str> {
 
 fn is_in_condition(violation: &Violation) -> bool {
     let member = violation.pointer.split('/').nth(3);
-    member.is_some_and(|member| member == "show_if" || member == "required_if")
+    member.is_some_and(|member| ["show_if", "required_if", "when"].contains(&member))
 }
 
 /// Whether a missing member is explained by a misspelt one beside it.

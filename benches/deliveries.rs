@@ -1,0 +1,182 @@
+//! Deliveries: what they cost submissions, how many are made per second, whether a dead receiver delays a healthy one, and
+//! what a million waiting ones cost a start.
+//!
+//! `cargo bench --bench deliveries`; `FORMS_BENCH_ROUNDS`, `FORMS_BENCH_SECONDS` and `FORMS_BENCH_STORED` set the extent.
+
+mod common;
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use self::common::fill::{Form, expect, published_form};
+use self::common::load::Until;
+use self::common::receiver::Receiver;
+use self::common::samples::{Samples, median};
+use self::common::server::{Server, forms_serve, highest_memory, operator_key};
+use self::common::settings;
+use self::common::table::{Table, report_progress};
+use self::common::wire::{Connection, request};
+
+/// Numbers of concurrent connections that submit.
+const CONNECTIONS: [usize; 3] = [1, 64, 256];
+
+/// Deliveries made to measure their rate.
+const DELIVERED: u64 = 20_000;
+
+/// Deliveries that wait for the receiver that never answers.
+const WAITING: u64 = 10_000;
+
+/// Submissions per second on the form with the healthy receiver beside it.
+const HEALTHY_RATE: u64 = 50;
+
+/// Time after the start with very many waiting deliveries at which memory is read.
+const SETTLED: Duration = Duration::from_secs(10);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
+    Ok(())
+}
+
+async fn measure() -> io::Result<()> {
+    let mut table = Table::new(&["measurement", "figure", "target"]);
+    for connections in CONNECTIONS {
+        report_progress(&format!("submissions over {connections} connections"))?;
+        let ratio = cost_of_outbox(connections).await?;
+        let name = format!("rate with a webhook / without, {connections} connections");
+        table.row([name, format!("{ratio:.2}"), ">= 0.75".to_owned()]);
+    }
+    report_progress("deliveries per second")?;
+    let rate = delivery_rate().await?;
+    table.row(["deliveries per second".to_owned(), format!("{rate:.0}"), ">= 1000".to_owned()]);
+    report_progress("a receiver that never answers")?;
+    let delays = delays_beside_black_hole().await?;
+    let p99 = format!("{:.0} ms", delays.percentile(0.99));
+    table.row(["p99 delay beside a dead receiver".to_owned(), p99, "< 2000 ms".to_owned()]);
+    report_progress("a start with very many waiting deliveries")?;
+    let (seconds, memory) = start_with_backlog().await?;
+    let stored = settings::stored()?;
+    let name = format!("start with {stored} waiting");
+    table.row([name, format!("{seconds:.2} s"), "<= 5 s".to_owned()]);
+    table.row(["its memory after 10 s".to_owned(), format!("{memory} MiB"), "< 200 MB".to_owned()]);
+    table.print()
+}
+
+/// The median ratio of the rates of submissions with a webhook and without, while nothing is delivered.
+async fn cost_of_outbox(connections: usize) -> io::Result<f64> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let server = start(&data, true)?;
+    let receiver = Receiver::healthy().await?;
+    let plain = published_form(server.endpoint(), &operator_key(&data)?).await?;
+    let hooked = with_webhook(&server, &data, receiver.address).await?;
+    let mut ratios = Vec::new();
+    for _ in 0..settings::rounds()? {
+        let without = rate(&plain, connections).await?;
+        ratios.push(rate(&hooked, connections).await? / without);
+    }
+    server.stop()?;
+    Ok(median(ratios))
+}
+
+async fn rate(form: &Form, connections: usize) -> io::Result<f64> {
+    rustix::fs::sync();
+    let samples = form.submissions(connections).run(Until::Elapsed(settings::duration(2.0)?)).await?;
+    Ok(samples.rate())
+}
+
+/// Deliveries per second to a receiver that answers at once, from a backlog.
+async fn delivery_rate() -> io::Result<f64> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let receiver = Receiver::healthy().await?;
+    fill(&data, receiver.address, DELIVERED).await?;
+    let server = start(&data, false)?;
+    let begin = Instant::now();
+    while receiver.count() < DELIVERED as usize {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    server.stop()?;
+    Ok(DELIVERED as f64 / seconds)
+}
+
+/// Delays from the answer to a submission until the healthy receiver has it, beside a receiver that never answers.
+async fn delays_beside_black_hole() -> io::Result<Samples> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let (dead, healthy) = (Receiver::black_hole().await?, Receiver::healthy().await?);
+    fill(&data, dead.address, WAITING).await?;
+    let server = start(&data, false)?;
+    let form = with_webhook(&server, &data, healthy.address).await?;
+    let load = form.submissions(1);
+    let count = HEALTHY_RATE * settings::duration(20.0)?.as_secs();
+    let mut connection = Connection::open(form.endpoint).await?;
+    let mut submitted = HashMap::new();
+    let begin = Instant::now();
+    for number in 0..count {
+        tokio::time::sleep_until((begin + Duration::from_secs(number) / HEALTHY_RATE as u32).into()).await;
+        expect(&mut connection, &load.numbered(number), 201).await?;
+        submitted.insert(number, Instant::now());
+    }
+    while healthy.count() < count as usize {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    let elapsed = begin.elapsed();
+    let received = healthy.received();
+    let delays = received.iter().map(|(number, at)| at.saturating_duration_since(submitted[number]));
+    let delays = Samples::new(delays.collect(), elapsed);
+    server.stop()?;
+    Ok(delays)
+}
+
+/// Seconds until a server with a large backlog is ready, and its memory in MiB some time later.
+async fn start_with_backlog() -> io::Result<(f64, u64)> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let dead = Receiver::black_hole().await?;
+    fill(&data, dead.address, settings::stored()?).await?;
+    let begin = Instant::now();
+    let server = start(&data, false)?;
+    let mut connection = Connection::open(server.endpoint()).await?;
+    let readyz = request("GET", "/readyz", "", "");
+    while connection.exchange(&readyz).await?.status != 200 {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    tokio::time::sleep(SETTLED).await;
+    let memory = highest_memory(&server)?;
+    server.stop()?;
+    Ok((seconds, memory))
+}
+
+/// Stores submissions of a form with a webhook, with nothing delivered.
+async fn fill(data: &Path, receiver: SocketAddr, count: u64) -> io::Result<()> {
+    let server = start(data, true)?;
+    with_webhook(&server, data, receiver).await?.fill(count).await?;
+    server.stop()?;
+    Ok(())
+}
+
+fn start(data: &Path, is_paused: bool) -> io::Result<Server> {
+    let mut command = forms_serve(data)?;
+    command.args(["--allow-net", "127.0.0.0/8"]);
+    if is_paused {
+        command.arg("--pause-deliveries");
+    }
+    Server::start(&mut command)
+}
+
+/// Creates a published form with a webhook.
+async fn with_webhook(server: &Server, data: &Path, receiver: SocketAddr) -> io::Result<Form> {
+    let form = published_form(server.endpoint(), &operator_key(data)?).await?;
+    let webhook = format!(r#"{{"type":"webhook","url":"http://{receiver}/"}}"#);
+    let create = request("POST", &format!("{}/integrations", form.path()), &form.key, &webhook);
+    expect(&mut Connection::open(form.endpoint).await?, &create, 201).await?;
+    Ok(form)
+}

@@ -1,0 +1,188 @@
+//! Deliveries on the wire.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::integrations::{AttemptView, DeliveryFailure};
+use super::schema;
+use crate::clock::Timestamp;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::integration::Integration;
+use crate::domain::integration::event::EventType;
+use crate::domain::open_enum::OpenEnum;
+use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
+
+/// One event owed to one integration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryDetail {
+    #[schema(schema_with = schema::delivery_id)]
+    pub id: DeliveryId,
+    #[schema(schema_with = schema::delivery_status)]
+    pub status: OpenEnum<DeliveryStatus>,
+    /// What happened.
+    pub event: EventRef,
+    #[schema(schema_with = schema::form_id)]
+    pub form_id: FormId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::submission_id)]
+    pub submission_id: Option<SubmissionId>,
+    /// Where it is sent.
+    pub integration: IntegrationRef,
+    /// The number of attempts so far.
+    pub attempts: u32,
+    /// When the next attempt is due; left out if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    pub next_attempt_at: Option<Timestamp>,
+    /// Why the last attempt failed; left out if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = DeliveryFailure)]
+    pub last_error: Option<DeliveryFailure>,
+    /// When the event happened.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// When it was delivered, failed for good, was canceled or skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// The event of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventRef {
+    #[schema(schema_with = schema::event_id)]
+    pub id: EventId,
+    #[serde(rename = "type")]
+    #[schema(schema_with = schema::event_type)]
+    pub event_type: OpenEnum<EventType>,
+}
+
+/// The integration of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IntegrationRef {
+    #[schema(schema_with = schema::integration_id)]
+    pub id: IntegrationId,
+    /// Its name; left out if it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub name: Option<String>,
+    /// Its type, such as `webhook`; left out if it was deleted.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub kind: Option<String>,
+}
+
+/// A page of deliveries, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryList {
+    /// The deliveries, newest event first.
+    pub deliveries: Vec<DeliveryDetail>,
+    /// The `cursor` of the next page; `null` on the last.
+    #[schema(required = true)]
+    pub next_cursor: Option<String>,
+}
+
+/// The attempts of a delivery.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AttemptList {
+    /// The attempts, oldest first.
+    pub attempts: Vec<AttemptView>,
+}
+
+/// The deliveries to send again or to cancel: all that match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeliverySelection {
+    /// Id or slug.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<String>,
+    /// Id, or with `form` also the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integration: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submission: Option<String>,
+    /// Names of statuses; empty for the operation's default.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub status: Vec<String>,
+    /// Earliest time of the event, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The time of the event is earlier, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Only count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// How fast to send again, such as `10/s`; `None` for at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+}
+
+/// How many deliveries an operation changed, or would change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryCount {
+    /// The number of deliveries.
+    pub count: u64,
+    /// `true` if the operation stopped at its limit of 10000 deliveries or of 20 seconds: send it again for the others. Else
+    /// left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(value_type = bool, required = false)]
+    pub has_more: bool,
+}
+
+/// Statistics of the deliveries of one type of integration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryTypeStats {
+    /// The type of integration, such as `webhook`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The number of deliveries that wait for an attempt.
+    pub pending: u64,
+    /// The number of deliveries that are being attempted.
+    pub in_flight: u64,
+    /// The number of deliveries that wait for their integration to be enabled, or for a restore.
+    pub paused: u64,
+    /// The number of deliveries that failed for good.
+    pub dead: u64,
+    /// When the delivery that waits longest was due; left out if none waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    pub oldest_due_at: Option<Timestamp>,
+    /// The number of deliveries that succeeded within 24 hours.
+    pub delivered_24h: u64,
+    /// The median of their duration in milliseconds; `null` if there is none.
+    #[schema(required = true)]
+    pub p50_ms: Option<u64>,
+    /// The 99th percentile of their duration in milliseconds; `null` if there is none.
+    #[schema(required = true)]
+    pub p99_ms: Option<u64>,
+}
+
+/// Statistics of the workspace's deliveries.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryStats {
+    /// The types that have integrations or deliveries.
+    pub types: Vec<DeliveryTypeStats>,
+}
+
+impl DeliveryDetail {
+    /// `delivery` to `integration`, if that still exists.
+    pub fn new(delivery: &Delivery, integration: Option<&Integration>) -> Self {
+        Self {
+            id: delivery.id(),
+            status: delivery.status.into(),
+            event: EventRef { id: delivery.event, event_type: delivery.event_type.into() },
+            form_id: delivery.form,
+            submission_id: delivery.submission,
+            integration: IntegrationRef {
+                id: delivery.integration,
+                name: integration.map(|integration| integration.name.clone()),
+                kind: integration.map(|integration| integration.kind.type_name().to_owned()),
+            },
+            attempts: delivery.attempts,
+            next_attempt_at: delivery.next_attempt_at,
+            last_error: delivery.last_error.clone().map(DeliveryFailure::from),
+            created_at: delivery.created_at,
+            finished_at: delivery.finished_at,
+        }
+    }
+}

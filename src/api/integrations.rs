@@ -1,0 +1,303 @@
+//! Integrations on the wire. Their settings depend on their type, so the server writes them as the domain shows them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::schema;
+use crate::clock::Timestamp;
+use crate::domain::delivery::DeliveryError;
+use crate::domain::delivery::attempt::{Attempt, AttemptResult, AttemptTrigger};
+use crate::domain::delivery::health::Health;
+use crate::domain::integration::Integration;
+use crate::domain::integration::definition::GeneratedSecret;
+use crate::domain::integration::event::EventType;
+use crate::domain::json::{Object, Value};
+use crate::domain::open_enum::{OpenEnum, named_enum};
+use crate::id::IntegrationId;
+use crate::secret::Secret;
+
+named_enum! {
+    /// Whether an integration works.
+    HealthState {
+        Ok = "ok",
+        Failing = "failing",
+        /// The server has stopped calling the receiver.
+        Paused = "paused",
+    }
+}
+
+/// An integration, as far as this version knows its settings.
+#[derive(Debug, Clone, Deserialize)]
+pub struct IntegrationDetail {
+    pub id: IntegrationId,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub enabled: bool,
+    pub events: Vec<OpenEnum<EventType>>,
+    /// The signing secret of a webhook.
+    #[serde(default)]
+    pub secret: Option<SecretView>,
+    pub health: IntegrationHealth,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// The other settings.
+    #[serde(flatten)]
+    pub settings: BTreeMap<String, serde_json::Value>,
+}
+
+/// A secret in a response.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum SecretView {
+    /// The text of a secret that the server has made for this request.
+    #[serde(deserialize_with = "secret_text")]
+    Generated(Secret<String>),
+    Stored {
+        set: bool,
+        /// Its last characters, after an ellipsis.
+        #[serde(default)]
+        hint: Option<String>,
+        /// The environment variable that the author's file takes it from.
+        #[serde(default)]
+        env: Option<String>,
+    },
+}
+
+/// What the last deliveries of an integration say about its receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IntegrationHealth {
+    #[schema(schema_with = schema::health_state)]
+    pub state: OpenEnum<HealthState>,
+    /// Why the server has paused the integration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub reason: Option<String>,
+    /// Since when every attempt failed; left out if the last one succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    pub failing_since: Option<Timestamp>,
+    /// When the last attempt succeeded; left out if none has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, format = DateTime)]
+    pub last_success_at: Option<Timestamp>,
+    /// The number of deliveries that wait.
+    pub pending: u64,
+    /// The number of deliveries that failed for good.
+    pub dead: u64,
+}
+
+/// One attempt of a delivery, or a test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AttemptView {
+    /// The number of the attempt, from 1.
+    pub number: u32,
+    #[schema(schema_with = schema::attempt_trigger)]
+    pub trigger: OpenEnum<AttemptTrigger>,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Timestamp,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    #[schema(schema_with = schema::attempt_result)]
+    pub result: OpenEnum<AttemptResult>,
+    /// The HTTP status of the receiver's response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u16)]
+    pub http_status: Option<u16>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = DeliveryFailure)]
+    pub error: Option<DeliveryFailure>,
+    /// The beginning of the receiver's response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub response: Option<String>,
+    /// The address of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub remote_address: Option<String>,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryFailure {
+    /// A stable name, such as `timeout`, `http_error` or `blocked_address`. More may be added.
+    #[schema(example = "http_error")]
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+    /// The HTTP status of the receiver's response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u16)]
+    pub http_status: Option<u16>,
+}
+
+/// A request to rotate a signing secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RotateSecret {
+    /// How long the old secret signs too, such as `24h`; `None` for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<String>,
+}
+
+/// A signing secret that was made.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SecretRotated {
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[schema(schema_with = schema::signing_secret)]
+    pub secret: Option<Secret<String>>,
+    /// Until when the old secret signs too.
+    #[schema(value_type = String, format = DateTime)]
+    pub previous_valid_until: Timestamp,
+}
+
+impl IntegrationDetail {
+    /// The JSON of `integration`, with the text of the `secret` that the server has made for this request.
+    pub fn json(
+        integration: &Integration,
+        health: &IntegrationHealth,
+        secret: Option<&Secret<String>>,
+    ) -> String {
+        let mut members: Object = vec![("id".to_owned(), text(integration.id))];
+        members.extend(shown_members(integration, secret.map(|secret| secret.reveal().as_str().into())));
+        members.push(("health".to_owned(), health.to_value()));
+        members.push(("created_at".to_owned(), text(integration.created_at)));
+        members.push(("updated_at".to_owned(), text(integration.updated_at)));
+        Value::Object(members).to_string()
+    }
+
+    /// The text of the secret, if the server has made it for this request.
+    pub fn generated_secret(&self) -> Option<&Secret<String>> {
+        match &self.secret {
+            Some(SecretView::Generated(secret)) => Some(secret),
+            Some(SecretView::Stored { .. }) | None => None,
+        }
+    }
+}
+
+/// How a form's response shows the secrets that the server has made for the request.
+#[derive(Debug, Clone, Copy)]
+pub enum GeneratedSecrets<'a> {
+    /// With their texts.
+    Shown(&'a [GeneratedSecret]),
+    /// Only that they are set: they belong to another response, or were not stored.
+    Hidden(&'a [GeneratedSecret]),
+}
+
+impl GeneratedSecrets<'_> {
+    pub const NONE: Self = Self::Hidden(&[]);
+
+    fn find(self, name: &str) -> Option<Value> {
+        let (secrets, is_shown) = match self {
+            Self::Shown(secrets) => (secrets, true),
+            Self::Hidden(secrets) => (secrets, false),
+        };
+        let generated = secrets.iter().find(|generated| generated.integration == name)?;
+        let set = || Value::Object(vec![("set".to_owned(), true.into())]);
+        Some(if is_shown { generated.secret.reveal().as_str().into() } else { set() })
+    }
+}
+
+/// The integrations of a form, as in its body: without ids and health, so that they can be sent back.
+pub(super) fn form_integrations(
+    integrations: &[Integration],
+    secrets: GeneratedSecrets<'_>,
+) -> Vec<Box<RawValue>> {
+    let shown = |one: &Integration| {
+        let members = Value::Object(shown_members(one, secrets.find(&one.name)));
+        serde_json::value::to_raw_value(&members).expect("members are JSON")
+    };
+    integrations.iter().map(shown).collect()
+}
+
+/// The members of `integration`, with `secret` instead of the state of its secret if given.
+fn shown_members(integration: &Integration, secret: Option<Value>) -> Object {
+    let mut members = integration.members();
+    if let (Some(secret), Some((_, shown))) = (secret, members.iter_mut().find(|(name, _)| name == "secret"))
+    {
+        *shown = secret;
+    }
+    members
+}
+
+impl IntegrationHealth {
+    /// The health of an integration with this many deliveries that wait, and that failed for good.
+    pub fn new(health: &Health, pending: u64, dead: u64) -> Self {
+        let state = match health {
+            Health { paused: Some(_), .. } => HealthState::Paused,
+            Health { failing_since: Some(_), .. } => HealthState::Failing,
+            Health { .. } => HealthState::Ok,
+        };
+        let Health { failing_since, last_success_at, paused, .. } = health.clone();
+        Self { state: state.into(), reason: paused, failing_since, last_success_at, pending, dead }
+    }
+
+    fn to_value(&self) -> Value {
+        let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
+        let members = [
+            ("state", Some(text(&self.state))),
+            ("reason", self.reason.as_deref().map(Value::from)),
+            ("failing_since", self.failing_since.map(text)),
+            ("last_success_at", self.last_success_at.map(text)),
+            ("pending", Some(number(self.pending))),
+            ("dead", Some(number(self.dead))),
+        ];
+        let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Value::Object(present.collect())
+    }
+}
+
+fn text(value: impl std::fmt::Display) -> Value {
+    Value::String(value.to_string())
+}
+
+impl From<Attempt> for AttemptView {
+    fn from(attempt: Attempt) -> Self {
+        let Attempt {
+            number,
+            trigger,
+            started_at,
+            duration_ms,
+            result,
+            error,
+            http_status,
+            response,
+            remote_address,
+        } = attempt;
+        Self {
+            number,
+            trigger: trigger.into(),
+            started_at,
+            duration_ms,
+            result: result.into(),
+            http_status,
+            error: error.map(DeliveryFailure::from),
+            response,
+            remote_address,
+        }
+    }
+}
+
+impl From<DeliveryError> for DeliveryFailure {
+    fn from(DeliveryError { code, message, http_status }: DeliveryError) -> Self {
+        Self { code, message, http_status }
+    }
+}
+
+fn secret_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret<String>, D::Error> {
+    String::deserialize(deserializer).map(Secret::new)
+}
+
+/// The integrations of a form.
+#[derive(Debug, Clone)]
+pub struct IntegrationList(pub Vec<Box<RawValue>>);
+
+impl Serialize for IntegrationList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        BTreeMap::from([("integrations", &self.0)]).serialize(serializer)
+    }
+}

@@ -1,0 +1,118 @@
+//! The schemas of integrations: for each type one as it is sent, one as it is in the body of its form, and one as it is
+//! returned on its own; and the unions of each.
+
+use serde_json::{Map, Value, json};
+
+use super::questions::pascal;
+use super::{Schemas, nullable};
+
+/// The prefix of the schemas of integrations to create.
+const SENT: &str = "New";
+
+/// The prefix of the schemas of integrations in the body of their form.
+const IN_FORM: &str = "Form";
+
+/// Adds the schemas.
+pub(super) fn add(schemas: &mut Schemas) {
+    let texts: Value =
+        serde_json::from_str(include_str!("integrations.json")).expect("integrations.json is JSON");
+    let Some(types) = texts["types"].as_object() else { return };
+    for prefix in [SENT, IN_FORM, ""] {
+        let (mut members, mut mapping) = (Vec::new(), Map::new());
+        for (kind, own) in types {
+            let name = format!("{prefix}{}Integration", pascal(kind));
+            let path = format!("#/components/schemas/{name}");
+            members.push(json!({ "$ref": path }));
+            mapping.insert(kind.clone(), path.into());
+            let schema = if prefix == SENT {
+                sent(kind, own, &texts)
+            } else {
+                shown(kind, own, &texts, prefix != IN_FORM)
+            };
+            schemas.insert(name, schema);
+        }
+        let union = json!({
+            "description": texts["unions"][format!("{prefix}Integration")],
+            "oneOf": members,
+            "discriminator": { "propertyName": "type", "mapping": mapping },
+        });
+        schemas.insert(format!("{prefix}Integration"), union);
+    }
+    schemas.insert("IntegrationPatch".to_owned(), patch(types, &texts));
+    let mut redelivery = texts["schemas"]["DeliverySelection"].clone();
+    extend(&mut redelivery["properties"], &json!({ "rate": texts["rate"] }));
+    schemas.insert("RedeliverySelection".to_owned(), redelivery);
+    for (name, schema) in texts["schemas"].as_object().into_iter().flatten() {
+        schemas.insert(name.clone(), schema.clone());
+    }
+}
+
+/// The schema of an integration to create.
+fn sent(kind: &str, own: &Value, texts: &Value) -> Value {
+    let mut properties = properties(kind, own, texts);
+    let mut required = vec![json!("type")];
+    required.extend(items(&own["required"]));
+    let all = properties.as_object_mut().into_iter().flatten();
+    let optional = all.filter(|(name, _)| !required.contains(&json!(name)));
+    optional.for_each(|(_, schema)| *schema = nullable(schema));
+    json!({
+        "type": "object",
+        "description": own["description"],
+        "required": required,
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+/// The schema of an integration in a response, on its own with its id and health.
+fn shown(kind: &str, own: &Value, texts: &Value, has_state: bool) -> Value {
+    let mut properties = properties(kind, own, texts);
+    extend(&mut properties, &own["shown"]);
+    let mut required = vec![json!("type")];
+    required.extend(items(&texts["always"]).chain(items(&own["always"])));
+    if has_state {
+        extend(&mut properties, &texts["state"]);
+        let state = texts["state"].as_object().into_iter().flat_map(Map::keys);
+        required.extend(state.map(|name| json!(name)));
+    }
+    json!({
+        "type": "object",
+        "description": own["description"],
+        "required": required,
+        "properties": properties,
+    })
+}
+
+/// The members of an integration as they are sent.
+fn properties(kind: &str, own: &Value, texts: &Value) -> Value {
+    let mut properties = json!({ "type": { "type": "string", "const": kind } });
+    extend(&mut properties, &texts["common"]);
+    extend(&mut properties, &own["settings"]);
+    properties
+}
+
+/// The schema of a change, which has the members of all types.
+fn patch(types: &Map<String, Value>, texts: &Value) -> Value {
+    let mut properties = texts["common"].clone();
+    types.values().for_each(|own| extend(&mut properties, &own["settings"]));
+    properties.as_object_mut().into_iter().flatten().for_each(|(_, schema)| *schema = nullable(schema));
+    let kind = json!({ "type": { "type": "string", "description": "The type, which cannot change." } });
+    extend(&mut properties, &kind);
+    json!({
+        "type": "object",
+        "description": texts["unions"]["IntegrationPatch"],
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn items(list: &Value) -> impl Iterator<Item = Value> {
+    list.as_array().into_iter().flatten().cloned()
+}
+
+/// Adds the members of `more` to the object `target`; one of the same name is replaced.
+fn extend(target: &mut Value, more: &Value) {
+    if let (Some(target), Some(more)) = (target.as_object_mut(), more.as_object()) {
+        target.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+}

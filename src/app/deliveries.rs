@@ -1,0 +1,366 @@
+//! Deliveries: listing them, sending them again, canceling them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::keys::invalid;
+use super::{
+    App, AppError, IdempotentRequest, ListPage, Repeatable, integrations, into_result, no_delivery,
+    require_scope, require_unlimited,
+};
+use crate::clock::Timestamp;
+use crate::domain::delivery::Delivery;
+use crate::domain::delivery::attempt::Attempt;
+use crate::domain::delivery::selection::{BulkRequest, DeliverySelection};
+use crate::domain::form::Form;
+use crate::domain::integration::Integration;
+use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::workspace::{Caller, Scope};
+use crate::id::{DeliveryId, FormId, IntegrationId};
+use crate::store::{DeliveryFilter, IdempotencyKey, IdempotentOperation, StepResult, StoreError, TypeStats};
+
+/// A request for a page of the list of deliveries.
+#[derive(Debug, Clone)]
+pub struct DeliveryListRequest {
+    pub selection: DeliverySelection,
+    pub cursor: Option<String>,
+    /// Maximum number of items.
+    pub limit: usize,
+}
+
+/// A delivery for output.
+#[derive(Debug, Clone)]
+pub struct DeliveryView {
+    pub delivery: Delivery,
+    /// Its form, which may be in the trash.
+    form: Option<Arc<Form>>,
+}
+
+impl DeliveryView {
+    /// The integration, if it still exists.
+    pub fn integration(&self) -> Option<&Integration> {
+        self.form.as_ref()?.integration(self.delivery.integration)
+    }
+}
+
+/// How many deliveries a bulk operation concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BulkCount {
+    pub count: u64,
+    /// Whether it stopped before the last.
+    pub has_more: bool,
+}
+
+/// Maximum deliveries that one request changes.
+const MAX_BULK: usize = 10_000;
+
+/// Deliveries that a bulk operation looks up together, and changes at the same time.
+const BULK_PAGE: usize = 500;
+
+/// Time after which a bulk operation stops between two pages.
+const BULK_TIME: Duration = Duration::from_secs(20);
+
+/// Searches that may end early, because they have taken their time, before a bulk operation stops.
+const MAX_SLOW_PAGES: usize = 5;
+
+impl App {
+    /// Lists deliveries, newest event first.
+    pub async fn list_deliveries(
+        &self,
+        caller: &Caller,
+        request: DeliveryListRequest,
+    ) -> Result<ListPage<DeliveryView>, AppError> {
+        require_scope(caller, Scope::Read)?;
+        let DeliveryListRequest { selection, cursor, limit } = request;
+        let filter = self.delivery_filter(caller, selection, AppError::InvalidQuery).await?;
+        let cursors = self.cursors(format!("deliveries {} {filter:?}", caller.workspace)).await?;
+        let after = cursors.read_bytes(cursor.as_deref())?;
+        let page = self.store.list_deliveries(caller.workspace, &filter, after, limit).await?;
+        let (mut items, mut forms) = (Vec::new(), HashMap::new());
+        for delivery in page.rows {
+            let form = self.form_of(caller, &delivery, &mut forms).await?;
+            items.push(DeliveryView { delivery, form });
+        }
+        let next = page.next.map(|position| cursors.write(&position));
+        Ok(ListPage { items, next, total: None })
+    }
+
+    /// Resolves the names in `selection`; `refuse` makes the error for one that is not valid.
+    async fn delivery_filter(
+        &self,
+        caller: &Caller,
+        selection: DeliverySelection,
+        refuse: fn(Vec<Violation>) -> AppError,
+    ) -> Result<DeliveryFilter, AppError> {
+        let DeliverySelection { form, integration, submission, status, since, until } = selection;
+        let form_id = match &form {
+            Some(form) => Some(self.form_id(caller, form).await?),
+            None => None,
+        };
+        let integration = match integration {
+            Some(name) => Some(self.integration_id(caller, form.as_deref(), &name, refuse).await?),
+            None => None,
+        };
+        let forms = caller.forms.clone();
+        Ok(DeliveryFilter { form: form_id, forms, integration, submission, status, since, until })
+    }
+
+    /// Parses `name` as an id, whose integration may have been deleted, or finds the integration of `form`.
+    async fn integration_id(
+        &self,
+        caller: &Caller,
+        form: Option<&str>,
+        name: &str,
+        refuse: fn(Vec<Violation>) -> AppError,
+    ) -> Result<IntegrationId, AppError> {
+        if let Ok(id) = name.parse() {
+            return Ok(id);
+        }
+        let Some(form) = form else {
+            let message = "a name needs the form that it belongs to";
+            let violation = Violation::new("/integration", Rule::MissingField, message);
+            return Err(refuse(vec![violation.help("add `form`, or use the integration's id")]));
+        };
+        let form = self.form(caller, form).await?;
+        integrations::find(&form, name).map(|integration| integration.id)
+    }
+
+    /// Returns the form of a delivery, in the trash or not; `known` has those found before.
+    async fn form_of(
+        &self,
+        caller: &Caller,
+        delivery: &Delivery,
+        known: &mut HashMap<FormId, Option<Arc<Form>>>,
+    ) -> Result<Option<Arc<Form>>, AppError> {
+        if let Some(form) = known.get(&delivery.form) {
+            return Ok(form.clone());
+        }
+        let form = match self.store.find_form(caller.workspace, delivery.form).await? {
+            Some(form) => Some(form),
+            None => {
+                let loaded = self.store.load_delivery(caller.workspace, delivery.id()).await?;
+                loaded.map(|(form, _)| form)
+            }
+        };
+        known.insert(delivery.form, form.clone());
+        Ok(form)
+    }
+
+    async fn delivery_view(&self, caller: &Caller, delivery: Delivery) -> Result<DeliveryView, AppError> {
+        let form = self.form_of(caller, &delivery, &mut HashMap::new()).await?;
+        Ok(DeliveryView { delivery, form })
+    }
+
+    /// Returns one delivery.
+    pub async fn get_delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
+        require_scope(caller, Scope::Read)?;
+        let delivery = self.delivery(caller, id).await?;
+        self.delivery_view(caller, delivery).await
+    }
+
+    /// Finds a delivery that the caller's key may be used for.
+    async fn delivery(&self, caller: &Caller, id: &str) -> Result<Delivery, AppError> {
+        let parsed = id.parse().map_err(|_invalid| no_delivery(id))?;
+        let found = self.store.find_delivery(caller.workspace, parsed).await?;
+        found.filter(|delivery| caller.may_use(delivery.form)).ok_or_else(|| no_delivery(id))
+    }
+
+    /// Lists the attempts of a delivery, oldest first.
+    pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, AppError> {
+        require_scope(caller, Scope::Read)?;
+        let delivery = self.delivery(caller, id).await?;
+        Ok(self.store.list_attempts(caller.workspace, delivery.id()).await?)
+    }
+
+    /// Returns the exact body that a delivery sends, JSON.
+    pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, AppError> {
+        require_scope(caller, Scope::Read)?;
+        let delivery = self.delivery(caller, id).await?;
+        let loaded = self.store.load_delivery(caller.workspace, delivery.id()).await?;
+        let (form, due) = loaded.ok_or_else(|| no_delivery(id))?;
+        self.deliveries.render(&form, &due).await?.ok_or_else(|| no_delivery(id))
+    }
+
+    /// Makes a delivery due now. `render` returns the response to record.
+    pub async fn redeliver(
+        &self,
+        caller: &Caller,
+        id: &str,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&DeliveryView) -> String,
+    ) -> Result<Repeatable<DeliveryView>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let delivery = self.delivery(caller, id).await?.id();
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::Redeliver(delivery));
+        let redeliver = async {
+            let step = self.store.redeliver(caller.workspace, delivery, self.now()).await?;
+            let (redelivered, _) = into_result(step, no_delivery(id))?;
+            self.delivery_view(caller, redelivered).await
+        };
+        self.run_once(idempotency_key, redeliver, render).await
+    }
+
+    /// Cancels a delivery that waits. `render` returns the response to record.
+    pub async fn cancel_delivery(
+        &self,
+        caller: &Caller,
+        id: &str,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&DeliveryView) -> String,
+    ) -> Result<Repeatable<DeliveryView>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let delivery = self.delivery(caller, id).await?.id();
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CancelDelivery(delivery));
+        let cancel = async {
+            let step = self.store.cancel_delivery(caller.workspace, delivery, self.now()).await?;
+            let (canceled, _) = into_result(step, no_delivery(id))?;
+            self.delivery_view(caller, canceled).await
+        };
+        self.run_once(idempotency_key, cancel, render).await
+    }
+
+    /// Makes all deliveries of the selection in the body due: oldest event first, as fast as its rate says. `render` returns
+    /// the response to record.
+    pub async fn redeliver_all(
+        &self,
+        caller: &Caller,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&BulkCount) -> String,
+    ) -> Result<Repeatable<BulkCount>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let body = self.parse(caller, request.body).await?;
+        let bulk = BulkRequest::read_redelivery(&body).map_err(invalid)?;
+        let idempotency_key = idempotency_key_of(&bulk, request, caller, IdempotentOperation::RedeliverAll);
+        let work = self.change_all(caller, bulk, BulkChange::Redeliver);
+        self.run_once(idempotency_key, work, render).await
+    }
+
+    /// Cancels all deliveries of the selection in the body that wait. `render` returns the response to record.
+    pub async fn cancel_deliveries(
+        &self,
+        caller: &Caller,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&BulkCount) -> String,
+    ) -> Result<Repeatable<BulkCount>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let body = self.parse(caller, request.body).await?;
+        let bulk = BulkRequest::read_cancellation(&body).map_err(invalid)?;
+        let idempotency_key =
+            idempotency_key_of(&bulk, request, caller, IdempotentOperation::CancelDeliveries);
+        let work = self.change_all(caller, bulk, BulkChange::Cancel);
+        self.run_once(idempotency_key, work, render).await
+    }
+
+    async fn change_all(
+        &self,
+        caller: &Caller,
+        bulk: BulkRequest,
+        change: BulkChange,
+    ) -> Result<BulkCount, AppError> {
+        let BulkRequest { selection, dry_run, rate } = bulk;
+        let filter = self.delivery_filter(caller, selection, invalid).await?;
+        let started = Instant::now();
+        let (found, mut has_more) = self.find_all(caller, &filter, change).await?;
+        if dry_run {
+            return Ok(BulkCount { count: found.len() as u64, has_more });
+        }
+        let (mut count, now) = (0, self.now());
+        let numbered: Vec<_> = (0..).zip(found.into_iter().rev()).collect();
+        for page in numbered.chunks(BULK_PAGE) {
+            if started.elapsed() >= BULK_TIME {
+                has_more = true;
+                break;
+            }
+            let due = page.iter().map(|(number, id)| {
+                let offset = rate.map_or(0, |rate| rate.offset_millis(*number));
+                (*id, Timestamp::from_millis(now.millis().saturating_add(offset)))
+            });
+            count += self.change_page(caller, due, change).await?;
+        }
+        Ok(BulkCount { count, has_more })
+    }
+
+    /// Finds the deliveries that match `filter` and can be changed, newest event first, and whether there may be more.
+    async fn find_all(
+        &self,
+        caller: &Caller,
+        filter: &DeliveryFilter,
+        change: BulkChange,
+    ) -> Result<(Vec<DeliveryId>, bool), AppError> {
+        let _permit = self.job_permit(caller).await?;
+        let (mut found, mut after, mut slow_pages) = (Vec::new(), None, 0);
+        loop {
+            let limit = BULK_PAGE.min(MAX_BULK - found.len());
+            let page = self.store.list_deliveries(caller.workspace, filter, after, limit).await?;
+            slow_pages += usize::from(page.rows.len() < limit);
+            found.extend(page.rows.iter().filter(|delivery| change.applies_to(delivery)).map(Delivery::id));
+            after = page.next;
+            if after.is_none() || found.len() >= MAX_BULK || slow_pages >= MAX_SLOW_PAGES {
+                return Ok((found, after.is_some()));
+            }
+        }
+    }
+
+    /// Changes deliveries, each due at a time, in parallel: the store writes them together. Returns how many were changed.
+    async fn change_page(
+        &self,
+        caller: &Caller,
+        due: impl Iterator<Item = (DeliveryId, Timestamp)>,
+        change: BulkChange,
+    ) -> Result<u64, AppError> {
+        let (mut tasks, now) = (JoinSet::new(), self.now());
+        for (delivery, at) in due {
+            let (store, workspace) = (Arc::clone(&self.store), caller.workspace);
+            tasks.spawn(async move {
+                match change {
+                    BulkChange::Redeliver => store.redeliver(workspace, delivery, at).await,
+                    BulkChange::Cancel => store.cancel_delivery(workspace, delivery, now).await,
+                }
+            });
+        }
+        let mut count = 0;
+        while let Some(step) = tasks.join_next().await {
+            let step = step.map_err(|panicked| StoreError::Panicked(panicked.to_string()))?;
+            count += u64::from(matches!(step?, StepResult::Done(_)));
+        }
+        Ok(count)
+    }
+
+    /// Returns statistics of the workspace's deliveries, by the name of the integration's type.
+    pub async fn delivery_stats(&self, caller: &Caller) -> Result<Vec<(&'static str, TypeStats)>, AppError> {
+        require_scope(caller, Scope::Read)?;
+        require_unlimited(caller)?;
+        let _permit = self.job_permit(caller).await?;
+        Ok(self.store.delivery_stats(caller.workspace, self.now()).await?)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum BulkChange {
+    Redeliver,
+    Cancel,
+}
+
+impl BulkChange {
+    /// Whether the change may have an effect on `delivery`.
+    fn applies_to(self, delivery: &Delivery) -> bool {
+        match self {
+            Self::Redeliver => true,
+            Self::Cancel => !delivery.status.is_final(),
+        }
+    }
+}
+
+/// Returns the idempotency key of a bulk request; a dry run has none.
+fn idempotency_key_of(
+    bulk: &BulkRequest,
+    request: IdempotentRequest<'_>,
+    caller: &Caller,
+    operation: IdempotentOperation,
+) -> Option<IdempotencyKey> {
+    if bulk.dry_run { None } else { request.idempotency_key(caller, operation) }
+}

@@ -1,0 +1,54 @@
+//! Requests with idempotency keys whose responses are recorded as a whole.
+
+use super::{App, AppError};
+use crate::store::{IdempotencyKey, RecordedResponse};
+
+/// The result of a request that may be repeated.
+#[derive(Debug, Clone)]
+pub enum Repeatable<T> {
+    Done(T),
+    /// An earlier request did it: the body of its response, JSON without secrets.
+    Replayed(String),
+}
+
+impl<T> Repeatable<T> {
+    /// Maps the value of `Done`.
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Repeatable<U> {
+        match self {
+            Self::Done(value) => Repeatable::Done(change(value)),
+            Self::Replayed(body) => Repeatable::Replayed(body),
+        }
+    }
+}
+
+impl App {
+    /// Returns the body of the response to an earlier request with this idempotency key.
+    pub(super) async fn find_response(
+        &self,
+        idempotency_key: Option<&IdempotencyKey>,
+    ) -> Result<Option<String>, AppError> {
+        let Some(idempotency_key) = idempotency_key else { return Ok(None) };
+        let response = self.store.find_response(idempotency_key, self.now()).await?;
+        response.transpose().map_err(AppError::Refused)
+    }
+
+    /// Carries out `work` unless an earlier request with this idempotency key did, and records the response that `render`
+    /// makes. Requests with the same key wait for each other. If the process ends in between, a repeated request does the
+    /// work again; so this is only for work that may be done twice.
+    pub(super) async fn run_once<T>(
+        &self,
+        idempotency_key: Option<IdempotencyKey>,
+        work: impl Future<Output = Result<T, AppError>>,
+        render: impl Fn(&T) -> String,
+    ) -> Result<Repeatable<T>, AppError> {
+        let Some(idempotency_key) = idempotency_key else { return work.await.map(Repeatable::Done) };
+        let _permit = self.repeatable.acquire((idempotency_key.caller, idempotency_key.key)).await;
+        if let Some(body) = self.find_response(Some(&idempotency_key)).await? {
+            return Ok(Repeatable::Replayed(body));
+        }
+        let value = work.await?;
+        let response = RecordedResponse { idempotency_key, body: render(&value) };
+        self.store.put_response(response, self.now()).await?;
+        Ok(Repeatable::Done(value))
+    }
+}

@@ -1,0 +1,375 @@
+//! Integrations of a form: listing, creating, changing, deleting and testing them.
+
+use std::sync::Arc;
+
+use super::keys::invalid;
+use super::{
+    App, AppError, Current, IdempotentRequest, Repeatable, Resource, into_result, no_form, require_scope,
+};
+use crate::clock::{DAY_MILLIS, Timestamp};
+use crate::domain::delivery::attempt::Attempt;
+use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
+use crate::domain::integration::Integration;
+use crate::domain::integration::definition::DefinitionContext;
+use crate::domain::json::Value;
+use crate::domain::revision::ExpectedRevision;
+use crate::domain::workspace::{Caller, Scope, read_grace};
+use crate::id::IntegrationId;
+use crate::secret::Secret;
+use crate::store::{
+    FormUpdate, IdempotencyKey, IdempotentOperation, QueueId, QueueTotals, RecordedResponse, StepResult,
+};
+
+/// An integration for output.
+#[derive(Debug, Clone)]
+pub struct IntegrationView {
+    /// Its form.
+    pub form: Arc<Form>,
+    pub integration: Integration,
+    pub totals: QueueTotals,
+    /// The secret that the server has made for this request.
+    pub secret: Option<Secret<String>>,
+}
+
+/// A signing secret that was replaced.
+#[derive(Debug, Clone)]
+pub struct RotatedSecret {
+    pub secret: Secret<String>,
+    pub previous_valid_until: Timestamp,
+}
+
+/// Maximum attempts to store an edit; see [`update_form`](App::update_form).
+const TRIES: usize = 3;
+
+/// A change of one integration: the integration after it, or none if it is deleted, and a value to return.
+type Changed<T> = (Option<Integration>, T);
+
+impl App {
+    /// Lists the integrations of a form, with the form.
+    pub async fn list_integrations(
+        &self,
+        caller: &Caller,
+        form: &str,
+    ) -> Result<(Arc<Form>, Vec<IntegrationView>), AppError> {
+        require_scope(caller, Scope::Read)?;
+        let form = self.form(caller, form).await?;
+        let totals = self.store.queue_totals(form.workspace, form.id).await?;
+        let view = |integration: &Integration| IntegrationView {
+            form: Arc::clone(&form),
+            integration: integration.clone(),
+            totals: totals_of(&totals, integration.id),
+            secret: None,
+        };
+        let views = form.integrations.iter().map(view).collect();
+        Ok((form, views))
+    }
+
+    /// Returns the integration with the name or id `name`.
+    pub async fn get_integration(
+        &self,
+        caller: &Caller,
+        form: &str,
+        name: &str,
+    ) -> Result<IntegrationView, AppError> {
+        require_scope(caller, Scope::Read)?;
+        let form = self.form(caller, form).await?;
+        let integration = find(&form, name)?.clone();
+        self.integration_view(form, integration, None).await
+    }
+
+    async fn integration_view(
+        &self,
+        form: Arc<Form>,
+        integration: Integration,
+        secret: Option<Secret<String>>,
+    ) -> Result<IntegrationView, AppError> {
+        let totals = self.store.queue_totals(form.workspace, form.id).await?;
+        let totals = totals_of(&totals, integration.id);
+        Ok(IntegrationView { form, integration, totals, secret })
+    }
+
+    /// Creates an integration of the form. `render` returns the response to record, without secrets.
+    pub async fn create_integration(
+        &self,
+        caller: &Caller,
+        form: &str,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&IntegrationView) -> String,
+    ) -> Result<Repeatable<IntegrationView>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let body = Arc::new(self.parse(caller, request.body).await?);
+        let key = |form: &Form| {
+            Ok(request.idempotency_key(caller, IdempotentOperation::CreateIntegration(form.id)))
+        };
+        let change = move |current: &Current, context: DefinitionContext<'_>| {
+            let (others, questions) = (&current.form.integrations, &current.version.questions);
+            let (new, secret) = Integration::create(&body, others, questions, context)
+                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+            Ok((others.iter().cloned().chain([new]).collect(), secret.map(|generated| generated.secret)))
+        };
+        let view = |form: &Arc<Form>, secret: &Option<Secret<String>>| {
+            let integration = form.integrations.last().expect("it was just added").clone();
+            let (form, totals) = (Arc::clone(form), QueueTotals::default());
+            IntegrationView { form, integration, totals, secret: secret.clone() }
+        };
+        let body_of = |form: &Arc<Form>, secret: &Option<Secret<String>>| render(&view(form, secret));
+        let edited =
+            self.edit_integrations(caller, form, &ExpectedRevision::Any, change, key, body_of).await?;
+        Ok(edited.map(|(form, secret)| view(&form, &secret)))
+    }
+
+    /// Applies the merge patch in the body to an integration, if its form is at the `expected` revision. `enabled: true` also
+    /// ends a pause by the server.
+    pub async fn update_integration(
+        &self,
+        caller: &Caller,
+        form: &str,
+        name: &str,
+        body: &str,
+        expected: &ExpectedRevision,
+    ) -> Result<IntegrationView, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let patch = Arc::new(self.parse(caller, body).await?);
+        let enables = patch.get("enabled") == Some(&Value::Bool(true));
+        let change = move |one: &Integration, current: &Current, context: DefinitionContext<'_>| {
+            let others = without(&current.form, one.id);
+            let (edited, secret) = one
+                .update(&patch, &others, &current.version.questions, context)
+                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+            Ok((Some(edited.clone()), (edited, secret.map(|generated| generated.secret))))
+        };
+        let (form, (integration, secret)) =
+            self.edit_integration(caller, form, name, expected, change).await?;
+        if enables {
+            self.store.resume_queue(queue(&form, integration.id), self.now()).await?;
+        }
+        self.integration_view(form, integration, secret).await
+    }
+
+    /// Deletes an integration, if its form is at the `expected` revision. What waits is canceled.
+    pub async fn delete_integration(
+        &self,
+        caller: &Caller,
+        form: &str,
+        name: &str,
+        expected: &ExpectedRevision,
+    ) -> Result<(), AppError> {
+        require_scope(caller, Scope::Write)?;
+        let change = |_: &Integration, _: &Current, _: DefinitionContext<'_>| Ok((None, ()));
+        self.edit_integration(caller, form, name, expected, change).await.map(drop)
+    }
+
+    /// Replaces the signing secret of an integration. `render` returns the response to record, without the secret.
+    pub async fn rotate_secret(
+        &self,
+        caller: &Caller,
+        form: &str,
+        name: &str,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&RotatedSecret) -> String,
+    ) -> Result<Repeatable<RotatedSecret>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let grace_millis = match request.body {
+            "" => DAY_MILLIS,
+            body => read_grace(&self.parse(caller, body).await?, DAY_MILLIS).map_err(invalid)?,
+        };
+        let key = |form: &Form| {
+            let operation = IdempotentOperation::RotateSecret(form.id, find(form, name)?.id);
+            Ok(request.idempotency_key(caller, operation))
+        };
+        let named = name.to_owned();
+        let change = move |current: &Current, context: DefinitionContext<'_>| {
+            let old = find(&current.form, &named)?;
+            let (integration, secret) = old.rotate_secret(grace_millis, context).map_err(invalid)?;
+            let previous_valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
+            let all = replaced(&current.form, old.id, Some(integration));
+            Ok((all, RotatedSecret { secret, previous_valid_until }))
+        };
+        let body_of = |_: &Arc<Form>, rotated: &RotatedSecret| render(rotated);
+        let edited =
+            self.edit_integrations(caller, form, &ExpectedRevision::Any, change, key, body_of).await?;
+        Ok(edited.map(|(_, rotated)| rotated))
+    }
+
+    /// Sends a test event to an integration at once. `render` returns the response to record.
+    pub async fn test_integration(
+        &self,
+        caller: &Caller,
+        form: &str,
+        name: &str,
+        request: IdempotentRequest<'_>,
+        render: impl Fn(&Attempt) -> String,
+    ) -> Result<Repeatable<Attempt>, AppError> {
+        require_scope(caller, Scope::Write)?;
+        let form = self.form(caller, form).await?;
+        let integration = find(&form, name)?;
+        let operation = IdempotentOperation::TestIntegration(form.id, integration.id);
+        let idempotency_key = request.idempotency_key(caller, operation);
+        let send = async { Ok(self.deliveries.send_test(&form, integration).await) };
+        self.run_once(idempotency_key, send, render).await
+    }
+
+    /// Changes one integration of a form. Returns the form after it.
+    async fn edit_integration<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        form: &str,
+        name: &str,
+        expected: &ExpectedRevision,
+        change: impl Fn(&Integration, &Current, DefinitionContext<'_>) -> Result<Changed<T>, AppError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<(Arc<Form>, T), AppError> {
+        let named = name.to_owned();
+        let change = move |current: &Current, context: DefinitionContext<'_>| {
+            let one = find(&current.form, &named)?;
+            let (edited, value) = change(one, current, context)?;
+            Ok((replaced(&current.form, one.id, edited), value))
+        };
+        let no_key = |_: &Form| Ok(None);
+        match self.edit_integrations(caller, form, expected, change, no_key, |_, _| String::new()).await? {
+            Repeatable::Done(done) => Ok(done),
+            Repeatable::Replayed(_) => unreachable!("the request has no idempotency key"),
+        }
+    }
+
+    /// Replaces the integrations of a form by those that `change` returns, with a value. Writes nothing if they are the same.
+    /// Returns the form after it.
+    async fn edit_integrations<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        form: &str,
+        expected: &ExpectedRevision,
+        change: impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
+        + Send
+        + Sync
+        + 'static,
+        idempotency_key: impl Fn(&Form) -> Result<Option<IdempotencyKey>, AppError>,
+        render: impl Fn(&Arc<Form>, &T) -> String,
+    ) -> Result<Repeatable<(Arc<Form>, T)>, AppError> {
+        let (id, change) = (self.form(caller, form).await?.id, Arc::new(change));
+        let _permit = self.form_edits.acquire(id).await;
+        for _ in 0..TRIES {
+            let current = self.current(caller, form).await?;
+            let idempotency_key = idempotency_key(&current.form)?;
+            // After the form was read: a response that is recorded later moves the form's revision.
+            if let Some(body) = self.find_response(idempotency_key.as_ref()).await? {
+                return Ok(Repeatable::Replayed(body));
+            }
+            expected.check(current.form.revision).map_err(AppError::Refused)?;
+            let (integrations, value) = self.change_integrations(caller, &current, &change).await?;
+            if integrations == current.form.integrations {
+                return Ok(Repeatable::Done((current.form, value)));
+            }
+            let edited = Arc::new(with_integrations(&current.form, integrations, self.now()));
+            let response = idempotency_key
+                .map(|idempotency_key| RecordedResponse { idempotency_key, body: render(&edited, &value) });
+            let update = FormUpdate {
+                seen_revision: current.form.revision,
+                form: Form::clone(&edited),
+                version: None,
+                retired: None,
+                response,
+            };
+            let step = self.store.replace_form(caller.workspace, update).await?;
+            if !matches!(step, StepResult::Recheck) {
+                into_result(step, no_form(form))?;
+                self.integrations_changed(caller, &current.form, &edited).await?;
+                return Ok(Repeatable::Done((edited, value)));
+            }
+        }
+        Err(AppError::Overloaded)
+    }
+
+    /// Calls `change` on the pool: conditions have patterns to compile.
+    async fn change_integrations<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        current: &Current,
+        change: &Arc<
+            impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
+            + Send
+            + Sync
+            + 'static,
+        >,
+    ) -> Result<(Vec<Integration>, T), AppError> {
+        let (current, change, sealing) = (current.clone(), Arc::clone(change), self.sealing(caller));
+        self.run_job(caller, move || change(&current, sealing.context())).await
+    }
+
+    /// Does what follows from a change of a form's integrations: cancels what waits for those that were deleted, resumes those
+    /// that were enabled, and logs all.
+    pub(super) async fn integrations_changed(
+        &self,
+        caller: &Caller,
+        before: &Form,
+        edited: &Form,
+    ) -> Result<(), AppError> {
+        for one in &before.integrations {
+            match edited.integration(one.id) {
+                None => self.store.drop_queue(queue(before, one.id)),
+                Some(now) if now.enabled && !one.enabled => {
+                    self.store.resume_queue(queue(before, one.id), self.now()).await?;
+                }
+                Some(_) => {}
+            }
+        }
+        log_changes(caller, &before.integrations, edited);
+        Ok(())
+    }
+}
+
+/// Logs which integrations of `edited` were created, changed or deleted since they were those of `before`. Addresses may have
+/// secrets, so they are not logged.
+pub(super) fn log_changes(caller: &Caller, before: &[Integration], edited: &Form) {
+    let log = |one: &Integration, change: &str| {
+        let (id, name, kind) = (one.id, &one.name, one.kind.type_name());
+        tracing::info!(integration = %id, name, r#type = kind, form = %edited.id, by = %caller.id, "an integration was {change}");
+    };
+    for one in &edited.integrations {
+        match before.iter().find(|earlier| earlier.id == one.id) {
+            None => log(one, "created"),
+            Some(earlier) if earlier != one => log(one, "changed"),
+            Some(_) => {}
+        }
+    }
+    let deleted = before.iter().filter(|one| edited.integration(one.id).is_none());
+    deleted.for_each(|one| log(one, "deleted"));
+}
+
+/// Returns `form` with other integrations, one revision later.
+fn with_integrations(form: &Form, integrations: Vec<Integration>, now: Timestamp) -> Form {
+    Form { integrations, revision: form.revision + 1, updated_at: now, ..form.clone() }
+}
+
+fn queue(form: &Form, integration: IntegrationId) -> QueueId {
+    QueueId { workspace: form.workspace, form: form.id, integration }
+}
+
+fn totals_of(totals: &[QueueTotals], integration: IntegrationId) -> QueueTotals {
+    let found = totals.iter().find(|totals| totals.integration == Some(integration));
+    found.cloned().unwrap_or_default()
+}
+
+/// Finds the integration with the name or id `name`.
+pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, AppError> {
+    let id: Option<IntegrationId> = name.parse().ok();
+    let found = form.integrations.iter().find(|one| Some(one.id) == id || one.name == name);
+    found.ok_or_else(|| AppError::NotFound(Resource::Integration(name.to_owned())))
+}
+
+fn without(form: &Form, id: IntegrationId) -> Vec<Integration> {
+    form.integrations.iter().filter(|one| one.id != id).cloned().collect()
+}
+
+/// Returns the integrations of `form` with `edited` in the place of the one with this id.
+fn replaced(form: &Form, id: IntegrationId, edited: Option<Integration>) -> Vec<Integration> {
+    let mut all = form.integrations.clone();
+    match (all.iter_mut().find(|one| one.id == id), edited) {
+        (Some(place), Some(edited)) => *place = edited,
+        _ => all.retain(|one| one.id != id),
+    }
+    all
+}

@@ -1,0 +1,161 @@
+//! `forms deliveries show`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::api::{AttemptView, DeliveryDetail};
+use crate::cli::commands::deliveries::DELIVERY;
+use crate::cli::commands::list_hint::with_list_hint;
+use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::listing::{ListLimit, Listing};
+use crate::cli::output::table::Cell;
+use crate::cli::output::{Format, visible};
+use crate::client::ReceivedBody;
+use crate::clock::Timestamp;
+use crate::domain::delivery::attempt::AttemptResult;
+use crate::domain::json::Value;
+
+/// Show one delivery with its attempts, or the body that is sent
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+--attempts prints only the attempts, with the columns number, started_at,
+trigger, result, http_status, duration_ms and error; --columns can choose
+response and remote_address too. --body prints the exact bytes of the body.
+
+Examples:
+  forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
+  forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc --attempts -o jsonl
+  forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc --body | jq .")]
+pub(super) struct Show {
+    /// Delivery, by id: `forms deliveries list` shows it
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    delivery: String,
+    /// Only the attempts
+    #[arg(long, conflicts_with = "body")]
+    attempts: bool,
+    /// Only the body that is sent
+    #[arg(long)]
+    body: bool,
+}
+
+/// All columns of attempts, by their API names.
+const COLUMNS: [&str; 9] = [
+    "number",
+    "started_at",
+    "trigger",
+    "result",
+    "http_status",
+    "duration_ms",
+    "error",
+    "response",
+    "remote_address",
+];
+
+/// Number of columns shown unless others are chosen.
+const DEFAULT_COLUMNS: usize = 7;
+
+impl Show {
+    /// Returns the columns of what is shown.
+    pub(super) fn columns(&self) -> Columns {
+        match self {
+            Self { body: true, .. } => Columns::None,
+            Self { attempts: true, .. } => Columns::Dynamic,
+            Self { .. } => DELIVERY,
+        }
+    }
+
+    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let output = &*session.output;
+        let refused = |error| with_list_hint(session, error, "deliveries");
+        if self.body {
+            if output.format == Format::Csv {
+                return Err(CliError::usage("--body prints the body as it is sent, not as CSV"));
+            }
+            let body = client.get_delivery_event(&self.delivery).await.map_err(refused)?;
+            return output.data(&(String::from_utf8_lossy(&body) + "\n"));
+        }
+        if self.attempts {
+            let attempts = client.list_attempts(&self.delivery).await.map_err(refused)?;
+            return show_attempts(session, &attempts);
+        }
+        let delivery = client.get_delivery(&self.delivery).await.map_err(refused)?;
+        if output.format != Format::Table || !output.columns.is_empty() {
+            return output.object(&delivery, String::new);
+        }
+        let attempts = client.list_attempts(&self.delivery).await.map_err(refused)?;
+        let attempts: String = attempts.iter().map(|attempt| attempt_lines(attempt)).collect();
+        let title = if attempts.is_empty() { "" } else { "attempts:\n" };
+        output.write(&(summary(&delivery) + title + &attempts))
+    }
+}
+
+fn show_attempts(session: &Session, attempts: &[ReceivedBody<AttemptView>]) -> Result<(), CliError> {
+    let output = &*session.output;
+    let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
+    let now = session.now();
+    let row = |one: &ReceivedBody<AttemptView>| cells(one, now).into_iter().take(count).collect();
+    let body = |list| Value::Object(vec![("attempts".to_owned(), Value::Array(list))]);
+    let listing = Listing {
+        output,
+        list_limit: ListLimit::ALL,
+        raw: false,
+        headers: COLUMNS.iter().take(count).map(ToString::to_string).collect(),
+        optional: "error",
+        none: "no attempts yet".to_owned(),
+        row: &row,
+        body: &body,
+    };
+    listing.show_items(attempts)
+}
+
+fn cells(attempt: &AttemptView, now: Timestamp) -> [Cell; COLUMNS.len()] {
+    let text = |text: Option<&String>| Cell::text(text.map(String::as_str).unwrap_or_default());
+    let colour = if attempt.result.known() == Some(AttemptResult::Delivered) { 32 } else { 31 };
+    [
+        Cell::number(attempt.number),
+        Cell::time(attempt.started_at, now),
+        Cell::text(attempt.trigger.to_string()),
+        Cell::text(attempt.result.to_string()).with_colour(colour),
+        attempt.http_status.map_or_else(|| Cell::text(""), Cell::number),
+        Cell::number(attempt.duration_ms),
+        text(attempt.error.as_ref().map(|error| &error.message)),
+        text(attempt.response.as_ref()),
+        text(attempt.remote_address.as_ref()),
+    ]
+}
+
+fn summary(delivery: &DeliveryDetail) -> String {
+    let integration = &delivery.integration;
+    let name = integration.name.clone().unwrap_or_else(|| integration.id.to_string());
+    let kind = integration.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+    let lines = [
+        ("id", Some(delivery.id.to_string())),
+        ("status", Some(delivery.status.to_string())),
+        ("event", Some(format!("{} {}", delivery.event.event_type, delivery.event.id))),
+        ("form", Some(delivery.form_id.to_string())),
+        ("submission", delivery.submission_id.map(|id| id.to_string())),
+        ("integration", Some(format!("{name}{kind}"))),
+        ("created", time(Some(delivery.created_at))),
+        ("next attempt", time(delivery.next_attempt_at)),
+        ("finished", time(delivery.finished_at)),
+    ];
+    let line = |(name, value): (&str, Option<String>)| {
+        Some(format!("{:<14}{}\n", format!("{name}:"), visible(&value?)))
+    };
+    lines.into_iter().filter_map(line).collect()
+}
+
+/// Formats an attempt, with the receiver's response below it.
+fn attempt_lines(attempt: &AttemptView) -> String {
+    let AttemptView { number, started_at, result, duration_ms, .. } = attempt;
+    let status = attempt.http_status.map(|status| format!(" {status}")).unwrap_or_default();
+    let error = attempt.error.as_ref().map(|error| format!(": {}", error.message)).unwrap_or_default();
+    let line = format!("{number}  {started_at}  {result}{status} in {duration_ms} ms{error}");
+    let response = attempt.response.as_ref().filter(|response| !response.trim().is_empty());
+    let response = response.map(|text| format!("     {}\n", visible(text.trim()))).unwrap_or_default();
+    format!("  {}\n{response}", visible(&line))
+}

@@ -1,0 +1,154 @@
+//! `forms integrations`: commands on what a form sends elsewhere, one file each.
+
+mod create;
+mod delete;
+mod enable;
+mod list;
+mod members;
+mod rotate_secret;
+mod secret_sources;
+mod show;
+mod test;
+mod update;
+
+use clap::{Args, Subcommand};
+
+use crate::api::{Code, IntegrationDetail};
+use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::integrations::describe;
+use crate::cli::output::value_of;
+use crate::client::{ClientError, ReceivedBody};
+
+use create::Create;
+use delete::Delete;
+use enable::{Disable, Enable};
+use list::List;
+use rotate_secret::RotateSecret;
+use show::Show;
+use test::Test;
+use update::Update;
+
+/// Set up what a form sends elsewhere: webhooks, CSV files
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+An integration belongs to a form and gets every event that it is set to, at
+least once, in retries over days: `forms deliveries` shows them. Types and their
+members:
+
+  webhook   sends each event to a URL, signed as in Standard Webhooks:
+            url, secret, payload (full or thin), headers, bearer_token
+  csv_file  appends each submission to a file in exports/<form id>/ of the
+            server's data directory: path, delimiter
+
+Every integration can have name, enabled, events, when (a condition as in
+show_if), fields ({only: [q1]} or {except: [q2]}) and retry ([5s, 5m]). In a
+form file they are the list `integrations`.
+
+Examples:
+  forms integrations create lunch --webhook https://example.com/hooks > secret
+  forms integrations create lunch --csv-file lunch.csv
+  forms integrations list lunch
+  forms integrations test lunch webhook")]
+pub struct Integrations {
+    #[command(subcommand)]
+    command: IntegrationsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum IntegrationsCommand {
+    List(List),
+    Show(Show),
+    Create(Create),
+    Update(Update),
+    Delete(Delete),
+    Enable(Enable),
+    Disable(Disable),
+    Test(Test),
+    RotateSecret(RotateSecret),
+}
+
+/// Columns of an integration: the members that all types have.
+const INTEGRATION: Columns = Columns::Fixed(&[
+    "id",
+    "name",
+    "type",
+    "enabled",
+    "events",
+    "when",
+    "fields",
+    "retry",
+    "url",
+    "path",
+    "secret",
+    "health",
+    "created_at",
+    "updated_at",
+]);
+
+/// Columns of an attempt.
+pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
+    "number",
+    "trigger",
+    "started_at",
+    "duration_ms",
+    "result",
+    "http_status",
+    "error",
+    "response",
+    "remote_address",
+]);
+
+impl Run for Integrations {
+    const ENTRY: (Group, &str) = (Group::Operate, "set up webhooks");
+
+    fn columns(&self) -> Columns {
+        match &self.command {
+            IntegrationsCommand::List(_) => Columns::Dynamic,
+            IntegrationsCommand::Delete(_) => Columns::Fixed(&["name", "deleted"]),
+            IntegrationsCommand::Test(_) => ATTEMPT,
+            IntegrationsCommand::RotateSecret(_) => Columns::Fixed(&["secret", "previous_valid_until"]),
+            _ => INTEGRATION,
+        }
+    }
+
+    fn run(self, session: &Session) -> Result<(), CliError> {
+        block_on(session, self.execute(session))
+    }
+}
+
+impl Integrations {
+    async fn execute(self, session: &Session) -> Result<(), CliError> {
+        match self.command {
+            IntegrationsCommand::List(list) => list.run(session).await,
+            IntegrationsCommand::Show(show) => show.run(session).await,
+            IntegrationsCommand::Create(create) => create.run(session).await,
+            IntegrationsCommand::Update(update) => update.run(session).await,
+            IntegrationsCommand::Delete(delete) => delete.run(session).await,
+            IntegrationsCommand::Enable(enable) => enable.run(session).await,
+            IntegrationsCommand::Disable(disable) => disable.run(session).await,
+            IntegrationsCommand::Test(test) => test.run(session).await,
+            IntegrationsCommand::RotateSecret(rotate) => rotate.run(session).await,
+        }
+    }
+}
+
+/// Reminds the user to store a secret.
+const SHOWN_ONCE: &str = "the secret is shown only this once: store it now";
+
+/// Adds to an error about a missing integration the command that lists those of `form`.
+fn with_list_hint(session: &Session, error: ClientError, form: &str) -> CliError {
+    if error.problem().is_some_and(|problem| problem.code == Code::IntegrationNotFound) {
+        let help = format!("{} integrations list {form} shows them", session.command_prefix());
+        return CliError::client_with_help(error, help);
+    }
+    error.into()
+}
+
+/// Returns name, type and target of an integration as text.
+fn name(integration: &ReceivedBody<IntegrationDetail>) -> Result<String, CliError> {
+    let described = describe(&value_of(integration)?);
+    Ok(format!("`{}` ({described})", integration.name))
+}

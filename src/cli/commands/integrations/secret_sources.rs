@@ -1,0 +1,79 @@
+//! `--set-secret bearer_token=@FILE`: secrets from files, standard input and the environment.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::environment::Environment;
+use crate::cli::input::secret_file;
+use crate::cli::output::exit::CliError;
+use crate::domain::json::Value;
+
+/// What `--set-secret` takes.
+const EXPECTED: &str = "expected MEMBER=@FILE, MEMBER=@- or MEMBER=env:NAME: other users can see arguments";
+
+/// A secret member and where its value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SecretArg {
+    /// The member as a path with dots.
+    pub(super) member: String,
+    source: Source,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    /// A file, `-` for standard input.
+    File(PathBuf),
+    Variable(String),
+}
+
+/// Parses a `--set-secret`.
+pub(super) fn parse(text: &str) -> Result<SecretArg, String> {
+    let (member, source) = text.split_once('=').ok_or(EXPECTED)?;
+    let source = match (source.strip_prefix('@'), source.strip_prefix("env:")) {
+        (Some(file), _) if !file.is_empty() => Source::File(file.into()),
+        (_, Some(name)) if !name.is_empty() => Source::Variable(name.to_owned()),
+        _ => return Err(EXPECTED.to_owned()),
+    };
+    Ok(SecretArg { member: member.to_owned(), source })
+}
+
+impl SecretArg {
+    /// Returns the file to read, `-` for standard input.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File(path) => Some(path),
+            Source::Variable(_) => None,
+        }
+    }
+
+    /// Returns the secret as the API takes it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the variable is not set.
+    pub(super) fn value(&self, environment: &Environment) -> Result<Value, CliError> {
+        let (value, name) = match &self.source {
+            Source::File(path) => (secret_file::read(path)?, None),
+            Source::Variable(name) => {
+                let unset = || CliError::usage(format!("environment variable `{name}` is not set"));
+                (environment.get(name).ok_or_else(unset)?.to_owned(), Some(name))
+            }
+        };
+        let value = ("value".to_owned(), Value::String(value));
+        let name = name.map(|name| ("env".to_owned(), Value::String(name.clone())));
+        Ok(Value::Object([value].into_iter().chain(name).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn a_secret_is_never_in_the_argument() {
+        for text in ["secret", "secret=", "secret=whsec_abc", "secret=@", "secret=env:"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        for text in ["secret=@file", "secret=@-", "headers.X-Key=env:KEY"] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
+    }
+}

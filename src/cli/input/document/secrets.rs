@@ -1,0 +1,171 @@
+//! Secrets of integrations in form files: `{ env: NAME }` is replaced by the variable's value when the form is sent.
+
+use crate::cli::environment::Environment;
+use crate::cli::input::document::Document;
+use crate::cli::output::diagnostics::{Diagnostic, Report};
+use crate::cli::output::exit::CliError;
+use crate::cli::output::integrations::{self, env, visit_secrets};
+use crate::domain::integration::webhook::Webhook;
+use crate::domain::json::Value;
+
+/// Minimum characters of a secret whose last four the server shows.
+const MIN_HINTED: usize = 16;
+
+/// The integrations of a file.
+#[derive(Debug)]
+pub struct FileIntegrations {
+    /// As sent, with the values of variables.
+    pub sent: Value,
+    /// In authoring form. A secret that differs from the stored one, as far as its hint shows, has the member `changed`.
+    pub compared: Value,
+}
+
+/// Problems of the secrets of one file.
+struct SecretLint {
+    /// JSON pointers of `{ env: NAME }` whose variable is not set, with the name.
+    unset: Vec<(String, String)>,
+    /// JSON pointers of secrets written in the file.
+    literals: Vec<String>,
+}
+
+impl Document {
+    /// Returns the integrations with the values of variables; `None` if the file has none. `stored` are those of the form
+    /// now: a secret from the same variable may be kept if the variable is not set.
+    ///
+    /// # Errors
+    /// If a variable is not set, with all of them.
+    pub fn integrations(
+        &self,
+        stored: Option<&Value>,
+        environment: &Environment,
+    ) -> Result<Option<FileIntegrations>, CliError> {
+        let Some(list) = self.value.get("integrations") else { return Ok(None) };
+        let names = integrations::authoring(list);
+        let stored_secret = |pointer: &str| {
+            let (index, member) = pointer.trim_start_matches('/').split_once('/')?;
+            let name = names.pointer(&format!("/{index}/name"))?.as_str()?;
+            integrations::find(stored, name)?.pointer(&format!("/{member}"))
+        };
+        let mut compared = list.clone();
+        let sent = self.with_values(list, "/integrations", &stored_secret, environment)?;
+        visit_secrets(&mut compared, &mut |pointer, secret| {
+            *secret = match (env(secret), &*secret) {
+                (Some(name), _) => {
+                    let is_kept = |value| is_same(stored_secret(pointer), Some(name), value);
+                    let mark = environment.get(name).is_none_or(is_kept);
+                    with_mark([("env", name.into())], mark)
+                }
+                (None, Value::String(value)) if is_secret_member(pointer) => {
+                    with_mark([("set", true.into())], is_same(stored_secret(pointer), None, value))
+                }
+                _ => return,
+            };
+        });
+        Ok(Some(FileIntegrations { sent, compared: integrations::authoring(&compared) }))
+    }
+
+    /// Returns the document, which is an integration, with the values of variables.
+    ///
+    /// # Errors
+    /// If a variable is not set, with all of them.
+    pub fn entry_with_secrets(&self, environment: &Environment) -> Result<Value, CliError> {
+        let list = Value::Array(vec![self.value.clone()]);
+        let sent = self.with_values(&list, "", &|_| None, environment)?;
+        Ok(sent.as_array().and_then(<[_]>::first).cloned().unwrap_or(Value::Null))
+    }
+
+    /// Returns `list`, which is at `base` in the file or whose only item is the file, with the values of variables. A secret
+    /// that `stored_secret` has from the same variable may be kept if the variable is not set.
+    fn with_values<'a>(
+        &self,
+        list: &Value,
+        base: &str,
+        stored_secret: &dyn Fn(&str) -> Option<&'a Value>,
+        environment: &Environment,
+    ) -> Result<Value, CliError> {
+        let (mut sent, mut unset) = (list.clone(), Vec::new());
+        visit_secrets(&mut sent, &mut |pointer, secret| {
+            let Some(name) = env(secret).map(str::to_owned) else { return };
+            match environment.get(&name) {
+                Some(value) => *secret = object([("value", value.into()), ("env", Value::String(name))]),
+                None if stored_secret(pointer).and_then(env) == Some(&name) => {}
+                None => unset.push((pointer.to_owned(), name)),
+            }
+        });
+        if unset.is_empty() {
+            return Ok(sent);
+        }
+        let diagnostic = |(pointer, name): &(String, String)| {
+            let pointer = if base.is_empty() { pointer.trim_start_matches("/0") } else { pointer };
+            self.unset_variable(&format!("{base}{pointer}/env"), name)
+        };
+        Err(Report::of_file(&self.file, unset.iter().map(diagnostic).collect()).into())
+    }
+
+    /// Returns a warning for each variable that is not set, and for each secret that is written in the file.
+    pub fn secret_warnings(&self, environment: &Environment) -> Vec<String> {
+        let SecretLint { unset, literals } = self.lint_secrets(environment);
+        let unset = unset.into_iter().map(|(pointer, name)| {
+            format!("{}: environment variable `{name}` is not set here", self.place(&pointer))
+        });
+        let literals = literals.into_iter().map(|pointer| {
+            let name = pointer.rsplit('/').next().unwrap_or_default();
+            format!(
+                "{}: the text of `{name}` is in the file: {{ env: NAME }} keeps it out",
+                self.place(&pointer)
+            )
+        });
+        unset.chain(literals).collect()
+    }
+
+    fn lint_secrets(&self, environment: &Environment) -> SecretLint {
+        let mut lint = SecretLint { unset: Vec::new(), literals: Vec::new() };
+        let mut list = self.value.get("integrations").cloned().unwrap_or(Value::Null);
+        visit_secrets(&mut list, &mut |pointer, secret| match (env(secret), &*secret) {
+            (Some(name), _) if environment.get(name).is_none() => {
+                lint.unset.push((pointer.to_owned(), name.to_owned()));
+            }
+            (None, Value::String(_)) if is_secret_member(pointer) => lint.literals.push(pointer.to_owned()),
+            _ => {}
+        });
+        lint
+    }
+
+    fn unset_variable(&self, pointer: &str, name: &str) -> Diagnostic {
+        let span = self.span(pointer, false);
+        let location = span.map(|span| self.location(span, Some("not set"), None));
+        let message = format!("environment variable `{name}` is not set");
+        let help = Some(format!("set it before the command: export {name}=…"));
+        Diagnostic { location, ..Diagnostic::new("unset_variable", message) }.help(help)
+    }
+
+    /// Returns file and line of the value at `pointer` in the list of integrations.
+    fn place(&self, pointer: &str) -> String {
+        let span = self.span(&format!("/integrations{pointer}"), false).unwrap_or_default();
+        format!("{}:{}", self.file, self.location(span, None, None).line_and_column().0)
+    }
+}
+
+/// Whether `value`, from the variable `name` if given, is the stored secret, as far as the hint shows.
+fn is_same(stored: Option<&Value>, name: Option<&str>, value: &str) -> bool {
+    let Some(stored) = stored else { return false };
+    let length = value.chars().count();
+    let hint = (length >= MIN_HINTED).then(|| value.chars().skip(length - 4).collect::<String>());
+    let stored_hint = stored.get("hint").and_then(Value::as_str).map(|hint| hint.trim_start_matches('…'));
+    env(stored) == name && stored_hint == hint.as_deref()
+}
+
+/// Whether the member at `pointer` always is a secret.
+fn is_secret_member(pointer: &str) -> bool {
+    matches!(pointer.split('/').collect::<Vec<_>>()[..], [_, _, member] if Webhook::SECRETS.contains(&member))
+}
+
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(members.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// Creates an object, with `changed: true` unless `is_same`.
+fn with_mark<const N: usize>(members: [(&str, Value); N], is_same: bool) -> Value {
+    let members = members.into_iter().chain((!is_same).then_some(("changed", true.into())));
+    Value::Object(members.map(|(name, value)| (name.to_owned(), value)).collect())
+}

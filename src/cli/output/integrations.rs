@@ -1,0 +1,150 @@
+//! Integrations in authoring form: with names, without defaults, and with `{ env: NAME }` for secrets.
+
+use crate::domain::json::{self, Object, Value};
+
+/// Members that only the server sets.
+const SET_BY_SERVER: [&str; 4] = ["id", "health", "created_at", "updated_at"];
+
+/// Members with their default, as JSON.
+const DEFAULTS: [(&str, &str); 5] = [
+    ("enabled", "true"),
+    ("events", r#"["submission.completed"]"#),
+    ("payload", r#""full""#),
+    ("delimiter", r#"",""#),
+    ("headers", "{}"),
+];
+
+/// Returns a list of integrations, from a file or the server, in authoring form. A secret with the member `changed` is kept
+/// as it is. Anything but a list of objects is returned
+/// unchanged.
+pub fn authoring(list: &Value) -> Value {
+    let mut list = with_names(list);
+    visit_secrets(&mut list, &mut |_, secret| {
+        if secret.get("changed").is_some() {
+            return;
+        }
+        if let Some(name) = env(secret) {
+            *secret = Value::Object(vec![("env".to_owned(), name.into())]);
+        } else if secret.get("set") == Some(&Value::Bool(true)) {
+            *secret = is_set();
+        }
+    });
+    if let Value::Array(items) = &mut list {
+        for item in items {
+            if let Value::Object(members) = item {
+                members.retain(|(name, value)| !is_implied(name, value));
+            }
+        }
+    }
+    list
+}
+
+/// Whether the member is the same without being written: set by the server, a default, or a signing secret, which is kept, or
+/// made for a new integration.
+fn is_implied(name: &str, value: &Value) -> bool {
+    let is_default = |(other, text): &(&str, &str)| {
+        *other == name && json::parse(text).is_ok_and(|default| default == *value)
+    };
+    SET_BY_SERVER.contains(&name)
+        || DEFAULTS.iter().any(is_default)
+        || (name == "secret" && *value == is_set())
+}
+
+/// A secret that has a value which is in no variable.
+fn is_set() -> Value {
+    Value::Object(vec![("set".to_owned(), Value::Bool(true))])
+}
+
+/// Returns the list with the names that the server would give.
+fn with_names(list: &Value) -> Value {
+    let Value::Array(items) = list else { return list.clone() };
+    let mut taken: Vec<String> =
+        items.iter().filter_map(|item| item.get("name")?.as_str()).map(str::to_owned).collect();
+    let mut named = |item: &Value| {
+        let (Value::Object(members), None) = (item, item.get("name")) else { return item.clone() };
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default().replace('_', "-");
+        let numbered = (2..).map(|number| format!("{kind}-{number}"));
+        let name = std::iter::once(kind.clone()).chain(numbered).find(|name| !taken.contains(name));
+        let name = name.unwrap_or(kind);
+        taken.push(name.clone());
+        let name = ("name".to_owned(), Value::String(name));
+        Value::Object([name].into_iter().chain(members.iter().cloned()).collect())
+    };
+    Value::Array(items.iter().map(&mut named).collect())
+}
+
+/// Calls `visit` with each member of an integration that may be a secret, headers included, and with its JSON pointer in the
+/// list.
+pub fn visit_secrets(list: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+    let Value::Array(items) = list else { return };
+    for (index, item) in items.iter_mut().enumerate() {
+        let Value::Object(members) = item else { continue };
+        for (name, value) in members {
+            let pointer = format!("/{index}/{name}");
+            match value {
+                Value::Object(headers) if name == "headers" => visit_members(headers, &pointer, visit),
+                _ if name == "when" || name == "fields" => {}
+                value => visit(&pointer, value),
+            }
+        }
+    }
+}
+
+fn visit_members(members: &mut Object, pointer: &str, visit: &mut dyn FnMut(&str, &mut Value)) {
+    for (name, value) in members {
+        visit(&json_pointer(pointer, name), value);
+    }
+}
+
+fn json_pointer(pointer: &str, name: &str) -> String {
+    crate::domain::validation::violation::join(pointer, name)
+}
+
+/// Returns the environment variable that a secret is taken from.
+pub fn env(secret: &Value) -> Option<&str> {
+    matches!(secret, Value::Object(_)).then(|| secret.get("env")?.as_str())?
+}
+
+/// Finds the integration `name` in a list.
+pub fn find<'a>(list: Option<&'a Value>, name: &str) -> Option<&'a Value> {
+    let mut items = list?.as_array()?.iter();
+    items.find(|item| item.get("name").and_then(Value::as_str) == Some(name))
+}
+
+/// Returns a short description: `webhook https://example.com/hook`.
+pub fn describe(integration: &Value) -> String {
+    let text = |name: &str| integration.get(name).and_then(Value::as_str);
+    let words = [text("type"), text("url").or_else(|| text("path"))];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::authoring;
+    use crate::domain::json;
+
+    #[test]
+    fn authoring_form_is_what_an_author_would_write() {
+        let shown = r#"[
+            {"id":"int_1","name":"crm","type":"webhook","enabled":true,"events":["submission.completed"],"url":"https://a/b",
+             "payload":"full","secret":{"set":true,"hint":"…x7Qp"},"headers":{"X-Key":{"set":true,"env":"KEY"},"X-A":"b"},
+             "bearer_token":{"set":true},"when":{"env":"x"},"health":{},"created_at":"","updated_at":""},
+            {"name":"webhook","type":"webhook","payload":"thin","enabled":false,"secret":{"set":true,"env":"S"}}
+        ]"#;
+        let expected = r#"[{"name":"crm","type":"webhook","url":"https://a/b","headers":{"X-Key":{"env":"KEY"},"X-A":"b"},"bearer_token":{"set":true},"when":{"env":"x"}},{"name":"webhook","type":"webhook","payload":"thin","enabled":false,"secret":{"env":"S"}}]"#;
+        assert_eq!(authoring(&json::parse(shown).unwrap()).to_string(), expected);
+    }
+
+    #[test]
+    fn names_are_those_that_the_server_gives() {
+        let list = r#"[{"type":"webhook"},{"type":"csv_file"},{"type":"webhook"},{"name":"webhook-2"}]"#;
+        let named = authoring(&json::parse(list).unwrap());
+        let names: Vec<_> = named
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item.get("name").unwrap().as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["webhook", "csv-file", "webhook-3", "webhook-2"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! From the answer of a server, or the lack of one, to the report of an attempt.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::guard::ResolveError;
+use crate::clock::Timestamp;
+use crate::domain::delivery::DeliveryError;
+use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::classify::classify;
+use crate::domain::integration::address::AddressRefusal;
+use crate::request_error::{certificate_fault, find_cause, reason};
+
+/// Maximum bytes of an answer in the log of attempts.
+const MAX_EXCERPT: usize = 2 << 10;
+
+/// The answer of a server, up to a limited length.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<String>,
+    pub(super) remote_address: Option<SocketAddr>,
+    pub(super) body: Vec<u8>,
+}
+
+/// Why there is no answer.
+pub(super) enum Failure {
+    /// The URL or its host may not be called.
+    Refused(AddressRefusal),
+    /// No TLS without the certificates of the system's authorities.
+    NoCertificates(reqwest::Error),
+    /// A header is not valid.
+    Malformed,
+    /// The exchange took too long.
+    Timeout,
+    Http(reqwest::Error),
+}
+
+/// Returns the report of an exchange that took `duration` and ended at `now`.
+pub(super) fn of_exchange(result: Result<Answer, Failure>, duration: Duration, now: Timestamp) -> SendReport {
+    let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    match result {
+        Ok(answer) => SendReport {
+            outcome: classify(answer.status, answer.retry_after.as_deref(), now),
+            http_status: Some(answer.status),
+            response: excerpt(&answer.body),
+            remote_address: answer.remote_address.map(|address| address.to_string()),
+            duration_ms,
+        },
+        Err(failure) => of_outcome(outcome(&failure), duration_ms),
+    }
+}
+
+/// Returns the report of an attempt without an answer.
+pub(super) fn of_outcome(outcome: Outcome, duration_ms: u64) -> SendReport {
+    SendReport { outcome, http_status: None, response: None, remote_address: None, duration_ms }
+}
+
+/// Returns the report of an attempt that panicked. The next one would too.
+pub(super) fn panicked() -> SendReport {
+    let error = error("internal_panic", "a defect of the server ended the attempt");
+    of_outcome(Outcome::Permanent { error }, 0)
+}
+
+/// Returns the outcome of an attempt to write a file: the owner may mend it.
+pub(super) fn file_error(cause: &io::Error) -> Outcome {
+    let text = cause.to_string();
+    let message = text.split(" (os error").next().unwrap_or_default();
+    Outcome::Retryable { error: error("file_error", message), is_slow: false }
+}
+
+/// Returns the report of an attempt that may succeed later.
+pub(super) fn retryable(code: &str, message: impl Into<String>) -> SendReport {
+    of_outcome(Outcome::Retryable { error: error(code, message), is_slow: false }, 0)
+}
+
+fn error(code: &str, message: impl Into<String>) -> DeliveryError {
+    DeliveryError { code: code.to_owned(), message: message.into(), http_status: None }
+}
+
+/// Classifies a failure. The owner may mend names, certificates and servers, so these are tried again.
+fn outcome(failure: &Failure) -> Outcome {
+    let retry = |code, message: String| Outcome::Retryable { error: error(code, message), is_slow: false };
+    match failure {
+        Failure::Refused(refusal) => refused(refusal),
+        Failure::Malformed => {
+            Outcome::Permanent { error: error("invalid_request", "a header of the request is not valid") }
+        }
+        Failure::NoCertificates(cause) => {
+            retry("tls_error", format!("the server has no certificates of authorities: {}", reason(cause)))
+        }
+        Failure::Timeout => timed_out(),
+        Failure::Http(failed) => match find_cause::<ResolveError>(failed) {
+            Some(ResolveError::Refused(refusal)) => refused(refusal),
+            Some(unresolved) => retry("dns_error", unresolved.to_string()),
+            None if failed.is_timeout() => timed_out(),
+            None => retry(code(failed), message(failed)),
+        },
+    }
+}
+
+fn refused(refusal: &AddressRefusal) -> Outcome {
+    Outcome::Permanent { error: error("blocked_address", refusal.to_string()) }
+}
+
+fn timed_out() -> Outcome {
+    Outcome::Retryable { error: error("timeout", "no answer in time"), is_slow: true }
+}
+
+fn code(failed: &reqwest::Error) -> &'static str {
+    if find_cause::<rustls::Error>(failed).is_some() {
+        "tls_error"
+    } else if find_cause::<hyper::Error>(failed).is_some_and(hyper::Error::is_parse) {
+        "invalid_response"
+    } else {
+        "connection_failed"
+    }
+}
+
+fn message(failed: &reqwest::Error) -> String {
+    match certificate_fault(failed) {
+        Some(fault) => format!("the certificate is not trusted: {fault}"),
+        None => reason(failed),
+    }
+}
+
+/// Returns the beginning of a body as text without control characters; `None` if it is empty.
+fn excerpt(body: &[u8]) -> Option<String> {
+    let mut text = String::new();
+    for character in String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT)]).chars() {
+        let is_plain = !character.is_control() || character == '\n' || character == '\t';
+        let escaped: String = if is_plain { character.into() } else { character.escape_default().collect() };
+        if text.len() + escaped.len() > MAX_EXCERPT {
+            break;
+        }
+        text.push_str(&escaped);
+    }
+    Some(text).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,172 @@
+//! Sends requests to the servers of others. The only place that makes an HTTP client for them.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::Sender;
+use super::guard::{GuardedResolver, Lookup, SystemLookup, is_common_port};
+use super::report::{self, Answer, Failure};
+use crate::clock::Clock;
+use crate::domain::delivery::attempt::SendReport;
+use crate::domain::integration::address::AddressPolicy;
+use crate::domain::integration::outbound::HttpRequest;
+
+/// Maximum bytes read of a body. The rest is not received: the connection is closed.
+const MAX_BODY: usize = 16 << 10;
+
+/// Maximum number of headers of an answer.
+const MAX_HEADERS: usize = 64;
+
+/// Idle connections kept for each host.
+const MAX_IDLE: usize = 4;
+
+/// How long an idle connection is kept: less than the 5 seconds after which common servers close it. A request on a connection
+/// that is being closed would fail.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long a request may take.
+#[derive(Debug, Clone, Copy)]
+pub struct SendLimits {
+    /// Name resolution, connection and TLS handshake.
+    pub connect: Duration,
+    /// The whole exchange.
+    pub exchange: Duration,
+    /// The body of the answer. It only goes to the log of attempts: the status has decided.
+    pub body: Duration,
+}
+
+impl Default for SendLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            exchange: Duration::from_secs(15),
+            body: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Sends requests over HTTP/1.1, with TLS or without.
+pub struct HttpSender {
+    policy: Arc<AddressPolicy>,
+    lookup: Arc<dyn Lookup>,
+    limits: SendLimits,
+    clock: Arc<dyn Clock>,
+    // Made at the first request: a server without webhooks needs no certificates of authorities.
+    encrypted: OnceLock<Client>,
+    plain: OnceLock<Client>,
+}
+
+impl HttpSender {
+    pub fn new(policy: AddressPolicy, clock: Arc<dyn Clock>) -> Self {
+        Self::with_lookup(policy, clock, Arc::new(SystemLookup), SendLimits::default())
+    }
+
+    /// Creates a sender with its own resolver and limits.
+    pub fn with_lookup(
+        policy: AddressPolicy,
+        clock: Arc<dyn Clock>,
+        lookup: Arc<dyn Lookup>,
+        limits: SendLimits,
+    ) -> Self {
+        let (encrypted, plain) = (OnceLock::new(), OnceLock::new());
+        Self { policy: Arc::new(policy), lookup, limits, clock, encrypted, plain }
+    }
+
+    /// Returns the client for the scheme and port of `url`: addresses may be allowed with TLS only, and on common ports only.
+    fn client(&self, url: &Url) -> Result<Client, reqwest::Error> {
+        let is_encrypted = url.scheme() == "https";
+        let port = url.port_or_known_default().unwrap_or_default();
+        if !is_common_port(port) {
+            return self.new_client(port, is_encrypted);
+        }
+        let slot = if is_encrypted { &self.encrypted } else { &self.plain };
+        if let Some(client) = slot.get() {
+            return Ok(client.clone());
+        }
+        let client = self.new_client(port, is_encrypted)?;
+        Ok(slot.get_or_init(|| client).clone())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one constructor of clients for other servers")]
+    fn new_client(&self, port: u16, is_encrypted: bool) -> Result<Client, reqwest::Error> {
+        // A second installation fails, and would install the same provider.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let (policy, lookup) = (Arc::clone(&self.policy), Arc::clone(&self.lookup));
+        Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .http1_only()
+            .http1_max_headers(MAX_HEADERS)
+            .https_only(is_encrypted)
+            .connect_timeout(self.limits.connect)
+            .pool_max_idle_per_host(MAX_IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .user_agent(concat!("forms/", env!("CARGO_PKG_VERSION")))
+            .dns_resolver(GuardedResolver { policy, lookup, port, is_encrypted })
+            .build()
+    }
+
+    async fn exchange(&self, request: &HttpRequest, started: Instant) -> Result<Answer, Failure> {
+        // Includes hosts that are addresses: these are never resolved.
+        self.policy.check_url(&request.url).map_err(Failure::Refused)?;
+        let client = self.client(&request.url).map_err(Failure::NoCertificates)?;
+        let sending = build(&client, request).ok_or(Failure::Malformed)?.send();
+        let deadline = started + self.limits.exchange;
+        let sent = timeout_at(deadline, sending).await.map_err(|_elapsed| Failure::Timeout)?;
+        let mut response = sent.map_err(Failure::Http)?;
+        let mut body = Vec::new();
+        let body_deadline = deadline.min(Instant::now() + self.limits.body);
+        let _incomplete = timeout_at(body_deadline, read_body(&mut response, &mut body)).await;
+        Ok(Answer {
+            status: response.status().as_u16(),
+            retry_after: header(&response, "retry-after"),
+            remote_address: response.remote_addr(),
+            body,
+        })
+    }
+}
+
+#[async_trait]
+impl Sender for HttpSender {
+    async fn send(&self, request: &HttpRequest) -> SendReport {
+        let started = Instant::now();
+        let result = self.exchange(request, started).await;
+        report::of_exchange(result, started.elapsed(), self.clock.now())
+    }
+}
+
+/// Builds the request; `None` if a header is not valid.
+fn build(client: &Client, request: &HttpRequest) -> Option<reqwest::RequestBuilder> {
+    let method = Method::from_bytes(request.method.as_bytes()).ok()?;
+    let mut building = client.request(method, request.url.clone()).body(request.body.clone());
+    for (name, value) in &request.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        let mut value = HeaderValue::from_str(value.reveal()).ok()?;
+        value.set_sensitive(true);
+        building = building.header(name, value);
+    }
+    Some(building)
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    Some(response.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
+/// Reads the body until its end, an error, or the maximum.
+async fn read_body(response: &mut Response, body: &mut Vec<u8>) {
+    while body.len() < MAX_BODY {
+        match response.chunk().await {
+            Ok(Some(part)) => body.extend_from_slice(&part[..part.len().min(MAX_BODY - body.len())]),
+            // The status has decided.
+            Ok(None) | Err(_) => break,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The steps of the loop that use the store.
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use super::DeliveryService;
+use super::attempt::Outcomes;
+use super::runner::STORE_BACKOFF;
+use crate::clock::Timestamp;
+use crate::domain::delivery::DeliveryStatus;
+use crate::domain::form::Form;
+use crate::domain::integration::Integration;
+use crate::id::{FormId, IntegrationId, WorkspaceId};
+use crate::store::{BegunAttempt, FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, Result};
+
+/// How long a begun attempt belongs to this process: well over the longest send.
+const LEASE_MILLIS: i64 = 60_000;
+
+/// What loading a queue found.
+pub(super) enum Loaded {
+    Batch(Box<LoadedBatch>),
+    Nothing {
+        next_due: Option<Timestamp>,
+        /// The receiver asked for no request before this time.
+        paced_until: Option<Timestamp>,
+    },
+}
+
+/// Due deliveries, with what to do about them.
+pub(super) struct LoadedBatch {
+    pub(super) form: Arc<Form>,
+    pub(super) integration: Arc<Integration>,
+    pub(super) state: QueueState,
+    pub(super) attempts: Vec<NewAttempt>,
+}
+
+impl Loaded {
+    /// Nothing to do until `next_due`.
+    fn nothing(next_due: Option<Timestamp>) -> Self {
+        Self::Nothing { next_due, paced_until: None }
+    }
+}
+
+impl DeliveryService {
+    /// Lists the queues with deliveries that wait. Tries until it succeeds.
+    pub(super) async fn list_queues(self: Arc<Self>) -> Vec<(QueueId, Timestamp)> {
+        loop {
+            match self.store.list_queues().await {
+                Ok(queues) => return queues,
+                Err(error) => {
+                    tracing::warn!(%error, "the deliveries that wait cannot be listed");
+                    sleep(STORE_BACKOFF).await;
+                }
+            }
+        }
+    }
+
+    /// Lists the queues of `forms` as due now.
+    pub(super) async fn queues_of(
+        self: Arc<Self>,
+        forms: Vec<(WorkspaceId, FormId)>,
+    ) -> Vec<(QueueId, Timestamp)> {
+        let now = self.clock.now();
+        let mut queues = Vec::new();
+        for (workspace, form) in forms {
+            let integrations = loop {
+                match self.integrations_of(workspace, form).await {
+                    Ok(integrations) => break integrations,
+                    Err(error) => {
+                        tracing::warn!(%form, %error, "the integrations of a form cannot be listed");
+                        sleep(STORE_BACKOFF).await;
+                    }
+                }
+            };
+            queues.extend(
+                integrations.into_iter().map(|integration| (QueueId { workspace, form, integration }, now)),
+            );
+        }
+        queues
+    }
+
+    /// Lists the integrations of a form that may have to deliver something.
+    async fn integrations_of(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<IntegrationId>> {
+        if let Some(form) = self.store.find_form(workspace, form).await? {
+            return Ok(form.integrations.iter().filter(|one| one.enabled).map(|one| one.id).collect());
+        }
+        // The form is in the trash, and that is reported.
+        let totals = self.store.queue_totals(workspace, form).await?;
+        Ok(totals.into_iter().filter_map(|totals| totals.integration).collect())
+    }
+
+    /// Loads at most `limit` due deliveries of a queue and decides about them.
+    pub(super) async fn load(self: Arc<Self>, queue: QueueId, limit: usize) -> Result<Loaded> {
+        let now = self.clock.now();
+        let Some(batch) = self.store.load_queue(queue, now, limit).await? else {
+            self.store.drop_queue(queue);
+            return Ok(Loaded::nothing(None));
+        };
+        let QueueBatch { form, state, due, next_due } = batch;
+        let Some(integration) = form.integration(queue.integration).cloned() else {
+            return Ok(Loaded::nothing(None));
+        };
+        if !integration.enabled || state.health.paused.is_some() {
+            return Ok(Loaded::nothing(None));
+        }
+        if let Some(until) = state.paced_until.filter(|until| *until > now) {
+            return Ok(Loaded::Nothing { next_due: Some(until), paced_until: Some(until) });
+        }
+        if due.is_empty() {
+            return Ok(Loaded::nothing(next_due));
+        }
+        let attempts = self.decide(&form, &integration, due).await?;
+        let batch = LoadedBatch { form, integration: Arc::new(integration), state, attempts };
+        Ok(Loaded::Batch(Box::new(batch)))
+    }
+
+    /// Counts the attempts that are about to be made.
+    pub(super) async fn begin(
+        self: Arc<Self>,
+        queue: QueueId,
+        attempts: Vec<NewAttempt>,
+    ) -> Result<Vec<BegunAttempt>> {
+        let now = self.clock.now();
+        let lease_until = Timestamp::from_millis(now.millis() + LEASE_MILLIS);
+        self.store.begin_attempts(queue, attempts, now, lease_until).await
+    }
+
+    /// Records outcomes, and returns the state of the queue. Tries until it succeeds: otherwise the deliveries would be
+    /// repeated when their leases end.
+    pub(super) async fn finish(
+        self: Arc<Self>,
+        queue: QueueId,
+        integration: Arc<Integration>,
+        Outcomes { finished, file }: Outcomes,
+    ) -> QueueState {
+        loop {
+            let now = self.clock.now();
+            match self.store.finish_attempts(queue, finished.clone(), file.clone(), now).await {
+                Ok(state) => {
+                    finished.iter().for_each(|attempt| self.log(&integration, attempt, now));
+                    return state;
+                }
+                Err(error) => {
+                    let integration = queue.integration;
+                    tracing::warn!(%integration, %error, "the outcomes of deliveries cannot be recorded");
+                    sleep(STORE_BACKOFF).await;
+                }
+            }
+        }
+    }
+
+    /// Logs an attempt, and whether the delivery is dead: neither what was sent nor the answer, and of the URL the host.
+    fn log(&self, integration: &Integration, attempt: &FinishedAttempt, now: Timestamp) {
+        let FinishedAttempt { delivery, report, jitter, .. } = attempt;
+        let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
+        let (name, number) = (&integration.name, delivery.attempts);
+        let error = report.outcome.error().map_or("", |error| error.code.as_str());
+        let result = report.outcome.result();
+        let duration = report.duration_ms;
+        tracing::debug!(delivery = %id, %form, integration = name, host, number, %result, error, duration, "attempt");
+        let schedule = integration.retry_schedule(self.settings.retry_schedule.as_deref());
+        if delivery.finish_attempt(report, schedule, *jitter, now).status == DeliveryStatus::Dead {
+            tracing::warn!(delivery = %id, %form, integration = name, host, number, error, "a delivery is dead");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the answer of a receiver over HTTP means for a delivery.
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+use super::DeliveryError;
+use super::attempt::{MAX_PACED_WAIT, Outcome};
+use crate::clock::Timestamp;
+
+/// Wait for a receiver that asks to be called later, and not when, in milliseconds.
+const DEFAULT_PACED_WAIT: i64 = 60_000;
+
+/// Shortest wait for one that does, in milliseconds.
+const MIN_PACED_WAIT: i64 = 1_000;
+
+/// Classifies an answer with `status` and the header `Retry-After`, received at `now`. Only 2xx is success: redirects are
+/// never followed.
+pub fn classify(status: u16, retry_after: Option<&str>, now: Timestamp) -> Outcome {
+    let wait = retry_after.and_then(|text| parse_retry_after(text, now));
+    let error = |code: &str, message: String| DeliveryError {
+        code: code.to_owned(),
+        message,
+        http_status: Some(status),
+    };
+    match (status, wait) {
+        (200..=299, _) => Outcome::Delivered,
+        (410, _) => Outcome::Gone { error: error("gone", "the receiver answered 410 Gone".to_owned()) },
+        (429, _) | (503, Some(_)) => Outcome::Paced {
+            wait_ms: wait.unwrap_or(DEFAULT_PACED_WAIT),
+            error: error(
+                "rate_limited",
+                format!("the receiver asked to be called later, with status {status}"),
+            ),
+        },
+        (300..=399, _) => Outcome::Retryable {
+            error: error(
+                "redirect",
+                format!("the receiver redirected with status {status}: use its final URL"),
+            ),
+            is_slow: false,
+        },
+        _ => Outcome::Retryable {
+            error: error("http_error", format!("the receiver answered with status {status}")),
+            is_slow: matches!(status, 502 | 504 | 520..=529),
+        },
+    }
+}
+
+/// Parses `Retry-After` (RFC 9110 §10.2.3), seconds or a date, as a wait in milliseconds from one second to one hour; `None`
+/// if it is neither. Fractions of a second, which some services send, are accepted.
+fn parse_retry_after(text: &str, now: Timestamp) -> Option<i64> {
+    let text = text.trim();
+    let is_number = text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let wait = if is_number {
+        // Saturates: a number of any length is a valid one.
+        (text.parse::<f64>().ok()? * 1_000.0).ceil() as i64
+    } else {
+        let date = OffsetDateTime::parse(text, &Rfc2822).ok()?;
+        date.unix_timestamp().saturating_mul(1_000).saturating_sub(now.millis())
+    };
+    Some(wait.clamp(MIN_PACED_WAIT, MAX_PACED_WAIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, classify};
+    use crate::clock::Timestamp;
+    use crate::domain::delivery::attempt::MAX_PACED_WAIT;
+
+    fn class(status: u16, retry_after: Option<&str>) -> String {
+        let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+        match classify(status, retry_after, now) {
+            Outcome::Delivered => "delivered".to_owned(),
+            Outcome::Paced { wait_ms, .. } => format!("paced {wait_ms}"),
+            Outcome::Retryable { error, is_slow } => {
+                assert_eq!(error.http_status, Some(status));
+                format!("{}{}", error.code, if is_slow { " slow" } else { "" })
+            }
+            Outcome::Gone { .. } => "gone".to_owned(),
+            Outcome::Permanent { .. } | Outcome::Interrupted => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn each_status_has_its_class() {
+        for (statuses, expected) in [
+            (&[200, 201, 202, 204, 299][..], "delivered"),
+            (&[301, 302, 304, 307, 308], "redirect"),
+            (&[100, 199, 400, 401, 403, 404, 408, 413, 425, 451, 500, 501, 503, 505, 600, 999], "http_error"),
+            (&[502, 504, 520, 522, 524, 529], "http_error slow"),
+            (&[410], "gone"),
+            (&[429], "paced 60000"),
+        ] {
+            for status in statuses {
+                assert_eq!(class(*status, None), expected, "{status}");
+            }
+        }
+        assert_eq!(class(503, Some("120")), "paced 120000");
+        assert_eq!(class(503, Some("soon")), "http_error");
+        assert_eq!(class(500, Some("120")), "http_error");
+        assert_eq!(class(410, Some("120")), "gone");
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        for (text, expected) in [
+            ("0", 1_000),
+            ("1", 1_000),
+            (" 90 ", 90_000),
+            ("1.5", 1_500),
+            ("3600", MAX_PACED_WAIT),
+            ("86400", MAX_PACED_WAIT),
+            ("99999999999999999999999999", MAX_PACED_WAIT),
+            ("Fri, 20 Nov 2026 09:01:30 GMT", 90_000),
+            ("Fri, 20 Nov 2026 08:00:00 GMT", 1_000),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", MAX_PACED_WAIT),
+            // Neither: the default.
+            ("-5", 60_000),
+            ("+5", 60_000),
+            ("NaN", 60_000),
+            ("inf", 60_000),
+            ("1e3", 60_000),
+            ("1.2.3", 60_000),
+            (".", 60_000),
+            ("", 60_000),
+            ("tomorrow", 60_000),
+            ("Fri, 32 Nov 2026 09:01:30 GMT", 60_000),
+        ] {
+            assert_eq!(class(429, Some(text)), format!("paced {expected}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_wait_leave_its_bounds() {
+        let now = Timestamp::from_millis(1_763_654_400_000);
+        let alphabet: Vec<char> = "0123456789.-+eE NaNinf:,GMTFriNov\t\u{0}é\u{661}".chars().collect();
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap()
+        };
+        for _ in 0..20_000 {
+            let length = next() % 12;
+            let text: String = (0..length).map(|_| alphabet[next() % alphabet.len()]).collect();
+            let Outcome::Paced { wait_ms, .. } = classify(429, Some(&text), now) else { panic!("{text:?}") };
+            assert!((1_000..=MAX_PACED_WAIT).contains(&wait_ms), "{text:?}: {wait_ms}");
+        }
+    }
+}

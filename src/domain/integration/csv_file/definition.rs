@@ -1,0 +1,71 @@
+//! Parsing of the settings of a CSV file.
+
+use super::{CsvFile, DELIMITERS};
+use crate::domain::integration::IntegrationKind;
+use crate::domain::integration::definition::draft_kind::KindDraft;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
+
+/// Maximum characters of a path.
+const MAX_PATH: usize = 200;
+
+/// Parses the members `path` and `delimiter`.
+pub(in crate::domain::integration) fn read_csv_file(fields: &mut Fields<'_, '_>) -> Option<KindDraft> {
+    let path = fields.required_text("path", MAX_PATH);
+    if let Some(problem) = path.as_deref().and_then(path_problem) {
+        fields.refuse("path", Rule::InvalidRange, problem);
+    }
+    let delimiter = fields.one_of("delimiter", Rule::NotAnOption, &DELIMITERS);
+    let file = CsvFile { path: path?, delimiter: delimiter.unwrap_or(',') };
+    let path = Some(file.path.clone());
+    Some(KindDraft { path, build: Box::new(|_, _| (IntegrationKind::CsvFile(file), None)) })
+}
+
+/// Explains why `path` is not the path of a CSV file below the folder of exports.
+fn path_problem(path: &str) -> Option<&'static str> {
+    let is_name = |part: &str| !part.is_empty() && !part.starts_with('.') && part.trim() == part;
+    if path.starts_with('/') {
+        Some("`path` must be relative: it begins in the folder of exports")
+    } else if path.contains(|found: char| found == '\\' || found == ':' || found.is_control()) {
+        Some("`path` must not contain a backslash, a colon or a control character")
+    } else if !path.split('/').all(is_name) {
+        Some("every part of `path` must be a name that does not start with a dot")
+    } else if !path.ends_with(".csv") {
+        Some("`path` must end in .csv")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_problem;
+
+    #[test]
+    fn paths_stay_below_the_folder_of_exports() {
+        for path in ["a.csv", "team/2026/answers.csv", "Rückmeldungen.csv", "a b.csv"] {
+            assert_eq!(path_problem(path), None, "{path}");
+        }
+        for path in [
+            "/etc/a.csv",
+            "../a.csv",
+            "a/../b.csv",
+            "a/./b.csv",
+            "a//b.csv",
+            "..",
+            ".csv",
+            "a/.csv",
+            "~\\a.csv",
+            "c:a.csv",
+            "a\0.csv",
+            "a.txt",
+            "a.csv/",
+            "a\n.csv",
+            " a.csv",
+            "a /b.csv",
+            "a.CSV",
+        ] {
+            assert!(path_problem(path).is_some(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What a CSV file gets: a row for each submission.
+
+use super::row::RowBody;
+use super::{CsvFile, DELIMITERS};
+use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
+use crate::domain::integration::event::Subject;
+use crate::domain::integration::kind::{Kind, Members, Pace, Rendering};
+use crate::domain::integration::outbound::Outbound;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::json::Value;
+
+/// Rows that are written together.
+const MAX_ROWS: usize = 100;
+
+/// The waits in milliseconds: those of webhooks, and 24 hours for the rest of a week, since only the operator can mend a disk.
+const SCHEDULE: [i64; 12] = {
+    let mut waits = [24 * 3_600_000; 12];
+    let mut place = 0;
+    while place < DEFAULT_SCHEDULE.len() {
+        waits[place] = DEFAULT_SCHEDULE[place];
+        place += 1;
+    }
+    waits
+};
+
+impl Kind for CsvFile {
+    fn members(&self) -> Members {
+        let delimiter = DELIMITERS.into_iter().find(|(_, delimiter)| *delimiter == self.delimiter);
+        vec![("path", Some(Value::from(&*self.path))), ("delimiter", delimiter.map(|(text, _)| text.into()))]
+    }
+
+    fn target(&self) -> String {
+        self.path.clone()
+    }
+
+    fn render(&self, rendering: Rendering<'_>) -> Option<Vec<u8>> {
+        let Subject::Submission(submission) = &rendering.event.subject else { return None };
+        let row = RowBody::new(submission, rendering.version?, rendering.selection);
+        Some(serde_json::to_vec(&row).expect("a row is JSON"))
+    }
+
+    fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
+        let row: RowBody = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
+        Ok(Outbound::Csv(row.into_row(self)))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { concurrency: 1, batch: MAX_ROWS, schedule: &SCHEDULE }
+    }
+}

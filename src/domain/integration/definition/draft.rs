@@ -1,0 +1,267 @@
+//! The members that all types of integration have.
+
+use std::time::Duration;
+
+use super::draft_kind::{DraftInput, KindDraft};
+use super::references::{lint_fields, lint_when};
+use super::secret_input::Sealer;
+use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
+use crate::clock::DAY_MILLIS;
+use crate::domain::condition::Condition;
+use crate::domain::form::slug::is_slug;
+use crate::domain::integration::csv_file::definition::read_csv_file;
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::webhook::definition::read_webhook;
+use crate::domain::integration::{FieldSelection, Integration, IntegrationType};
+use crate::domain::json::{Value, join};
+use crate::domain::question::Question;
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::fields::{Fields, no_help};
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{Rule, Violation, shortened};
+use crate::id::IntegrationId;
+
+/// Maximum waits between attempts.
+const MAX_RETRIES: usize = 20;
+
+/// Maximum of all waits together, in milliseconds.
+const MAX_RETRY_MILLIS: i64 = 7 * DAY_MILLIS;
+
+/// Maximum characters of all patterns in a `when`, which is compiled for each delivery: up to 10 ms.
+const MAX_PATTERN_TEXT: usize = 200;
+
+/// Maximum bytes of a `when`: it is stored with the form.
+const MAX_WHEN: usize = 10_000;
+
+/// Maximum characters of a question id.
+const MAX_ID: usize = 64;
+
+/// The members of all types, for a type that is not known.
+const ALL_MEMBERS: [&str; 7] = ["url", "secret", "payload", "headers", "bearer_token", "path", "delimiter"];
+
+/// An integration as sent, before its secrets are sealed.
+pub(super) struct Draft {
+    pub name: Option<String>,
+    enabled: bool,
+    events: Vec<EventType>,
+    when: Option<Box<str>>,
+    selection: Option<FieldSelection>,
+    retry: Option<Vec<i64>>,
+    pub integration_type: IntegrationType,
+    pub kind: KindDraft,
+}
+
+impl Draft {
+    /// Parses an integration, and reports every violation.
+    pub(super) fn read(
+        value: &Value,
+        input: DraftInput<'_>,
+        violations: &mut Vec<Violation>,
+    ) -> Option<Self> {
+        let mut fields = Fields::open(value, input.pointer, "the integration", violations)?;
+        let integration_type = read_type(&mut fields, input.current);
+        let name = read_name(&mut fields);
+        let enabled = fields.flag("enabled").unwrap_or(true);
+        let events = read_events(&mut fields, integration_type);
+        let when = read_when(&mut fields, events.as_deref(), input.questions);
+        let selection = fields.value("fields");
+        let retry = read_retry(&mut fields);
+        let kind = match integration_type {
+            Some(IntegrationType::Webhook) => read_webhook(&mut fields, input),
+            Some(IntegrationType::CsvFile) => read_csv_file(&mut fields),
+            None => {
+                fields.known.extend(ALL_MEMBERS);
+                None
+            }
+        };
+        fields.close(&READ_ONLY);
+        let pointer = join(input.pointer, "fields");
+        let selection = match selection {
+            Some(selection) => Some(read_selection(selection, &pointer, input.questions, violations)?),
+            None => None,
+        };
+        let (events, integration_type, kind) = (events?, integration_type?, kind?);
+        Some(Self { name, enabled, events, when, selection, retry, integration_type, kind })
+    }
+
+    /// Returns the integration called `name`, which replaces `current`, with its secrets sealed.
+    pub(super) fn build(
+        self,
+        name: String,
+        current: Option<&Integration>,
+        context: DefinitionContext<'_>,
+    ) -> (Integration, Option<GeneratedSecret>) {
+        let Self { name: _, enabled, events, when, selection: fields, retry, integration_type: _, kind } =
+            self;
+        let id = current.map_or_else(|| IntegrationId::draw(context.random), |current| current.id);
+        let (kind, secret) = (kind.build)(current, Sealer { integration: id, context });
+        let generated = secret.map(|secret| GeneratedSecret { integration: name.clone(), secret });
+        let (created_at, updated_at) =
+            current.map_or((context.now, context.now), |current| (current.created_at, current.updated_at));
+        let mut built =
+            Integration { id, name, enabled, events, when, fields, retry, kind, created_at, updated_at };
+        if current.is_some_and(|current| *current != built) {
+            built.updated_at = context.now;
+        }
+        (built, generated)
+    }
+}
+
+/// Returns the name of an integration whose author gives none: its type, then `webhook-2`.
+pub(super) fn default_name(type_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let base = type_name.replace('_', "-");
+    let numbered = (2..).map(|number| format!("{base}-{number}"));
+    let mut names = std::iter::once(base.clone()).chain(numbered);
+    names.find(|name| !is_taken(name)).unwrap_or(base)
+}
+
+fn read_name(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let name = fields.string("name")?;
+    if !is_slug(name) {
+        let message = "`name` has lower-case letters, digits and single hyphens, 64 at most";
+        fields.refuse("name", Rule::InvalidSlug, message);
+    }
+    Some(name.to_owned())
+}
+
+fn read_type(fields: &mut Fields<'_, '_>, current: Option<&Integration>) -> Option<IntegrationType> {
+    let Value::String(name) = fields.required("type")? else {
+        fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
+        return None;
+    };
+    let found = IntegrationType::parse(name);
+    if found.is_none() {
+        let message = format!("unknown integration type `{}`", shortened(name));
+        let violation = Violation::new(fields.pointer_to("type"), Rule::UnknownIntegrationType, message);
+        fields.violations.push(violation.allowed(name, IntegrationType::ALL.map(IntegrationType::name)));
+    }
+    if let (Some(found), Some(current)) = (found, current)
+        && found != current.kind.integration_type()
+    {
+        let message = format!("the type of `{}` cannot be changed", current.name);
+        let violation = Violation::new(fields.pointer_to("type"), Rule::ReadOnlyField, message);
+        fields.violations.push(violation.help("delete the integration and create another"));
+        return None;
+    }
+    found
+}
+
+fn read_events(fields: &mut Fields<'_, '_>, kind: Option<IntegrationType>) -> Option<Vec<EventType>> {
+    let Some(items) = fields.value("events") else { return Some(vec![EventType::SubmissionCompleted]) };
+    let Value::Array(items) = items else {
+        let violation =
+            Violation::wrong_type(fields.pointer_to("events"), "events", "a list of events", items);
+        fields.violations.push(violation);
+        return None;
+    };
+    if items.is_empty() {
+        let violation =
+            Violation::new(fields.pointer_to("events"), Rule::Empty, "`events` must not be empty");
+        fields.violations.push(violation.help("to send nothing, set `enabled` to false"));
+    }
+    let allowed = kind.map_or(&EventType::SUBSCRIBABLE[..], IntegrationType::events);
+    let mut events = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let pointer = join(&fields.pointer_to("events"), &place.to_string());
+        match (item.as_str(), item.as_str().and_then(EventType::parse)) {
+            (_, Some(event)) if events.contains(&event) => {
+                let message = format!("the event `{event}` is given twice");
+                fields.violations.push(Violation::new(pointer, Rule::DuplicateOption, message));
+            }
+            (_, Some(event)) if allowed.contains(&event) => events.push(event),
+            (Some(text), _) => {
+                let message = format!("`{}` is not an event that this type reports", shortened(text));
+                let violation = Violation::new(pointer, Rule::NotAnOption, message);
+                fields.violations.push(violation.allowed(text, allowed.iter().map(|event| event.name())));
+            }
+            (None, _) => {
+                fields.violations.push(Violation::wrong_type(pointer, "events", "a list of events", item));
+            }
+        }
+    }
+    Some(events)
+}
+
+/// Returns the condition as written, if it is valid.
+fn read_when(
+    fields: &mut Fields<'_, '_>,
+    events: Option<&[EventType]>,
+    questions: Option<&[Question]>,
+) -> Option<Box<str>> {
+    let before = fields.violations.len();
+    let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
+    let condition = Condition::read(fields, "when", &mut budget)?;
+    if events.is_some_and(|events| !events.iter().any(|event| event.has_answers())) {
+        let message = "`when` needs an event with answers, such as submission.completed";
+        fields.refuse("when", Rule::InvalidRange, message);
+    }
+    if let Some(questions) = questions.filter(|_| fields.violations.len() == before) {
+        let pointer = fields.pointer_to("when");
+        lint_when(&condition, questions, &pointer, fields.violations);
+    }
+    let written = serde_json::to_string(&condition).expect("a condition is JSON");
+    if written.len() > MAX_WHEN {
+        let message = format!("`when` has {} bytes, {MAX_WHEN} are allowed", written.len());
+        fields.refuse("when", Rule::TooLong, message);
+    }
+    Some(written.into())
+}
+
+fn read_selection(
+    value: &Value,
+    pointer: &str,
+    questions: Option<&[Question]>,
+    violations: &mut Vec<Violation>,
+) -> Option<FieldSelection> {
+    let mut fields = Fields::open(value, pointer, "`fields`", violations)?;
+    let (only, except) = (fields.texts("only", MAX_ID), fields.texts("except", MAX_ID));
+    let (has_only, has_except) = (fields.value("only").is_some(), fields.value("except").is_some());
+    if has_only && has_except {
+        fields.refuse("except", Rule::InvalidRange, "`only` and `except` exclude each other");
+    } else if !has_only && !has_except {
+        fields.refuse("only", Rule::MissingField, "`only` or `except` is missing");
+    }
+    fields.close(&[]);
+    let selection = only.map(FieldSelection::Only).or(except.map(FieldSelection::Except))?;
+    if let Some(questions) = questions {
+        lint_fields(&selection, questions, pointer, violations);
+    }
+    Some(selection)
+}
+
+/// Returns the waits between attempts in milliseconds.
+fn read_retry(fields: &mut Fields<'_, '_>) -> Option<Vec<i64>> {
+    let items = fields.typed("retry", "a list of durations such as \"5m\"", Value::as_array, no_help)?;
+    if items.len() > MAX_RETRIES {
+        let message = format!("`retry` has {} waits, {MAX_RETRIES} are allowed", items.len());
+        fields.refuse("retry", Rule::TooMany, message);
+        return None;
+    }
+    let mut waits = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let wait = item.as_str().and_then(parse_wait);
+        if wait.is_none() {
+            let pointer = join(&fields.pointer_to("retry"), &place.to_string());
+            let message = format!("expected a duration such as \"30s\" or \"2h\", found {}", shown(item));
+            fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
+        }
+        waits.extend(wait);
+    }
+    if waits.iter().fold(0_i64, |sum, wait| sum.saturating_add(*wait)) > MAX_RETRY_MILLIS {
+        fields.refuse("retry", Rule::InvalidRange, "all waits of `retry` are at most 7 days together");
+    }
+    Some(waits)
+}
+
+/// Parses a wait of at least a millisecond.
+fn parse_wait(text: &str) -> Option<i64> {
+    let wait = humantime::parse_duration(text).ok().filter(|wait| *wait >= Duration::from_millis(1))?;
+    Some(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn shown(item: &Value) -> String {
+    match item {
+        Value::String(text) => format!("\"{}\"", shortened(text)),
+        other => other.kind().to_owned(),
+    }
+}

@@ -1,0 +1,175 @@
+//! Parsing of what authors send: integrations, patches of them, and lists that replace all of a form's.
+
+mod draft;
+pub(in crate::domain::integration) mod draft_kind;
+mod list;
+mod merge_patch;
+mod references;
+pub(in crate::domain::integration) mod secret_input;
+mod show;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use self::draft::{Draft, default_name};
+use self::draft_kind::DraftInput;
+use self::merge_patch::merged;
+use self::secret_input::Sealer;
+use super::address::AddressPolicy;
+use super::csv_file::CsvFile;
+use super::webhook::{MAX_LIVE_SECRETS, PreviousSecret, SECRET_PREFIX, Webhook};
+use super::{Integration, IntegrationKind, MAX_INTEGRATIONS};
+use crate::clock::{DAY_MILLIS, Timestamp};
+use crate::domain::json::{Value, join};
+use crate::domain::question::Question;
+use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
+use crate::id::{Random, WorkspaceId};
+use crate::secret::Secret;
+use crate::vault::Vault;
+
+pub use references::lint_references;
+
+/// Members that only the server sets.
+const READ_ONLY: [&str; 4] = ["id", "health", "created_at", "updated_at"];
+
+/// Maximum time for which a replaced signing secret signs too, in milliseconds.
+const MAX_GRACE: i64 = 30 * DAY_MILLIS;
+
+/// Random bytes of a generated signing secret.
+const GENERATED_BYTES: usize = 32;
+
+/// What parsing needs beyond the body.
+#[derive(Clone, Copy)]
+pub struct DefinitionContext<'a> {
+    pub workspace: WorkspaceId,
+    pub vault: &'a Vault,
+    pub random: &'a dyn Random,
+    pub policy: &'a AddressPolicy,
+    pub now: Timestamp,
+}
+
+/// A secret that the server has made. It is shown once, in the response to the request that made it.
+#[derive(Debug, Clone)]
+pub struct GeneratedSecret {
+    /// The name of the integration.
+    pub integration: String,
+    pub secret: Secret<String>,
+}
+
+impl Integration {
+    /// Parses a new integration of a form that has `others` and asks `questions`. Pointers begin at the body's root.
+    pub fn create(
+        body: &Value,
+        others: &[Self],
+        questions: &[Question],
+        context: DefinitionContext<'_>,
+    ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
+        collect_violations(|violations| {
+            if others.len() >= MAX_INTEGRATIONS {
+                violations.push(too_many("", others.len() + 1));
+            }
+            Self::read_one(body, None, others, questions, context, violations)
+        })
+    }
+
+    /// Applies a merge patch; `others` are the form's other integrations. Returns this integration, unchanged, if the patch
+    /// changes nothing.
+    pub fn update(
+        &self,
+        patch: &Value,
+        others: &[Self],
+        questions: &[Question],
+        context: DefinitionContext<'_>,
+    ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
+        let merged = merged(&Value::Object(self.members()), patch);
+        collect_violations(|violations| {
+            Self::read_one(&merged, Some(self), others, questions, context, violations)
+        })
+    }
+
+    fn read_one(
+        body: &Value,
+        current: Option<&Self>,
+        others: &[Self],
+        questions: &[Question],
+        context: DefinitionContext<'_>,
+        violations: &mut Vec<Violation>,
+    ) -> Option<(Self, Option<GeneratedSecret>)> {
+        let policy = Some(context.policy);
+        let input = DraftInput { pointer: "", current, questions: Some(questions), policy };
+        let draft = Draft::read(body, input, violations);
+        let taken = |name: &str| others.iter().any(|other| other.name == name);
+        if let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| taken(name)) {
+            violations.push(duplicate_name("", name));
+        }
+        let draft = draft?;
+        let name = draft.name.clone().unwrap_or_else(|| default_name(draft.integration_type.name(), taken));
+        let paths = others.iter().filter_map(Self::csv_path);
+        let same = |path: &&str| paths.clone().any(|other| is_same_path(other, path));
+        if let Some(path) = draft.kind.path.as_deref().filter(same) {
+            violations.push(duplicate_path("", path));
+        }
+        Some(draft.build(name, current, context))
+    }
+
+    /// Replaces the signing secret by a new one; the old one signs too for `grace_millis`.
+    pub fn rotate_secret(
+        &self,
+        grace_millis: i64,
+        context: DefinitionContext<'_>,
+    ) -> Result<(Self, Secret<String>), Vec<Violation>> {
+        let refused = |pointer, message| Err(vec![Violation::new(pointer, Rule::InvalidRange, message)]);
+        if !(0..=MAX_GRACE).contains(&grace_millis) {
+            return refused("/grace", format!("`grace` is at most {} days", MAX_GRACE / DAY_MILLIS));
+        }
+        let IntegrationKind::Webhook(webhook) = &self.kind else {
+            let message = format!("an integration of type `{}` has no signing secret", self.kind.type_name());
+            return refused("", message);
+        };
+        let secret = generate_secret(context.random);
+        let sealer = Sealer { integration: self.id, context };
+        let new = sealer.seal(Webhook::SECRET, secret.reveal(), None);
+        let valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
+        let replaced = PreviousSecret { secret: webhook.secret.clone(), valid_until };
+        let mut previous: Vec<_> =
+            std::iter::once(replaced).chain(webhook.previous.iter().cloned()).collect();
+        previous.retain(|old| old.valid_until > context.now);
+        previous.truncate(MAX_LIVE_SECRETS - 1);
+        let kind = IntegrationKind::Webhook(Webhook { secret: new, previous, ..webhook.clone() });
+        Ok((Self { kind, updated_at: context.now, ..self.clone() }, secret))
+    }
+
+    fn csv_path(&self) -> Option<&str> {
+        match &self.kind {
+            IntegrationKind::CsvFile(CsvFile { path, .. }) => Some(path),
+            IntegrationKind::Webhook(_) => None,
+        }
+    }
+}
+
+/// Whether two paths may name the same file: some file systems ignore case.
+fn is_same_path(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+fn duplicate_name(pointer: &str, name: &str) -> Violation {
+    let message = format!("another integration of this form is called `{}`", shortened(name));
+    Violation::new(join(pointer, "name"), Rule::DuplicateName, message).help("choose another name")
+}
+
+fn duplicate_path(pointer: &str, path: &str) -> Violation {
+    let message = format!("another integration of this form writes to `{}`", shortened(path));
+    Violation::new(join(pointer, "path"), Rule::DuplicateName, message).help("choose another file")
+}
+
+fn too_many(pointer: &str, found: usize) -> Violation {
+    let message = format!("{found} integrations are too many, {MAX_INTEGRATIONS} are allowed");
+    Violation::new(pointer, Rule::TooMany, message)
+}
+
+/// Generates a signing secret as Standard Webhooks writes it.
+pub(in crate::domain::integration) fn generate_secret(random: &dyn Random) -> Secret<String> {
+    let mut bytes = [0; GENERATED_BYTES];
+    random.fill(&mut bytes);
+    Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(bytes)))
+}

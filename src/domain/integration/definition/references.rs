@@ -1,0 +1,89 @@
+//! Checks of what integrations refer to: questions, in conditions and selections.
+
+use crate::domain::condition::{Condition, LintInput, lint_conditions};
+use crate::domain::integration::{FieldSelection, Integration};
+use crate::domain::json::{self, Value, join};
+use crate::domain::question::Question;
+use crate::domain::validation::budget::Budget;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::limits::Limits;
+use crate::domain::validation::violation::{Rule, Violation, shortened};
+
+const WHEN: &str = "when";
+
+impl Integration {
+    /// Compiles the condition, whose limits were checked when it was stored.
+    pub(in crate::domain::integration) fn condition(&self) -> Option<Condition> {
+        let written = json::parse(self.when.as_deref()?).ok()?;
+        let object = Value::Object(vec![(WHEN.to_owned(), written)]);
+        let mut violations = Vec::new();
+        let mut fields = Fields::open(&object, "", WHEN, &mut violations)?;
+        Condition::read(&mut fields, WHEN, &mut Budget::new(&Limits::UNLIMITED))
+    }
+}
+
+/// Reports what `integrations` refer to and `questions` no longer have, at `/integrations/<place>`.
+pub fn lint_references(
+    integrations: &[Integration],
+    questions: &[Question],
+    violations: &mut Vec<Violation>,
+) {
+    for (place, integration) in integrations.iter().enumerate() {
+        let mut found = Vec::new();
+        let pointer = join("/integrations", &place.to_string());
+        if let Some(condition) = integration.condition() {
+            lint_when(&condition, questions, &join(&pointer, WHEN), &mut found);
+        }
+        if let Some(selection) = &integration.fields {
+            lint_fields(selection, questions, &join(&pointer, "fields"), &mut found);
+        }
+        let help = format!("change the integration `{}` first, or in the same request", integration.name);
+        violations.extend(found.into_iter().map(|violation| violation.help(&help)));
+    }
+}
+
+/// Reports references of `condition`, at `pointer`, that are not to one of `questions`, and tests that are never true.
+pub(super) fn lint_when(
+    condition: &Condition,
+    questions: &[Question],
+    pointer: &str,
+    violations: &mut Vec<Violation>,
+) {
+    let unconditional = |question| LintInput { conditions: Vec::new(), ..Question::lint_input(question) };
+    let when = LintInput { id: None, kind: None, conditions: vec![(WHEN, condition)] };
+    let mut found = Vec::new();
+    lint_conditions(questions.iter().map(unconditional).chain([when]), &mut found);
+    // The linter takes the condition for one of the question after the last.
+    let root = format!("/questions/{}/{WHEN}", questions.len());
+    violations.extend(found.into_iter().map(|violation| {
+        let rest = violation.pointer.strip_prefix(&root).unwrap_or_default();
+        let message = violation.message.replace("an earlier question that", "a question of this form that");
+        Violation { pointer: format!("{pointer}{rest}"), message, ..violation }
+    }));
+}
+
+/// Reports ids in `selection`, at `pointer`, that are given twice or belong to none of `questions`.
+pub(super) fn lint_fields(
+    selection: &FieldSelection,
+    questions: &[Question],
+    pointer: &str,
+    violations: &mut Vec<Violation>,
+) {
+    let (name, ids) = match selection {
+        FieldSelection::Only(ids) => ("only", ids),
+        FieldSelection::Except(ids) => ("except", ids),
+    };
+    let answered = questions.iter().filter(|question| question.kind.rules().takes_answer());
+    let known: Vec<&str> = answered.filter_map(|question| question.id.as_deref()).collect();
+    for (place, id) in ids.iter().enumerate() {
+        let at = join(&join(pointer, name), &place.to_string());
+        if ids[..place].contains(id) {
+            let message = format!("`{}` is given twice", shortened(id));
+            violations.push(Violation::new(at, Rule::DuplicateOption, message));
+        } else if !known.contains(&id.as_str()) {
+            let message = format!("`{}` is not a question of this form that takes an answer", shortened(id));
+            let violation = Violation::new(at, Rule::UnknownReference, message);
+            violations.push(violation.allowed(id, known.iter().copied()));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Integrations as shown to readers. What is shown can be sent back: it changes nothing.
+
+use std::time::Duration;
+
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::{FieldSelection, Integration};
+use crate::domain::json::{self, Object, Value};
+use crate::domain::question::json::object;
+
+impl Integration {
+    /// Returns the members as shown to readers and accepted as input, from `name` on: secrets only as whether they are set.
+    pub fn members(&self) -> Object {
+        let when = self.when.as_deref().map(|when| json::parse(when).expect("a stored condition is JSON"));
+        let retry = self.retry.as_ref().map(|waits| waits.iter().map(|wait| show_wait(*wait)).collect());
+        let common = [
+            ("name", Some(Value::from(&*self.name))),
+            ("type", Some(self.kind.type_name().into())),
+            ("enabled", Some(self.enabled.into())),
+            ("events", Some(self.events.iter().map(|event| EventType::name(*event)).collect())),
+            ("when", when),
+            ("fields", self.fields.as_ref().map(show_selection)),
+            ("retry", retry),
+        ];
+        let all = common.into_iter().chain(self.kind.behaviour().members());
+        all.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
+    /// The short description of where it sends to, without secrets: a host, a file.
+    pub fn target(&self) -> String {
+        self.kind.behaviour().target()
+    }
+}
+
+fn show_selection(selection: &FieldSelection) -> Value {
+    let (name, ids) = match selection {
+        FieldSelection::Only(ids) => ("only", ids),
+        FieldSelection::Except(ids) => ("except", ids),
+    };
+    object([(name, Some(ids.iter().map(String::as_str).collect()))])
+}
+
+fn show_wait(millis: i64) -> Value {
+    let wait = Duration::from_millis(millis.unsigned_abs());
+    Value::String(humantime::format_duration(wait).to_string())
+}

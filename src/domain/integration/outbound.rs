@@ -1,0 +1,34 @@
+//! What a kind of integration wants sent: data for the module that opens sockets and files.
+
+use url::Url;
+
+use crate::secret::Secret;
+
+/// An outbound effect.
+#[derive(Debug, Clone)]
+pub enum Outbound {
+    Http(HttpRequest),
+    /// Rows to append to a CSV file.
+    Csv(CsvRow),
+}
+
+/// A request over HTTP. Header values are secret: some are.
+#[derive(Debug, Clone)]
+pub struct HttpRequest {
+    pub method: &'static str,
+    pub url: Url,
+    pub headers: Vec<(String, Secret<String>)>,
+    pub body: Vec<u8>,
+}
+
+/// A row of a CSV file, by column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvRow {
+    /// Relative to the form's folder of exports.
+    pub path: String,
+    pub delimiter: char,
+    /// `id` and `submitted_at`.
+    pub head: [String; 2],
+    /// Question ids with their cells.
+    pub cells: Vec<(String, String)>,
+}

@@ -1,0 +1,125 @@
+//! From an event to a body, and from a body to an outbound request. Pure.
+
+use super::Integration;
+use super::event::{Event, EventType, Subject};
+use super::kind::Rendering;
+use super::outbound::Outbound;
+use crate::clock::Timestamp;
+use crate::domain::condition::{Answer, Condition};
+use crate::domain::form::{Form, Version};
+use crate::domain::json::parse_object;
+use crate::id::{DeliveryId, EventId, IntegrationId, WorkspaceId};
+use crate::secret::Secret;
+use crate::vault::{Sealed, SecretPlace, Unsealable, Vault};
+
+/// A body that is kept from the first attempt on, so that every attempt sends the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rendered {
+    Body(Vec<u8>),
+    /// The integration's condition does not hold.
+    Skipped,
+}
+
+/// One attempt of a delivery.
+#[derive(Debug, Clone, Copy)]
+pub struct PlannedAttempt<'a> {
+    pub event: EventId,
+    pub delivery: DeliveryId,
+    /// Counts from 1.
+    pub number: u32,
+    pub body: &'a [u8],
+    pub now: Timestamp,
+}
+
+/// Why an attempt cannot be planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error(transparent)]
+    Unsealable(#[from] Unsealable),
+    /// The settings or the body, which were checked before they were stored, are not valid.
+    #[error("the stored delivery or its integration is damaged")]
+    Damaged,
+}
+
+impl Integration {
+    /// Renders the body that `event` is delivered with. `version` is the version of the form that the submission was
+    /// checked against; `None` for events without a submission.
+    pub fn render(&self, event: &Event, form: &Form, version: Option<&Version>) -> Rendered {
+        if !self.wants(event, version) {
+            return Rendered::Skipped;
+        }
+        let rendering = Rendering { event, form, version, selection: self.fields.as_ref() };
+        self.kind.behaviour().render(rendering).map_or(Rendered::Skipped, Rendered::Body)
+    }
+
+    /// Whether the condition holds for the answers of `event`. It does for an event without answers, and for a test.
+    fn wants(&self, event: &Event, version: Option<&Version>) -> bool {
+        let Subject::Submission(submission) = &event.subject else { return true };
+        if self.when.is_none() || event.event_type == EventType::IntegrationTest {
+            return true;
+        }
+        let condition = self.condition();
+        condition
+            .zip(version)
+            .is_some_and(|(condition, version)| holds(&condition, version, &submission.answers))
+    }
+
+    /// Plans an attempt.
+    pub fn plan(
+        &self,
+        attempt: PlannedAttempt<'_>,
+        form: &Form,
+        vault: &Vault,
+    ) -> Result<Outbound, PlanError> {
+        let unsealer = Unsealer { workspace: form.workspace, integration: self.id, vault };
+        self.kind.behaviour().plan(attempt, unsealer)
+    }
+
+    /// Identifies the receiver, to limit the requests in progress: a host and port, or a file.
+    pub fn destination(&self) -> String {
+        self.target()
+    }
+
+    /// Maximum attempts in progress for the same destination.
+    pub fn max_concurrency(&self) -> usize {
+        self.kind.behaviour().pace().concurrency
+    }
+
+    /// Maximum deliveries carried out together, as one write.
+    pub fn max_batch(&self) -> usize {
+        self.kind.behaviour().pace().batch
+    }
+
+    /// Returns the waits between attempts in milliseconds: its own, or those of the operator, or those of its kind.
+    pub fn retry_schedule<'a>(&'a self, default: Option<&'a [i64]>) -> &'a [i64] {
+        self.retry.as_deref().or(default).unwrap_or(self.kind.behaviour().pace().schedule)
+    }
+}
+
+/// Whether `condition` holds for stored answers, a JSON object, to the questions of `version`.
+fn holds(condition: &Condition, version: &Version, answers: &str) -> bool {
+    let answers = parse_object(answers).unwrap_or_default();
+    condition.holds(&|id| {
+        let question = version.questions.iter().find(|question| question.id.as_deref() == Some(id))?;
+        let (_, value, _) = answers.iter().find(|(key, ..)| key == id)?;
+        let rules = question.kind.rules();
+        let answer = Answer { value, value_type: rules.value_type(), max_length: rules.max_length() };
+        (!rules.is_empty(value)).then_some(answer)
+    })
+}
+
+/// Unseals the secrets of an integration.
+#[derive(Clone, Copy)]
+pub(super) struct Unsealer<'a> {
+    workspace: WorkspaceId,
+    integration: IntegrationId,
+    vault: &'a Vault,
+}
+
+impl Unsealer<'_> {
+    /// Unseals the secret of the setting `field`.
+    pub(super) fn open(&self, field: &str, sealed: &Sealed) -> Result<Secret<String>, Unsealable> {
+        let Self { workspace, integration, vault } = *self;
+        vault.unseal(SecretPlace { workspace, integration, field }, sealed)
+    }
+}

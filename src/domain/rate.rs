@@ -1,0 +1,84 @@
+//! Rates as text: `10/min`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of events per period: `10/min`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub count: u32,
+    pub per: Period,
+}
+
+impl Rate {
+    /// Returns the milliseconds after which the event with this number is due, if the first has the number 0.
+    pub fn offset_millis(self, number: u64) -> i64 {
+        let millis = i128::from(number) * i128::from(self.per.millis()) / i128::from(self.count.max(1));
+        i64::try_from(millis).unwrap_or(i64::MAX)
+    }
+}
+
+/// The period of a [`Rate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    Second,
+    Minute,
+    Hour,
+}
+
+impl Period {
+    /// Returns the length in milliseconds.
+    pub fn millis(self) -> i64 {
+        match self {
+            Self::Second => 1_000,
+            Self::Minute => 60_000,
+            Self::Hour => 3_600_000,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Second => "s",
+            Self::Minute => "min",
+            Self::Hour => "h",
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.count, self.per.name())
+    }
+}
+
+/// A text is not a valid rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a rate such as 10/min, 5/s or 100/h, got `{0}`")]
+pub struct InvalidRate(String);
+
+impl FromStr for Rate {
+    type Err = InvalidRate;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRate> {
+        let rate = text.split_once('/').and_then(|(count, period)| {
+            let count = count.parse().ok().filter(|count| *count > 0)?;
+            let periods = [Period::Second, Period::Minute, Period::Hour];
+            let per = periods.into_iter().find(|known| known.name() == period)?;
+            Some(Self { count, per })
+        });
+        rate.ok_or_else(|| InvalidRate(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rate;
+
+    #[test]
+    fn events_are_spaced_by_their_rate() {
+        let offset = |rate: &str, number| rate.parse::<Rate>().unwrap().offset_millis(number);
+        assert_eq!([0, 1, 3, 10].map(|number| offset("10/s", number)), [0, 100, 300, 1_000]);
+        assert_eq!([1, 7].map(|number| offset("7/min", number)), [8_571, 60_000]);
+        assert_eq!(offset("1/h", u64::MAX), i64::MAX);
+    }
+}

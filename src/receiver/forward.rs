@@ -1,0 +1,85 @@
+//! Forwarding of events to the program under development.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use reqwest::{Client, StatusCode, Url};
+
+use crate::request_error;
+
+/// Maximum time for the program to answer. Senders give up after 15 seconds.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Maximum size of an answer that is passed on, in bytes. Senders read no more.
+const MAX_ANSWER: usize = 16 << 10;
+
+/// Headers of an event that belong to the connection on which it came.
+const NOT_FORWARDED: [HeaderName; 5] =
+    [header::HOST, header::CONTENT_LENGTH, header::CONNECTION, header::TRANSFER_ENCODING, header::EXPECT];
+
+/// Headers of an answer that are passed on.
+const PASSED_ON: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::RETRY_AFTER];
+
+/// The program that gets each event as it was received.
+pub struct Forward {
+    client: Client,
+    url: Url,
+}
+
+/// A URL to which nothing can be forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a URL such as http://localhost:3000/webhook")]
+pub struct InvalidTarget;
+
+impl Forward {
+    /// Creates the forwarding to `url`, which is HTTP or HTTPS. Redirects are not followed, and no proxy is used.
+    #[expect(clippy::disallowed_methods, reason = "the developer names the URL, on the command line")]
+    pub fn new(url: &str) -> Result<Self, InvalidTarget> {
+        let is_http = |url: &Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
+        let url = Url::parse(url).ok().filter(is_http).ok_or(InvalidTarget)?;
+        // A second installation fails, and would install the same provider.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .timeout(TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(|_unusable| InvalidTarget)?;
+        Ok(Self { client, url })
+    }
+
+    /// Sends `body` with all `headers` but those of the connection, and returns the answer.
+    ///
+    /// # Errors
+    /// If the program does not answer, with the reason.
+    pub(super) async fn send(&self, headers: &HeaderMap, body: &Bytes) -> Result<Response, String> {
+        let mut forwarded = headers.clone();
+        NOT_FORWARDED.iter().for_each(|name| drop(forwarded.remove(name)));
+        let request = self.client.post(self.url.clone()).headers(forwarded).body(body.clone());
+        let why = |error: reqwest::Error| format!("{}: {}", self.url, request_error::reason(&error));
+        let mut answer = request.send().await.map_err(why)?;
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let mut body = Vec::new();
+        while body.len() < MAX_ANSWER
+            && let Some(part) = answer.chunk().await.map_err(why)?
+        {
+            body.extend_from_slice(&part);
+        }
+        body.truncate(MAX_ANSWER);
+        Ok(respond(status, &headers, body))
+    }
+}
+
+fn respond(status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> Response {
+    let mut response = (status, body).into_response();
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    let passed_on = PASSED_ON.into_iter().filter_map(|name| {
+        let value: HeaderValue = headers.get(&name)?.clone();
+        Some((name, value))
+    });
+    response.headers_mut().extend(passed_on);
+    response
+}

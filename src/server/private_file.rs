@@ -1,0 +1,32 @@
+//! Small files in the data directory that only its owner can read: keys.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Returns the content of the file, or `None` if it is missing.
+pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::metadata(path) {
+        // Reading a FIFO would wait for its writer.
+        Ok(metadata) if !metadata.is_file() => Err(io::Error::other("it is not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Ok(_) | Err(_) => fs::read(path).map(Some),
+    }
+}
+
+/// Writes `line` and a line break. Atomic, and durable once it returns.
+pub(super) fn write(path: &Path, line: &str) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    // A symbolic link planted there must not redirect the key.
+    let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&draft)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,170 @@
+//! Deliveries in the embedded store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::delivery_list::DeliverySearch;
+use super::delivery_manage::ManualChange;
+use super::delivery_upkeep::{self, Pruning, QueueRemoval};
+use super::engine::operation::WriteKind;
+use super::engine::tx::{Direction, Tx};
+use super::{SledStore, delivery_attempts, delivery_layout as keys, delivery_rows, layout};
+use crate::clock::Timestamp;
+use crate::domain::delivery::Delivery;
+use crate::domain::delivery::attempt::Attempt;
+use crate::domain::form::Form;
+use crate::domain::integration::csv_file::CsvPosition;
+use crate::id::{DeliveryId, FormId, WorkspaceId};
+use crate::store::{
+    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryRows, DueDelivery, FinishedAttempt,
+    NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
+};
+
+#[async_trait]
+impl Deliveries for SledStore {
+    async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
+        self.scan_on_pool(usize::MAX, Self::read_queues).await
+    }
+
+    async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)> {
+        self.changed_forms.take().await
+    }
+
+    async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>> {
+        self.load_due(queue, now, limit).await
+    }
+
+    async fn begin_attempts(
+        &self,
+        queue: QueueId,
+        attempts: Vec<NewAttempt>,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<Vec<BegunAttempt>> {
+        let body = |attempt: &NewAttempt| match &attempt.decision {
+            AttemptDecision::Send(body) => body.len(),
+            _ => 0,
+        };
+        let kind = WriteKind::for_size(attempts.iter().map(body).sum());
+        let context = self.queue_context();
+        let work =
+            move |tx: &mut Tx<'_>| delivery_attempts::begin(tx, &context, queue, attempts, now, lease_until);
+        self.engine.write_as(kind, work).await
+    }
+
+    async fn finish_attempts(
+        &self,
+        queue: QueueId,
+        finished: Vec<FinishedAttempt>,
+        file: Option<CsvPosition>,
+        now: Timestamp,
+    ) -> Result<QueueState> {
+        let context = self.queue_context();
+        let work = move |tx: &mut Tx<'_>| delivery_attempts::finish(tx, &context, queue, finished, file, now);
+        let (state, is_paused) = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        if is_paused {
+            self.wake_queues(queue.workspace, queue.form);
+        }
+        Ok(state)
+    }
+
+    async fn put_file_position(&self, queue: QueueId, file: CsvPosition) -> Result<()> {
+        let work = move |tx: &mut Tx<'_>| delivery_attempts::put_file(tx, queue, file);
+        self.engine.write(work).await
+    }
+
+    fn drop_queue(&self, queue: QueueId) {
+        let mut removal = QueueRemoval { queue, seen: 0 };
+        self.engine.background(move |tx| removal.step(tx));
+    }
+
+    async fn resume_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
+        let context = self.queue_context();
+        let work = move |tx: &mut Tx<'_>| delivery_attempts::resume(tx, &context, queue, now);
+        let failing_since = self.engine.write(work).await?;
+        self.wake_queues(queue.workspace, queue.form);
+        if let Some(since) = failing_since {
+            let changed_forms = Arc::clone(&self.changed_forms);
+            self.engine.background(move |tx| {
+                // The slice before this one is durable.
+                changed_forms.record(queue.workspace, queue.form);
+                delivery_upkeep::revive(tx, queue, since, now)
+            });
+        }
+        Ok(())
+    }
+
+    async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
+        self.scan_on_pool(usize::MAX, move |store| store.read_totals(workspace, form)).await
+    }
+
+    async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>> {
+        match self.find_row(workspace, delivery)? {
+            Some(row) => self.show(workspace, row.delivery),
+            None => Ok(None),
+        }
+    }
+
+    async fn list_deliveries(
+        &self,
+        workspace: WorkspaceId,
+        filter: &DeliveryFilter,
+        after: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<DeliveryRows> {
+        self.search_deliveries(DeliverySearch::new(workspace, filter, after.as_deref(), limit)).await
+    }
+
+    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Vec<Attempt>> {
+        let Some(row) = delivery_rows::find(&self.reader, workspace, delivery)? else {
+            return Ok(Vec::new());
+        };
+        if self.form(workspace, row.delivery.form)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let Delivery { form, event, integration, .. } = row.delivery;
+        let rows =
+            self.reader.scan(keys::attempts(form, event, integration), Direction::Ascending, usize::MAX)?;
+        rows.iter().map(|(_, body)| layout::from_json("an attempt", body)).collect()
+    }
+
+    async fn load_delivery(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+    ) -> Result<Option<(Arc<Form>, DueDelivery)>> {
+        self.read_delivery(workspace, delivery)
+    }
+
+    async fn redeliver(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+        at: Timestamp,
+    ) -> Result<StepResult<Delivery>> {
+        self.change_delivery(workspace, delivery, ManualChange::Redeliver(at)).await
+    }
+
+    async fn cancel_delivery(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+        now: Timestamp,
+    ) -> Result<StepResult<Delivery>> {
+        self.change_delivery(workspace, delivery, ManualChange::Cancel(now)).await
+    }
+
+    async fn delivery_stats(
+        &self,
+        workspace: WorkspaceId,
+        now: Timestamp,
+    ) -> Result<Vec<(&'static str, TypeStats)>> {
+        self.collect_stats(workspace, now).await
+    }
+
+    fn prune_deliveries(&self, now: Timestamp) {
+        let mut pruning = Pruning { now, done: None };
+        self.engine.background(move |tx| pruning.step(tx));
+    }
+}

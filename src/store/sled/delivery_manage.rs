@@ -1,0 +1,193 @@
+//! One delivery: finding it, whether it has rows of its own or only an entry in the outbox, and changing it by hand.
+
+use std::sync::Arc;
+
+use super::delivery_rows::{self, DeliveryRow};
+use super::engine::tx::{Direction, Tx};
+use super::forms::find_cached;
+use super::outbox::{self, OutboxEntry, OutboxRow};
+use super::queue_state::StoredQueue;
+use super::queue_writer::QueueContext;
+use super::row_source::RowSource;
+use super::{SledStore, delivery_layout as keys, events, locate};
+use crate::clock::Timestamp;
+use crate::domain::delivery::lifecycle::EventHead;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
+use crate::id::{DeliveryId, EventId, FormId, IntegrationId, WorkspaceId};
+use crate::store::{DueDelivery, Result, StepResult};
+
+/// A change of a delivery by hand.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ManualChange {
+    /// Makes it due at a time.
+    Redeliver(Timestamp),
+    /// Cancels it at a time.
+    Cancel(Timestamp),
+}
+
+/// Where a delivery is.
+pub(super) struct DeliveryPlace {
+    pub(super) form: FormId,
+    pub(super) event: EventId,
+    pub(super) integration: IntegrationId,
+    /// Number of the event.
+    pub(super) sequence: u64,
+}
+
+impl SledStore {
+    /// Finds a delivery: by the list, or in the outbox.
+    pub(super) fn find_row(&self, workspace: WorkspaceId, id: DeliveryId) -> Result<Option<DeliveryRow>> {
+        if let Some(row) = delivery_rows::find(&self.reader, workspace, id)? {
+            return Ok(Some(row));
+        }
+        for form in self.outbox_forms(workspace)? {
+            for integration in &form.integrations {
+                if let Some(row) = self.find_entry(&form, id.event(integration.id), integration.id)? {
+                    return Ok(Some(row));
+                }
+            }
+        }
+        // Since the list was read, it may have been taken from the outbox.
+        delivery_rows::find(&self.reader, workspace, id)
+    }
+
+    /// Returns the delivery of an entry of the outbox, as it will be stored.
+    fn find_entry(
+        &self,
+        form: &Form,
+        event: EventId,
+        integration: IntegrationId,
+    ) -> Result<Option<DeliveryRow>> {
+        let submission = event.completed_submission();
+        let is_known = locate::read_live(&self.reader, form.id, submission)?.is_some()
+            || events::is_in_trash(&self.reader, form.id, submission)?;
+        if !is_known {
+            return Ok(None);
+        }
+        let Some(row) = outbox::seek(&self.reader, form.id, submission)? else { return Ok(None) };
+        let entry = row.entries().find(|entry| entry.submission == submission);
+        let Some(entry) = entry.filter(|_| row.names(integration)) else { return Ok(None) };
+        let position = StoredQueue::read(&self.reader, form.id, integration)?.position;
+        let head = EventHead::of_completed(form.id, submission);
+        let waits = position < entry.sequence;
+        Ok(waits.then(|| DeliveryRow::new(Delivery::new(head, integration), entry.sequence)))
+    }
+
+    /// Returns the forms of a workspace with an outbox that is not empty.
+    pub(super) fn outbox_forms(&self, workspace: WorkspaceId) -> Result<Vec<Arc<Form>>> {
+        let (mut forms, mut last) = (Vec::new(), None);
+        loop {
+            let next = self.reader.scan(keys::outboxes_after(last), Direction::Ascending, 1)?.pop();
+            let Some((key, _)) = next else { return Ok(forms) };
+            let (form, _) = keys::outbox_position(&key)?;
+            last = Some(form);
+            forms.extend(self.form(workspace, form)?);
+        }
+    }
+
+    /// Returns a delivery as readers are shown it.
+    pub(super) fn show(&self, workspace: WorkspaceId, delivery: Delivery) -> Result<Option<Delivery>> {
+        let Some(form) = self.form(workspace, delivery.form)? else { return Ok(None) };
+        let health = StoredQueue::read(&self.reader, form.id, delivery.integration)?.health;
+        Ok(Some(delivery.shown(&form, &health)))
+    }
+
+    pub(super) fn read_delivery(
+        &self,
+        workspace: WorkspaceId,
+        id: DeliveryId,
+    ) -> Result<Option<(Arc<Form>, DueDelivery)>> {
+        let Some(row) = self.find_row(workspace, id)? else { return Ok(None) };
+        let Some(form) = self.form(workspace, row.delivery.form)? else { return Ok(None) };
+        let due = self.due(row)?;
+        let Some(delivery) = self.show(workspace, due.delivery)? else { return Ok(None) };
+        Ok(Some((form, DueDelivery { delivery, ..due })))
+    }
+
+    /// Changes a delivery by hand. Returns it as readers are shown it.
+    pub(super) async fn change_delivery(
+        &self,
+        workspace: WorkspaceId,
+        id: DeliveryId,
+        change: ManualChange,
+    ) -> Result<StepResult<Delivery>> {
+        let Some(found) = self.find_row(workspace, id)? else { return Ok(StepResult::Missing) };
+        let Delivery { form, event, integration, .. } = found.delivery;
+        let place = DeliveryPlace { form, event, integration, sequence: found.sequence };
+        let context = self.queue_context();
+        let step = self.engine.write(move |tx| apply(tx, &context, workspace, &place, change)).await?;
+        if matches!(step, StepResult::Done(_)) {
+            self.wake_queues(workspace, form);
+        }
+        Ok(step)
+    }
+}
+
+fn apply(
+    tx: &mut Tx<'_>,
+    context: &QueueContext,
+    workspace: WorkspaceId,
+    place: &DeliveryPlace,
+    change: ManualChange,
+) -> Result<StepResult<Delivery>> {
+    let Some(form) = find_cached(tx, &context.forms, workspace, place.form)? else {
+        return Ok(StepResult::Missing);
+    };
+    let state = StoredQueue::read(tx, place.form, place.integration)?;
+    let old = DeliveryRow::read(tx, place.form, place.event, place.integration)?;
+    let row = match &old {
+        Some(row) => Some(row.clone()),
+        None => entry_row(tx, &state, place)?,
+    };
+    let Some(row) = row else { return Ok(StepResult::Missing) };
+    let shown = row.delivery.clone().shown(&form, &state.health);
+    let changed = match change {
+        _ if form.integration(place.integration).is_none() => {
+            return Ok(StepResult::Refused(Refusal::NotPending));
+        }
+        ManualChange::Redeliver(_) if shown.status == DeliveryStatus::InFlight => {
+            return Ok(StepResult::Done(shown));
+        }
+        ManualChange::Redeliver(at) if shown.is_waiting() => {
+            Delivery { is_manual: true, ..row.delivery.resumed(at) }
+        }
+        ManualChange::Redeliver(at) => row.delivery.redelivered(at),
+        ManualChange::Cancel(now) if shown.is_waiting() => row.delivery.canceled(now),
+        ManualChange::Cancel(_) => return Ok(StepResult::Refused(Refusal::NotPending)),
+    };
+    if changed.status.is_final() {
+        tx.delete(row.body_key());
+    }
+    let changed = row.with(changed);
+    match &old {
+        Some(old) => changed.replace(tx, old)?,
+        None => {
+            changed.insert(tx, workspace)?;
+            let ahead = state.ahead + 1;
+            StoredQueue { ahead, ..state.clone() }.put(tx, place.form, place.integration)?;
+        }
+    }
+    Ok(StepResult::Done(changed.delivery.shown(&form, &state.health)))
+}
+
+/// Returns the delivery of an entry that is still in the outbox.
+fn entry_row(tx: &Tx<'_>, state: &StoredQueue, place: &DeliveryPlace) -> Result<Option<DeliveryRow>> {
+    let Some(row) = outbox::find_row(tx, place.form, place.sequence)? else { return Ok(None) };
+    let is_entry = |entry: &OutboxEntry| {
+        entry.sequence == place.sequence && EventId::of_completed(entry.submission) == place.event
+    };
+    let waits = row.names(place.integration)
+        && state.position < place.sequence
+        && row.entries().any(|entry| is_entry(&entry));
+    let head = EventHead::of_completed(place.form, place.event.completed_submission());
+    Ok(waits.then(|| DeliveryRow::new(Delivery::new(head, place.integration), place.sequence)))
+}
+
+/// Reads the row of the outbox before the event `sequence`.
+pub(super) fn row_before(rows: &impl RowSource, form: FormId, sequence: u64) -> Result<Option<OutboxRow>> {
+    let Some(before) = sequence.checked_sub(1) else { return Ok(None) };
+    let row = rows.scan(keys::outbox_up_to(form, before), Direction::Descending, 1)?.pop();
+    row.map(|(key, body)| OutboxRow::decode(&key, &body)).transpose()
+}

@@ -1,0 +1,197 @@
+//! Queues: which exist, and what is due in one.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::delivery_layout::{self as keys, DUE_CLASSES, QueueClass};
+use super::delivery_rows::{DeliveryRow, IndexValue};
+use super::engine::tx::{Direction, KeyRange, Tx};
+use super::queue_state::StoredQueue;
+use super::queue_writer::QueueContext;
+use super::{BATCH_ROWS, SledStore, delivery_attempts, events, layout, outbox};
+use crate::clock::Timestamp;
+use crate::domain::delivery::lifecycle::EventHead;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::form::Form;
+use crate::id::{EventId, FormId};
+use crate::store::{DueDelivery, QueueBatch, QueueId, Result};
+
+impl SledStore {
+    /// Lists the queues with deliveries that wait. Reads a few rows for each queue.
+    pub(super) fn read_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
+        let (mut found, mut range) = (Vec::new(), keys::queues());
+        let mut last_event = (FormId::ZERO, 0);
+        loop {
+            let rows = self.reader.scan(range.clone(), Direction::Ascending, BATCH_ROWS)?;
+            let Some((last, _)) = rows.last() else { return Ok(found) };
+            range.0 = Bound::Excluded(last.clone());
+            for (key, body) in rows {
+                let (form, integration) = keys::listed_queue(&key)?;
+                // A form without a workspace is being purged.
+                let Some(workspace) = self.reader.get(&layout::form_workspace(form))? else { continue };
+                let workspace = layout::listed_workspace(&workspace)?;
+                if last_event.0 != form {
+                    last_event = (form, outbox::last_row(&self.reader, form)?.map_or(0, |row| row.last()));
+                }
+                let queue = QueueId { workspace, form, integration };
+                if let Some(due) = self.first_due(queue, &StoredQueue::decode(&body)?, last_event.1)? {
+                    found.push((queue, due));
+                }
+            }
+        }
+    }
+
+    /// Returns a time before which nothing of a queue is due, and the last event of the outbox is `last`; `None` if nothing
+    /// waits.
+    fn first_due(&self, queue: QueueId, state: &StoredQueue, last: u64) -> Result<Option<Timestamp>> {
+        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
+        let is_dropped = form.integration(queue.integration).is_none();
+        let is_form_waiting = form.deleted_at.is_some();
+        if is_dropped || state.position < last && !is_form_waiting {
+            return Ok(Some(Timestamp::from_millis(0)));
+        }
+        self.next_due(queue, classes(&form))
+    }
+
+    /// Returns when the first delivery of these classes is due.
+    fn next_due(&self, queue: QueueId, classes: &[QueueClass]) -> Result<Option<Timestamp>> {
+        let mut first = None;
+        for class in classes {
+            let range = keys::index(keys::queue_key(queue), *class);
+            let row = self.reader.scan(range, Direction::Ascending, 1)?.pop();
+            let due = row.map(|(key, _)| keys::index_position(&key)).transpose()?.map(|(due, _)| due);
+            first = first.into_iter().chain(due).min();
+        }
+        Ok(first)
+    }
+
+    /// Loads at most `limit` due deliveries of a queue; `None` if its form or integration no longer exists.
+    pub(super) async fn load_due(
+        &self,
+        queue: QueueId,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Option<QueueBatch>> {
+        let read = move |store: &Self| store.read_due(queue, now, limit);
+        let Some(mut loaded) = self.scan_on_pool(limit, read).await? else { return Ok(None) };
+        if !loaded.expired.is_empty() || loaded.can_advance {
+            let (context, expired) = (self.queue_context(), std::mem::take(&mut loaded.expired));
+            let settle = move |tx: &mut Tx<'_>| {
+                delivery_attempts::settle(tx, &context, queue, expired, limit.min(BATCH_ROWS), now)
+            };
+            self.engine.write(settle).await?;
+        }
+        let mut batch = loaded.batch;
+        if batch.due.is_empty() {
+            batch.next_due = match loaded.has_more {
+                true => Some(now),
+                false => self.next_due(queue, classes(&batch.form))?,
+            };
+        }
+        Ok(Some(batch))
+    }
+
+    fn read_due(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<LoadedQueue>> {
+        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
+        if form.integration(queue.integration).is_none() {
+            return Ok(None);
+        }
+        let state = StoredQueue::read(&self.reader, queue.form, queue.integration)?;
+        let position = state.position;
+        let batch = QueueBatch { form, state: state.into_state(), due: Vec::new(), next_due: None };
+        let mut loaded = LoadedQueue { batch, expired: Vec::new(), can_advance: false, has_more: false };
+        for class in classes(&loaded.batch.form) {
+            let range = keys::index_until(keys::queue_key(queue), *class, now);
+            self.read_retries(queue, range, limit, &mut loaded)?;
+        }
+        if loaded.batch.form.deleted_at.is_none() {
+            self.read_fresh(queue, position, limit, &mut loaded)?;
+        }
+        Ok(Some(loaded))
+    }
+
+    /// Adds the deliveries with these entries in the index, and those whose leases have ended.
+    fn read_retries(
+        &self,
+        queue: QueueId,
+        range: KeyRange,
+        limit: usize,
+        loaded: &mut LoadedQueue,
+    ) -> Result<()> {
+        let left = limit - loaded.batch.due.len();
+        for (key, value) in self.reader.scan(range, Direction::Ascending, left)? {
+            let (_, event) = keys::index_position(&key)?;
+            if IndexValue::decode(&value)? == IndexValue::InFlight {
+                loaded.expired.push(event);
+                continue;
+            }
+            let row = DeliveryRow::read(&self.reader, queue.form, event, queue.integration)?;
+            if let Some(row) = row.filter(|row| row.delivery.status == DeliveryStatus::Pending) {
+                loaded.batch.due.push(self.due(row)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds deliveries of the outbox.
+    fn read_fresh(
+        &self,
+        queue: QueueId,
+        position: u64,
+        limit: usize,
+        loaded: &mut LoadedQueue,
+    ) -> Result<()> {
+        let left = limit - loaded.batch.due.len();
+        let waiting = outbox::read_waiting(&self.reader, keys::queue_key(queue), position, left)?;
+        for entry in &waiting.entries {
+            let head = EventHead::of_completed(queue.form, entry.submission);
+            // One that was canceled or redelivered by hand has a row already.
+            if self.reader.get(&keys::delivery(queue.form, head.id, queue.integration))?.is_none() {
+                let row = DeliveryRow::new(Delivery::new(head, queue.integration), entry.sequence);
+                loaded.batch.due.push(self.due(row)?);
+            }
+        }
+        let is_unchanged = loaded.batch.due.is_empty();
+        loaded.can_advance = is_unchanged && waiting.read_to > position;
+        loaded.has_more = is_unchanged && !waiting.is_end;
+        Ok(())
+    }
+
+    /// Adds to a delivery what it sends.
+    pub(super) fn due(&self, row: DeliveryRow) -> Result<DueDelivery> {
+        let events::ReadEvent { event, is_in_trash } =
+            events::read(&self.reader, &row.delivery, row.sequence)?;
+        let body = match row.delivery.attempts {
+            0 => None,
+            _ => self.reader.get(&row.body_key())?,
+        };
+        Ok(DueDelivery { delivery: row.delivery, event, is_in_trash, body })
+    }
+
+    pub(super) fn queue_context(&self) -> QueueContext {
+        QueueContext {
+            forms: Arc::clone(&self.forms),
+            random: Arc::clone(&self.random),
+            retry_schedule: self.retry_schedule.clone(),
+        }
+    }
+}
+
+/// What was read of a queue.
+struct LoadedQueue {
+    batch: QueueBatch,
+    /// Events of attempts whose leases have ended.
+    expired: Vec<EventId>,
+    /// Whether the position can move over events that need no attempt.
+    can_advance: bool,
+    /// Whether more may be due although nothing was found.
+    has_more: bool,
+}
+
+/// Classes of deliveries that may be attempted: of a form in the trash, deletions alone.
+fn classes(form: &Form) -> &'static [QueueClass] {
+    match form.deleted_at {
+        Some(_) => &DUE_CLASSES[..1],
+        None => &DUE_CLASSES,
+    }
+}

@@ -1,0 +1,38 @@
+//! Where rows are read from: the index, or a transaction.
+
+use super::engine::reader::Reader;
+use super::engine::tx::{Direction, KeyRange, Rows, Tx};
+use crate::store::Result;
+
+pub(super) trait RowSource {
+    /// Returns the body of a key.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Returns at most `limit` rows of a range.
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
+
+    /// Whether a range has a row.
+    fn has_any(&self, range: KeyRange) -> Result<bool> {
+        Ok(!self.scan(range, Direction::Ascending, 1)?.is_empty())
+    }
+}
+
+impl RowSource for Reader {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Reader::get(self, key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
+        Reader::scan(self, range, direction, limit)
+    }
+}
+
+impl RowSource for Tx<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Tx::get(self, key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
+        Tx::scan(self, range, direction, limit)
+    }
+}

@@ -1,0 +1,429 @@
+//! Deliveries: listing them, sending them again, canceling them.
+
+use axum::http::Method;
+use forms::domain::workspace::Scope;
+use serde_json::{Value, json};
+
+use crate::harness::{Server, TestResponse, header, questions};
+
+const LIST: &str = "/api/v1/deliveries";
+
+/// Creates a published form with a webhook.
+async fn form(server: &Server) -> String {
+    let form = server.published_form(questions()).await;
+    server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+    form
+}
+
+async fn list(server: &Server, query: &str) -> Vec<Value> {
+    let found = server.get(format!("{LIST}?{query}")).send().await.expect(200);
+    found["deliveries"].as_array().unwrap().clone()
+}
+
+fn id(delivery: &Value) -> String {
+    delivery["id"].as_str().unwrap().to_owned()
+}
+
+/// Submits answers and returns the path of the delivery.
+async fn submitted(server: &Server, form: &str, name: &str) -> String {
+    let submission = server.submit(form, json!({"q1": name})).await;
+    let found = list(server, &format!("submission={submission}")).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    format!("{LIST}/{}", id(&found[0]))
+}
+
+fn post(server: &Server, path: &str, action: &str) -> crate::harness::Call {
+    server.call(Method::POST, format!("{path}/{action}"))
+}
+
+#[tokio::test]
+async fn a_delivery_is_visible_from_the_submission_to_its_end() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let submission = server.submit(&form, json!({"q1": "Ada"})).await;
+    let page = server.get(LIST).send().await.expect(200);
+    let waiting = &page["deliveries"][0];
+    let integration =
+        server.get(format!("/api/v1/forms/{form}/integrations/webhook")).send().await.expect(200);
+    assert_eq!(integration["health"]["pending"], 1);
+    let path = format!("{LIST}/{}", id(waiting));
+    assert_eq!(
+        *waiting,
+        json!({
+            "id": waiting["id"], "status": "pending",
+            "event": {"id": submission.replace("sub_", "evt_"), "type": "submission.completed"},
+            "form_id": form, "submission_id": submission,
+            "integration": {"id": integration["id"], "name": "webhook", "type": "webhook"},
+            "attempts": 0, "next_attempt_at": waiting["next_attempt_at"],
+            "created_at": "2026-11-20T09:00:00.000Z",
+        })
+    );
+    assert_eq!(page["next_cursor"], Value::Null);
+    assert_eq!(server.get(&path).send().await.expect(200), *waiting);
+    assert_eq!(server.get(format!("{path}/attempts")).send().await.expect(200), json!({"attempts": []}));
+    let before = server.get(format!("{path}/event")).send().await;
+    assert_eq!((before.status.as_u16(), before.header("content-type")), (200, Some("application/json")));
+    server.clock.set("2026-11-20T09:00:01Z");
+    server.deliver().await;
+    let sent = server.sender.take();
+    assert_eq!((sent.len(), &sent[0].body), (1, &before.body));
+    let done = server.get(&path).send().await.expect(200);
+    assert_eq!((&done["status"], &done["attempts"]), (&json!("delivered"), &json!(1)));
+    assert_eq!(done["finished_at"], "2026-11-20T09:00:01.000Z");
+    assert!(done.get("next_attempt_at").is_none() && done.get("last_error").is_none(), "{done}");
+    let attempts = server.get(format!("{path}/attempts")).send().await.expect(200);
+    assert_eq!(
+        attempts["attempts"],
+        json!([{
+            "number": 1, "trigger": "automatic", "started_at": "2026-11-20T09:00:01.000Z", "duration_ms": 12,
+            "result": "delivered", "http_status": 200, "response": "ok", "remote_address": "203.0.113.7:443",
+        }])
+    );
+    let after = server.get(format!("{path}/event")).send().await;
+    assert_eq!(after.body, before.body);
+}
+
+#[tokio::test]
+async fn a_failed_delivery_says_why() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let path = submitted(&server, &form, "Ada").await;
+    server.sender.fail_with(Some(404));
+    server.deliver().await;
+    let dead = server.get(&path).send().await.expect(200);
+    let error = json!({"code": "http_error", "message": "the receiver answered 404", "http_status": 404});
+    assert_eq!((&dead["status"], &dead["last_error"]), (&json!("dead"), &error));
+    let attempts = server.get(format!("{path}/attempts")).send().await.expect(200);
+    assert_eq!(
+        (&attempts["attempts"][0]["result"], &attempts["attempts"][0]["error"]),
+        (&json!("failed"), &error)
+    );
+}
+
+#[tokio::test]
+async fn a_list_has_the_deliveries_that_match_every_filter() {
+    let server = Server::start().await;
+    let (one, two) = (form(&server).await, form(&server).await);
+    server.patch(format!("/api/v1/forms/{two}"), json!({"slug": "two"})).send().await.expect(200);
+    let file =
+        server.integrate(&two, json!({"type": "csv_file", "path": "visits.csv", "name": "file"})).await;
+    let first = server.submit(&one, json!({"q1": "Ada"})).await;
+    server.sender.fail_with(Some(404));
+    server.deliver().await;
+    server.clock.set("2026-11-20T10:00:00Z");
+    server.submit(&two, json!({"q1": "Bob"})).await;
+    let file = file["id"].as_str().unwrap();
+    for (query, count) in [
+        (String::new(), 3),
+        (format!("form={one}"), 1),
+        ("form=two".to_owned(), 2),
+        ("form=two&integration=webhook".to_owned(), 1),
+        (format!("integration={file}"), 1),
+        (format!("form={one}&integration={file}"), 0),
+        (format!("submission={first}"), 1),
+        ("status=dead".to_owned(), 1),
+        ("status=pending,dead".to_owned(), 3),
+        ("status=delivered".to_owned(), 0),
+        ("since=2026-11-20T10:00:00Z".to_owned(), 2),
+        ("until=2026-11-20T10:00:00Z".to_owned(), 1),
+        ("form=frm_0123456789ab".to_owned(), 0),
+        ("integration=int_0123456789ab".to_owned(), 0),
+    ] {
+        assert_eq!(list(&server, &query).await.len(), count, "{query}");
+    }
+    let times: Vec<_> =
+        list(&server, "").await.iter().map(|delivery| delivery["created_at"].clone()).collect();
+    assert!(times.is_sorted_by(|one, next| one.as_str() >= next.as_str()), "{times:?}");
+    for (query, code, pointer) in [
+        ("status=late", "invalid_query", "/status"),
+        ("submission=1", "invalid_query", "/submission"),
+        ("integration=webhook", "invalid_query", "/integration"),
+        ("since=today", "invalid_query", "/since"),
+        ("colour=1", "invalid_query", "/colour"),
+        ("limit=1001", "invalid_query", "/limit"),
+    ] {
+        let refused = server.get(format!("{LIST}?{query}")).send().await;
+        assert_eq!(
+            (&*refused.code(), &refused.json()["errors"][0]["pointer"]),
+            (code, &json!(pointer)),
+            "{query}"
+        );
+    }
+    for (query, code) in [
+        ("form=none", "form_not_found"),
+        ("form=two&integration=none", "integration_not_found"),
+        ("cursor=00", "invalid_cursor"),
+    ] {
+        assert_eq!(server.get(format!("{LIST}?{query}")).send().await.code(), code, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn pages_lead_through_a_list_and_a_cursor_belongs_to_one_list() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    for number in 0..5 {
+        server.submit(&form, json!({"q1": format!("{number}")})).await;
+    }
+    let all: Vec<_> = list(&server, "").await.iter().map(id).collect();
+    let (mut found, mut query) = (Vec::new(), format!("form={form}&limit=2"));
+    loop {
+        let page = server.get(format!("{LIST}?{query}")).send().await;
+        let body = page.expect(200);
+        found.extend(body["deliveries"].as_array().unwrap().iter().map(id));
+        let Some(cursor) = body["next_cursor"].as_str() else { break };
+        assert!(page.header("link").unwrap().contains(cursor));
+        query = format!("form={form}&limit=2&cursor={cursor}");
+        let other = server.get(format!("{LIST}?limit=2&cursor={cursor}")).send().await;
+        assert_eq!(other.code(), "invalid_cursor");
+    }
+    assert_eq!((found.len(), found), (5, all));
+}
+
+#[tokio::test]
+async fn a_delivery_is_sent_again_with_the_same_id_and_body() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let path = submitted(&server, &form, "Ada").await;
+    server.deliver().await;
+    let again = post(&server, &path, "redeliver").header("idempotency-key", "one").send().await;
+    let waiting = again.expect(200);
+    assert_eq!(
+        (&waiting["status"], &waiting["next_attempt_at"]),
+        (&json!("pending"), &json!("2026-11-20T09:00:00.000Z"))
+    );
+    server.deliver().await;
+    let replayed = post(&server, &path, "redeliver").header("idempotency-key", "one").send().await;
+    assert_eq!((replayed.header("idempotency-replayed"), replayed.text()), (Some("true"), again.text()));
+    server.deliver().await;
+    let sent = server.sender.take();
+    assert_eq!((sent.len(), &sent[0].body), (2, &sent[1].body));
+    assert_eq!(header(&sent[0], "webhook-id"), header(&sent[1], "webhook-id"));
+    let attempts = server.get(format!("{path}/attempts")).send().await.expect(200);
+    let triggers: Vec<_> =
+        attempts["attempts"].as_array().unwrap().iter().map(|one| &one["trigger"]).collect();
+    assert_eq!(triggers, ["automatic", "manual"]);
+}
+
+#[tokio::test]
+async fn a_delivery_that_waits_is_canceled_and_no_other() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let path = submitted(&server, &form, "Ada").await;
+    let cancel = || post(&server, &path, "cancel");
+    let canceled = cancel().header("idempotency-key", "one").send().await;
+    assert_eq!(canceled.expect(200)["status"], "canceled");
+    let replayed = cancel().header("idempotency-key", "one").send().await;
+    assert_eq!((replayed.header("idempotency-replayed"), replayed.text()), (Some("true"), canceled.text()));
+    assert_eq!(cancel().send().await.code(), "delivery_not_pending");
+    server.deliver().await;
+    assert_eq!(server.sender.take().len(), 0);
+    assert_eq!(post(&server, &path, "redeliver").send().await.expect(200)["status"], "pending");
+    server.deliver().await;
+    assert_eq!(server.sender.take().len(), 1);
+    assert_eq!(cancel().send().await.code(), "delivery_not_pending");
+}
+
+fn redeliver_all(server: &Server, body: Value) -> crate::harness::Call {
+    server.post(format!("{LIST}:redeliver"), body)
+}
+
+#[tokio::test]
+async fn dead_deliveries_are_sent_again_at_the_requested_rate() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    server.sender.fail_with(Some(404));
+    for number in 0..4 {
+        server.clock.set(&format!("2026-11-20T09:00:0{number}Z"));
+        server.submit(&form, json!({"q1": format!("{number}")})).await;
+        server.deliver().await;
+    }
+    server.sender.fail_with(None);
+    let health = server.get(format!("/api/v1/forms/{form}/integrations/webhook")).send().await.expect(200);
+    assert_eq!(health["health"]["dead"], 4);
+    let body = json!({"form": form, "integration": "webhook", "since": "2026-11-20T09:00:01Z"});
+    let with = |name: &str, value: Value| {
+        let mut body = body.clone();
+        body[name] = value;
+        body
+    };
+    let counted =
+        redeliver_all(&server, with("dry_run", json!(true))).header("idempotency-key", "one").send().await;
+    assert_eq!(counted.expect(200), json!({"count": 3}));
+    assert_eq!(list(&server, "status=dead").await.len(), 4);
+    let none = redeliver_all(&server, with("status", json!("delivered"))).send().await;
+    assert_eq!(none.expect(200), json!({"count": 0}));
+    let spaced = || redeliver_all(&server, with("rate", json!("2/s"))).header("idempotency-key", "one");
+    let started = spaced().send().await;
+    assert_eq!((started.expect(200), started.header("idempotency-replayed")), (json!({"count": 3}), None));
+    assert_eq!(spaced().send().await.header("idempotency-replayed"), Some("true"));
+    let due: Vec<_> = list(&server, "status=pending")
+        .await
+        .iter()
+        .rev()
+        .map(|one| one["next_attempt_at"].clone())
+        .collect();
+    let times = ["03.000Z", "03.500Z", "04.000Z"].map(|second| format!("2026-11-20T09:00:{second}"));
+    assert_eq!(due, times);
+    server.clock.set("2026-11-20T09:01:00Z");
+    server.deliver().await;
+    assert_eq!(list(&server, "status=dead").await.len(), 1);
+    assert_eq!(redeliver_all(&server, json!({})).send().await.expect(200), json!({"count": 1}));
+}
+
+#[tokio::test]
+async fn waiting_deliveries_are_canceled_together() {
+    let server = Server::start().await;
+    let (one, two) = (form(&server).await, form(&server).await);
+    for form in [&one, &one, &two] {
+        server.submit(form, json!({"q1": "Ada"})).await;
+    }
+    let cancel = |body: Value| server.post(format!("{LIST}:cancel"), body);
+    assert_eq!(cancel(json!({"dry_run": true})).send().await.expect(200), json!({"count": 3}));
+    assert_eq!(cancel(json!({"form": one})).send().await.expect(200), json!({"count": 2}));
+    assert_eq!(list(&server, "status=canceled").await.len(), 2);
+    server.deliver().await;
+    assert_eq!(server.sender.take().len(), 1);
+    assert_eq!(
+        cancel(json!({"status": ["delivered", "canceled"]})).send().await.expect(200),
+        json!({"count": 0})
+    );
+}
+
+#[tokio::test]
+async fn a_selection_is_refused_with_all_its_errors() {
+    let server = Server::start().await;
+    let body = json!({"status": ["late"], "since": "x", "rate": "fast", "other": 1});
+    let refused = redeliver_all(&server, body).send().await.expect(422);
+    let pointers: Vec<_> =
+        refused["errors"].as_array().unwrap().iter().map(|error| &error["pointer"]).collect();
+    assert_eq!(pointers, ["/status/0", "/since", "/rate", "/other"]);
+    let unnamed = redeliver_all(&server, json!({"integration": "webhook"})).send().await.expect(422);
+    assert_eq!(unnamed["errors"][0]["pointer"], "/integration");
+    assert_eq!(redeliver_all(&server, json!({"form": "none"})).send().await.code(), "form_not_found");
+    let rate = server.post(format!("{LIST}:cancel"), json!({"rate": "1/s"})).send().await.expect(422);
+    assert_eq!(rate["errors"][0]["code"], "unknown_field");
+}
+
+#[tokio::test]
+async fn a_bulk_request_stops_at_its_limit_and_says_so() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    for _ in 1..20 {
+        server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+    }
+    for batch in 0..5 {
+        let submit = |number: usize| server.submit(&form, json!({"q1": format!("{batch}-{number}")}));
+        futures_of(101, submit).await;
+    }
+    let count = async |body: Value| redeliver_all(&server, body).send().await.expect(200);
+    let all = json!({"status": "pending", "dry_run": true});
+    assert_eq!(count(all).await, json!({"count": 10_000, "has_more": true}));
+    let some = json!({"status": "pending", "dry_run": true, "integration": "webhook", "form": form});
+    assert_eq!(count(some).await, json!({"count": 505}));
+}
+
+/// Runs `count` futures at the same time.
+async fn futures_of<F: Future>(count: usize, make: impl Fn(usize) -> F) {
+    let mut futures: Vec<_> = (0..count).map(|number| Box::pin(make(number))).collect();
+    std::future::poll_fn(|context| {
+        futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
+        if futures.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_submission_without_notification_owes_nothing() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let path = format!("/api/v1/forms/{form}/submissions?notify=false");
+    let body = json!({"answers": {"q1": "Ada"}});
+    server.post(&path, body.clone()).send().await.expect(201);
+    server.post(format!("{path}&dry_run=true"), body.clone()).send().await.expect(200);
+    assert_eq!(list(&server, "").await, [json!(null); 0]);
+    let key = server.key_with(&[Scope::Submit]).await;
+    for query in ["", "&dry_run=true"] {
+        let refused = server.post(format!("{path}{query}"), body.clone()).key(&key).send().await;
+        assert_eq!(refused.code(), "insufficient_scope");
+    }
+    let told = server.post(path.replace("false", "true"), body.clone()).key(&key).send().await;
+    assert_eq!(told.status, 201);
+    assert_eq!(list(&server, "").await.len(), 1);
+    let wrong = server.post(path.replace("false", "no"), body).send().await;
+    assert_eq!(wrong.code(), "invalid_query");
+}
+
+#[tokio::test]
+async fn a_skipped_delivery_has_no_event_to_show() {
+    let server = Server::start().await;
+    let form = server.published_form(questions()).await;
+    let when = json!({"type": "webhook", "url": "https://example.com/hook", "when": {"q3": 5}});
+    server.integrate(&form, when).await;
+    let path = submitted(&server, &form, "Ada").await;
+    server.deliver().await;
+    assert_eq!(server.get(&path).send().await.expect(200)["status"], "skipped");
+    let event = server.get(format!("{path}/event")).send().await;
+    assert_eq!(event.code(), "delivery_not_found");
+}
+
+#[tokio::test]
+async fn a_delivery_outlives_its_integration() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let path = submitted(&server, &form, "Ada").await;
+    server.deliver().await;
+    let delivered = server.get(&path).send().await.expect(200);
+    let integration = format!("/api/v1/forms/{form}/integrations/webhook");
+    assert_eq!(server.call(Method::DELETE, integration).send().await.status, 204);
+    let orphan = server.get(&path).send().await.expect(200);
+    assert_eq!(orphan["integration"], json!({"id": delivered["integration"]["id"]}));
+    assert_eq!(server.get(format!("{path}/event")).send().await.code(), "delivery_not_found");
+    assert_eq!(post(&server, &path, "cancel").send().await.code(), "delivery_not_pending");
+}
+
+#[tokio::test]
+async fn statistics_count_by_type() {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    let types = async || server.get(format!("{LIST}/stats")).send().await.expect(200)["types"].clone();
+    server.submit(&form, json!({"q1": "Ada"})).await;
+    server.deliver().await;
+    server.submit(&form, json!({"q1": "Bob"})).await;
+    let found = types().await;
+    let webhook = found.as_array().unwrap().iter().find(|one| one["type"] == "webhook").unwrap();
+    assert_eq!((&webhook["pending"], &webhook["delivered_24h"]), (&json!(1), &json!(1)), "{webhook}");
+    assert_eq!((&webhook["p50_ms"], &webhook["p99_ms"]), (&json!(12), &json!(12)), "{webhook}");
+    assert_eq!(
+        (&webhook["dead"], &webhook["in_flight"], &webhook["paused"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_key_sees_and_changes_only_deliveries_of_its_forms_and_workspace() {
+    let server = Server::start().await;
+    let (own, other) = (form(&server).await, form(&server).await);
+    let own_path = submitted(&server, &own, "Ada").await;
+    let other_path = submitted(&server, &other, "Bob").await;
+    let limited = server.limited_key(&[Scope::Admin], &[&own]).await;
+    let foreign = server.other_workspace().await;
+    for (key, expected) in [(&limited, 1), (&foreign, 0)] {
+        let found = server.get(LIST).key(key).send().await.expect(200);
+        assert_eq!(found["deliveries"].as_array().unwrap().len(), expected);
+        for action in ["", "/attempts", "/event"] {
+            let response = server.get(format!("{other_path}{action}")).key(key).send().await;
+            assert_eq!(response.code(), "delivery_not_found", "{action}");
+        }
+        for action in ["redeliver", "cancel"] {
+            assert_eq!(post(&server, &other_path, action).key(key).send().await.code(), "delivery_not_found");
+        }
+        let canceled = server.post(format!("{LIST}:cancel"), json!({"dry_run": true})).key(key).send().await;
+        assert_eq!(canceled.expect(200), json!({"count": expected}));
+    }
+    assert_eq!(server.get(format!("{LIST}/stats")).key(&limited).send().await.code(), "insufficient_scope");
+    let response: TestResponse = server.get(&own_path).key(&limited).send().await;
+    response.expect(200);
+    let named = server.get(format!("{LIST}?form={other}")).key(&limited).send().await;
+    assert_eq!(named.code(), "form_not_found");
+}

@@ -1,0 +1,325 @@
+//! `forms integrations` and `forms deliveries`.
+
+use serde_json::{Value, json};
+
+use super::Home;
+use super::fake_server::{operator_key, send};
+use super::listen::{Listener, SECRET};
+use super::terminal::Session;
+
+/// Runs a command on the data directory `store`.
+fn local<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [&["--data", "store"], arguments].concat()
+}
+
+/// Creates a webhook of `form` in the data directory, and returns its secret.
+#[track_caller]
+fn create_webhook(home: &Home, form: &str, arguments: &[&str]) -> String {
+    let create = ["integrations", "create", form, "--webhook", "https://example.com/hooks"];
+    home.ok(&local(&[&create, arguments].concat())).trim().to_owned()
+}
+
+fn show(home: &Home, form: &str, name: &str) -> Value {
+    home.run(&local(&["integrations", "show", form, name, "-o", "json"])).expect(0).json()
+}
+
+#[test]
+fn create_prints_the_secret_that_the_server_made_or_the_id() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    let create = ["integrations", "create", &form, "--webhook", "https://example.com/hooks"];
+    let run = home.run(&local(&create)).expect(0);
+    let secret = run.stdout.trim_end();
+    assert!(secret.starts_with("whsec_") && run.stdout.lines().count() == 1, "{run:?}");
+    let lines = format!(
+        "created `webhook` (webhook https://example.com/hooks)\nthe secret is shown only this once: store it now\n\
+         next: forms --data store integrations test {form} webhook\n"
+    );
+    assert_eq!(run.stderr, lines);
+    let shown = home.ok(&local(&["integrations", "show", &form, "webhook"]));
+    assert!(shown.contains(&format!("secret:     set (…{})\n", &secret[secret.len() - 4..])), "{shown}");
+    assert!(!shown.contains(&secret[..20]) && shown.contains("health:\n  state: ok\n"), "{shown}");
+    home.write("own", &format!("{SECRET}\n"));
+    let id = create_webhook(&home, &form, &["--name", "crm", "--set-secret", "secret=@own"]);
+    assert!(id.starts_with("int_"), "{id}");
+    let id = home.ok(&local(&["integrations", "create", &form, "--csv-file", "lunch.csv"]));
+    assert!(id.starts_with("int_"), "{id}");
+    let json = home.run(&[&local(&create)[..], &["-o", "json"]].concat()).expect(0);
+    assert!(json.json()["secret"].as_str().unwrap().starts_with("whsec_") && json.stderr.is_empty());
+    let names = home.ok(&local(&["integrations", "list", &form, "--columns", "name,type,target"]));
+    let expected = "webhook\twebhook\thttps://example.com/hooks\ncrm\twebhook\thttps://example.com/hooks\n\
+                    csv-file\tcsv_file\tlunch.csv\nwebhook-2\twebhook\thttps://example.com/hooks\n";
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn members_come_from_flags_and_files() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    let flags = ["--set", "payload=thin", "--set", "events=submission.completed,form.published"];
+    let more = ["--set", "headers.X-Team=007", "--set", "when.q3.lte=2", "--set", "retry=5s,5m"];
+    create_webhook(&home, &form, &[&flags[..], &more].concat());
+    let shown = show(&home, &form, "webhook");
+    assert_eq!(shown["payload"], "thin");
+    assert_eq!(shown["events"], json!(["submission.completed", "form.published"]));
+    assert_eq!([&shown["headers"]["X-Team"], &shown["when"]], [&json!("007"), &json!({"q3": {"lte": 2}})]);
+    let file = home.ok(&local(&["integrations", "show", &form, "webhook", "-o", "yaml"]));
+    assert!(!file.contains("int_") && !file.contains("health") && !file.contains("enabled"), "{file}");
+    home.write("hook.yaml", &file.replace("name: webhook", "name: other\nbearer_token: { env: TOKEN }"));
+    let create = ["integrations", "create", &form, "-f", "hook.yaml", "--set", "payload=full"];
+    let unset = home.run(&local(&create)).expect(6);
+    assert!(
+        unset.stderr.contains("environment variable `TOKEN` is not set\n --> hook.yaml:2:22"),
+        "{unset:?}"
+    );
+    home.run_with(&[("TOKEN", "a-token-that-is-long")], &local(&create)).expect(0);
+    let shown = show(&home, &form, "other");
+    assert_eq!(shown["bearer_token"], json!({"set": true, "hint": "…long", "env": "TOKEN"}));
+    assert_eq!([&shown["payload"], &shown["when"]], [&json!("full"), &json!({"q3": {"lte": 2}})]);
+    home.write("wrong.yaml", "type: webhook\nurl: https://example.com\npayload: thn\n");
+    let wrong = home.run(&local(&["integrations", "create", &form, "-f", "wrong.yaml"])).expect(6);
+    assert!(wrong.stderr.contains(" --> wrong.yaml:3:10") && wrong.stderr.contains("`thin`"), "{wrong:?}");
+}
+
+#[test]
+fn an_update_changes_only_what_is_given() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    create_webhook(&home, &form, &["--set", "payload=thin"]);
+    let update = |arguments: &[&str]| {
+        home.run(&local(&[&["integrations", "update", &form, "webhook"], arguments].concat()))
+    };
+    let id = update(&["--set", "url=https://example.com/v2", "--set", "name=crm"]).expect(0).stdout;
+    let shown = show(&home, &form, "crm");
+    assert_eq!([&shown["id"], &shown["payload"]], [&json!(id.trim()), &json!("thin")]);
+    assert_eq!(shown["url"], "https://example.com/v2");
+    let update = |arguments: &[&str]| {
+        home.run(&local(&[&["integrations", "update", &form, "crm"], arguments].concat()))
+    };
+    let moved = update(&["--set", "url=https://example.org"]).expect(6);
+    assert!(moved.stderr.contains("error[secret_required]: `secret` must be sent again"), "{moved:?}");
+    let new = update(&["--set", "url=https://example.org", "--set", "secret="]).expect(0);
+    assert!(new.stdout.starts_with("whsec_") && new.stderr.contains("shown only this once"), "{new:?}");
+    assert!(update(&[]).expect(2).stderr.contains("there is nothing to change"));
+    for (name, state) in [("disable", false), ("enable", true)] {
+        let run = home.run(&local(&["integrations", name, &form, "crm"])).expect(0);
+        assert_eq!(run.stderr, format!("{name}d `crm`\n"));
+        assert_eq!(show(&home, &form, "crm")["enabled"], state);
+    }
+}
+
+#[test]
+fn a_secret_is_never_taken_from_an_argument() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    for flag in [["--set", "secret=whsec_abc"], ["--set-secret", "bearer_token=abc"]] {
+        let create = local(&["integrations", "create", &form, "--webhook", "https://example.com"]);
+        let run = home.run(&[&create[..], &flag].concat()).expect(2);
+        assert!(run.stderr.contains("other users can see arguments"), "{run:?}");
+    }
+    let create = local(&["integrations", "create", &form, "--webhook", "https://example.com"]);
+    let logged = home
+        .run_with_input(
+            "token-4711-secret",
+            &[&create[..], &["-vv", "--set-secret", "bearer_token=@-"]].concat(),
+        )
+        .expect(0);
+    assert!(!logged.stderr.contains("token-4711") && !logged.stderr.contains("whsec_"), "{logged:?}");
+    let twice = ["--set-secret", "bearer_token=@-", "--set-secret", "secret=@-"];
+    let run = home.run(&[&create[..], &twice].concat()).expect(2);
+    assert!(run.stderr.contains("standard input can be read only once"), "{run:?}");
+    let unset = home.run(&[&create[..], &["--set-secret", "bearer_token=env:NOPE"]].concat()).expect(2);
+    assert!(unset.stderr.contains("environment variable `NOPE` is not set"), "{unset:?}");
+}
+
+#[test]
+fn deleting_asks_and_missing_integrations_are_reported() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    create_webhook(&home, &form, &[]);
+    home.ok(&local(&["submit", &form, "q1=x"]));
+    let delete = local(&["integrations", "delete", &form, "webhook"]);
+    let refused = home.run(&delete).expect(2);
+    let what = "deleting `webhook` (webhook https://example.com/hooks) (1 waiting) needs a confirmation";
+    assert!(refused.stderr.contains(what) && refused.stderr.contains("add --yes"), "{refused:?}");
+    let mut session = Session::start(&home, &[], &delete);
+    session.wait_for("(1 waiting) on store? [y/N]");
+    session.type_keys("y\r");
+    let (ended, screen) = session.finish();
+    assert_eq!(ended, Some(0), "{screen}");
+    for command in ["show", "enable", "disable", "test", "rotate-secret"] {
+        let gone = home.run(&local(&["integrations", command, &form, "webhook"])).expect(3);
+        let help = format!("= help: forms --data store integrations list {form} shows them");
+        assert!(gone.stderr.contains("there is no integration `webhook`"), "{gone:?}");
+        assert!(gone.stderr.contains(&help), "{gone:?}");
+    }
+}
+
+#[test]
+fn without_a_server_submit_reports_what_waits_for_one() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    let submit = |arguments: &[&str]| {
+        home.run(&local(&[&["submit", &form, "q1=x"], arguments].concat())).expect(0).stderr
+    };
+    let waiting = |stderr: &str| stderr.lines().find(|line| line.contains("for a server")).map(str::to_owned);
+    assert_eq!(waiting(&submit(&[])), None);
+    create_webhook(&home, &form, &[]);
+    assert_eq!(waiting(&submit(&[])).as_deref(), Some("1 delivery waits for a server"));
+    home.ok(&local(&["integrations", "create", &form, "--csv-file", "lunch.csv"]));
+    assert_eq!(waiting(&submit(&[])).as_deref(), Some("2 deliveries wait for a server"));
+    assert_eq!(waiting(&submit(&["--no-notify"])), None);
+    let listed = home.run(&local(&["deliveries", "list", "-o", "json"])).expect(0).json();
+    assert_eq!(listed["deliveries"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn deliveries_are_listed_selected_and_canceled() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    create_webhook(&home, &form, &["--name", "crm"]);
+    home.ok(&local(&["integrations", "create", &form, "--csv-file", "lunch.csv"]));
+    home.ok(&local(&["submit", &form, "q1=x"]));
+    home.ok(&local(&["submit", &form, "q1=y"]));
+    let count =
+        |arguments: &[&str]| home.ok(&local(&[&["deliveries", "list"], arguments].concat())).lines().count();
+    assert_eq!(count(&["--form", &form]), 4);
+    assert_eq!(count(&["--form", &form, "--integration", "crm", "--status", "pending,dead"]), 2);
+    assert_eq!([count(&["--since", "1h"]), count(&["--until", "1h"]), count(&["--limit", "3"])], [4, 0, 3]);
+    let unknown = home.run(&local(&["deliveries", "list", "--status", "ded"])).expect(6);
+    assert!(unknown.stderr.contains("`status`"), "{unknown:?}");
+    let row =
+        home.ok(&local(&["deliveries", "list", "--integration", "crm", "--form", &form, "--limit", "1"]));
+    let cells: Vec<_> = row.trim_end_matches('\n').split('\t').collect();
+    assert_eq!([cells[2], cells[3], cells[4], cells[5]], ["submission.completed", "crm", "pending", "0"]);
+    let shown = home.ok(&local(&["deliveries", "show", cells[0]]));
+    assert!(shown.contains("integration:  crm (webhook)\n") && !shown.contains("attempts:"), "{shown}");
+    assert_eq!(home.ok(&local(&["deliveries", "cancel", cells[0]])), format!("{}\n", cells[0]));
+    let again = home.run(&local(&["deliveries", "cancel", cells[0]])).expect(5);
+    assert!(again.stderr.contains("error[delivery_not_pending]"), "{again:?}");
+    let selected = ["deliveries", "cancel", "--form", &form, "--integration", "csv-file"];
+    assert_eq!(home.ok(&local(&[&selected[..], &["--dry-run"]].concat())), "2\n");
+    let refused = home.run(&local(&selected)).expect(2);
+    assert!(refused.stderr.contains("canceling 2 deliveries needs a confirmation"), "{refused:?}");
+    assert_eq!(home.ok(&local(&[&selected[..], &["--yes"]].concat())), "2\n");
+    assert_eq!(count(&["--status", "canceled"]), 3);
+    let redeliver = ["deliveries", "redeliver", "--status", "canceled"];
+    assert_eq!(home.ok(&local(&[&redeliver[..], &["--dry-run"]].concat())), "3\n");
+    assert_eq!(home.ok(&local(&redeliver)), "3\n");
+    assert_eq!(count(&["--status", "canceled"]), 0);
+    for arguments in [&["redeliver"][..], &["cancel"], &["cancel", "--form", &form, "dlv_1"]] {
+        home.run(&local(&[&["deliveries"], arguments].concat())).expect(2);
+    }
+    let stats = home.ok(&local(&["deliveries", "stats", "-o", "csv"]));
+    assert!(stats.starts_with("type,pending,in_flight,paused,dead,oldest_due_at,"), "{stats}");
+    assert!(stats.contains("\ncsv_file,2,0,0,0,") && stats.contains("\nwebhook,2,0,0,0,"), "{stats}");
+}
+
+#[test]
+fn json_is_the_body_of_the_api() {
+    let home = Home::new();
+    let server = home.serve();
+    let form = home.published_form(&[]);
+    home.ok(&["integrations", "create", &form, "--csv-file", "lunch.csv"]);
+    let key = operator_key(&home);
+    let body =
+        |path: &str| -> Value { serde_json::from_str(&send(&server.url, "GET", path, &key, "")).unwrap() };
+    let command = |arguments: &[&str]| home.run(&[arguments, &["-o", "json"]].concat()).expect(0).json();
+    let path = format!("/api/v1/forms/{form}/integrations");
+    assert_eq!(command(&["integrations", "list", &form]), body(&path));
+    assert_eq!(command(&["integrations", "show", &form, "csv-file"]), body(&format!("{path}/csv-file")));
+    assert_eq!(command(&["deliveries", "stats"]), body("/api/v1/deliveries/stats"));
+    assert_eq!(command(&["deliveries", "list"]), json!({"deliveries": []}));
+}
+
+/// Starts a server that may call this machine and gives up after three attempts.
+fn serve(home: &Home) -> super::RunningServer {
+    let serve = ["serve", "--data", "store", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"];
+    home.serve_with(&[&serve[..], &["--retry-schedule", "10ms,20ms"]].concat())
+}
+
+/// Waits for the next event, and checks that its signature is verified.
+#[track_caller]
+fn receive(listener: &mut Listener) -> Value {
+    let event: Value = serde_json::from_str(&listener.line()).unwrap();
+    assert_eq!(event["signature"], "verified", "{event}");
+    event
+}
+
+#[test]
+fn a_webhook_arrives_and_its_signature_is_verified() {
+    let home = Home::new();
+    let _server = serve(&home);
+    let form = home.published_form(&[]);
+    home.write("secret", &format!("{SECRET}\n"));
+    let mut listener = Listener::start(&home, &["-o", "json", "--secret-file", "secret"]);
+    let create = ["integrations", "create", &form, "--webhook", &listener.url];
+    home.ok(&[&create[..], &["--set-secret", "secret=@secret"]].concat());
+    let test = ["integrations", "test", &form, "webhook"];
+    let tested = home.ok(&test);
+    assert!(tested.starts_with("result:   delivered\nstatus:   200\n"), "{tested}");
+    assert_eq!(receive(&mut listener)["type"], "integration.test");
+    let id = home.ok(&["submit", &form, "q1=soup"]);
+    let event = receive(&mut listener);
+    assert_eq!(event["body"]["data"]["submission"]["id"], id.trim());
+    let delivery = event["delivery"].as_str().unwrap();
+    let body = home.run(&["deliveries", "show", delivery, "--body"]).expect(0).json();
+    assert_eq!(body, event["body"]);
+    drop(listener);
+    let failed = home.run(&test).expect(1);
+    assert!(failed.stdout.starts_with("result:   failed\n"), "{failed:?}");
+    assert_eq!(failed.stderr, "error: the test of `webhook` failed\n");
+    let failed = home.run(&[&test[..], &["-o", "json"]].concat()).expect(1);
+    let problem: Value = serde_json::from_str(&failed.stderr).unwrap();
+    assert_eq!([&failed.json()["result"], &problem["code"]], [&json!("failed"), &json!("test_failed")]);
+}
+
+#[test]
+fn a_rotated_secret_and_its_predecessor_both_sign() {
+    let home = Home::new();
+    let _server = serve(&home);
+    let form = home.published_form(&[]);
+    home.write("old", SECRET);
+    let mut listener = Listener::start(&home, &["-o", "json", "--secret-file", "old"]);
+    let create = ["integrations", "create", &form, "--webhook", &listener.url];
+    home.ok(&[&create[..], &["--set-secret", "secret=@old"]].concat());
+    let rotate = ["integrations", "rotate-secret", &form, "webhook"];
+    let run = home.run(&rotate).expect(0);
+    assert!(run.stdout.starts_with("whsec_") && run.stdout.lines().count() == 1, "{run:?}");
+    assert!(run.stderr.starts_with("the old secret signs too until 20"), "{run:?}");
+    home.ok(&["integrations", "test", &form, "webhook"]);
+    receive(&mut listener);
+    home.ok(&[&rotate[..], &["--grace", "0"]].concat());
+    home.run(&rotate[..3]).expect(2);
+}
+
+#[test]
+fn dead_deliveries_are_sent_again_with_the_same_id() {
+    let home = Home::new();
+    let _server = serve(&home);
+    let form = home.published_form(&[]);
+    home.write("secret", SECRET);
+    let listener = Listener::start(&home, &["--status", "503"]);
+    let create = ["integrations", "create", &form, "--webhook", &listener.url];
+    home.ok(&[&create[..], &["--set-secret", "secret=@secret"]].concat());
+    let address = listener.url.strip_prefix("http://").unwrap().to_owned();
+    drop(listener);
+    let submission = home.ok(&["submit", &form, "q1=soup"]);
+    let dead = ["deliveries", "list", "--form", &form, "--status", "dead"];
+    let rows = (0..500).map(|_| home.ok(&dead)).find(|rows| !rows.is_empty());
+    let id = rows.expect("three attempts fail").split_once('\t').unwrap().0.to_owned();
+    let shown = home.ok(&["deliveries", "show", &id]);
+    assert!(shown.contains("status:       dead\n") && shown.contains(&submission), "{shown}");
+    let attempts: Vec<_> = shown.lines().filter(|line| line.contains("connection refused")).collect();
+    assert_eq!(attempts.len(), 3, "{shown}");
+    assert_eq!(home.ok(&["deliveries", "show", &id, "--attempts"]).lines().count(), 3);
+    let mut listener = Listener::start_at(&home, &address, &["-o", "json", "--secret-file", "secret"]);
+    assert_eq!(home.ok(&["deliveries", "redeliver", "--form", &form, "--rate", "10/s"]), "1\n");
+    let first = receive(&mut listener);
+    assert_eq!([&first["delivery"], &first["attempt"]], [&json!(id), &json!("4")]);
+    let delivered = ["deliveries", "list", "--form", &form, "--status", "delivered"];
+    (0..500).find(|_| !home.ok(&delivered).is_empty()).expect("the outcome is recorded");
+    assert_eq!(home.ok(&["deliveries", "redeliver", &id]), format!("{id}\n"));
+    let again = receive(&mut listener);
+    assert_eq!([&again["id"], &again["body"]], [&first["id"], &first["body"]]);
+}

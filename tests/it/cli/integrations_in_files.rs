@@ -1,0 +1,160 @@
+//! `integrations` in form files: created, shown, edited, compared and validated.
+
+use serde_json::json;
+
+use super::Home;
+use super::listen::SECRET;
+
+const FORM: &str = "\
+title: Lunch
+slug: lunch
+questions:
+  - {id: q1, type: short_text, title: What would you like?}
+integrations:
+  - name: crm
+    type: webhook
+    url: https://example.com/hooks
+    secret: { env: CRM_SECRET }
+    headers:
+      X-Team: blue
+      X-Key: { env: CRM_KEY }
+  - type: csv_file
+    path: lunch.csv
+";
+
+const KEY: &str = "a-key-of-more-than-16-characters";
+
+/// Runs a command on the data directory `store` with both variables set.
+fn run(home: &Home, arguments: &[&str]) -> super::Run {
+    let variables = [("CRM_SECRET", SECRET), ("CRM_KEY", KEY)];
+    home.run_with(&variables, &[&["--data", "store"], arguments].concat())
+}
+
+/// A home with the form in the file `lunch.yaml` and, published, in the data directory `store`.
+fn home() -> Home {
+    let home = Home::new();
+    home.write("lunch.yaml", FORM);
+    run(&home, &["create", "--publish", "-f", "lunch.yaml"]).expect(0);
+    home
+}
+
+#[test]
+fn a_form_is_created_with_its_integrations_and_shown_as_the_same_file() {
+    let home = home();
+    let shown = run(&home, &["show", "lunch", "-o", "json"]).expect(0).json();
+    assert_eq!(
+        shown["integrations"][0]["secret"],
+        json!({"set": true, "hint": "…b7oD", "env": "CRM_SECRET"})
+    );
+    assert!(!shown.to_string().contains(SECRET) && !shown.to_string().contains(KEY));
+    let file = run(&home, &["show", "lunch", "-o", "yaml"]).expect(0).stdout;
+    let expected = "\
+integrations:
+- name: crm
+  type: webhook
+  url: https://example.com/hooks
+  secret:
+    env: CRM_SECRET
+  headers:
+    X-Team: blue
+    X-Key:
+      env: CRM_KEY
+- name: csv-file
+  type: csv_file
+  path: lunch.csv
+";
+    assert!(file.ends_with(expected), "{file}");
+    // The same file, written by the author or by the command, changes nothing, whether the variables are set or not.
+    home.write("shown.yaml", &file);
+    for name in ["lunch.yaml", "shown.yaml"] {
+        let edit = ["edit", "lunch", "-f", name, "--yes"];
+        assert_eq!(run(&home, &edit).expect(0).stderr, "no change\n", "{name}");
+        let unset = home.run(&[&["--data", "store"], &edit[..]].concat()).expect(0);
+        assert_eq!(unset.stderr, "no change\n", "{name}");
+    }
+}
+
+#[test]
+fn an_edit_shows_changed_members_and_no_secrets() {
+    let home = home();
+    let changed = FORM
+        .replace("https://example.com/hooks", "https://example.com/v2")
+        .replace("X-Team: blue", "X-Team: red")
+        .replace("path: lunch.csv", "path: other.csv")
+        .replace("title: Lunch\n", "title: Dinner\n");
+    home.write("lunch.yaml", &(changed + "  - {type: webhook, url: 'https://example.org/'}\n"));
+    let variables = [("CRM_SECRET", SECRET), ("CRM_KEY", "another-key-of-a-good-length")];
+    let edit = ["--data", "store", "edit", "lunch", "-f", "lunch.yaml", "--yes"];
+    let run = home.run_with(&variables, &edit).expect(0);
+    let lines = "  ~ title                      \"Lunch\" → \"Dinner\"
+  ~ integrations.crm.url       \"https://example.com/hooks\" → \"https://example.com/v2\"
+  ~ integrations.crm.headers.X-Team  \"blue\" → \"red\"
+  ~ integrations.crm.headers.X-Key  secret changed (CRM_KEY)
+  ~ integrations.csv-file.path  \"lunch.csv\" → \"other.csv\"
+  + integrations.webhook       webhook https://example.org/
+updated \"Dinner\"
+";
+    let compact = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(compact(&run.stderr).starts_with(&compact(lines)), "{run:?}");
+    assert!(!run.stderr.contains("another-key"), "{run:?}");
+    assert!(run.stderr.contains("integrations rotate-secret"), "{run:?}");
+    home.write("lunch.yaml", FORM.split("integrations:").next().unwrap());
+    let removed = home.run_with(&variables, &edit).expect(0);
+    for name in ["crm", "csv-file", "webhook"] {
+        assert!(removed.stderr.contains(&format!("  - integrations.{name} ")), "{removed:?}");
+    }
+    assert_eq!(home.ok(&["--data", "store", "integrations", "list", "lunch"]), "");
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_an_error_where_its_value_is_needed() {
+    let home = home();
+    home.write("lunch.yaml", &FORM.replace("slug: lunch\n", ""));
+    let unset = home.run(&["--data", "store", "create", "-f", "lunch.yaml"]).expect(6);
+    assert!(unset.stdout.is_empty(), "{unset:?}");
+    for place in [" --> lunch.yaml:8:20\n", " --> lunch.yaml:11:21\n"] {
+        assert!(unset.stderr.contains(place), "{unset:?}");
+    }
+    assert!(unset.stderr.contains("error[unset_variable]: environment variable `CRM_KEY` is not set"));
+    // An empty variable is not set, and another one has no stored value.
+    let edit = ["--data", "store", "edit", "lunch", "-f", "lunch.yaml", "--yes"];
+    home.write("lunch.yaml", &FORM.replace("CRM_KEY", "OTHER_KEY"));
+    let unset = home.run_with(&[("OTHER_KEY", "")], &edit).expect(6);
+    assert!(unset.stderr.contains("environment variable `OTHER_KEY` is not set"), "{unset:?}");
+    let set = home.run_with(&[("OTHER_KEY", KEY)], &edit).expect(0);
+    assert!(set.stderr.contains("secret changed (OTHER_KEY)"), "{set:?}");
+}
+
+#[test]
+fn validate_warns_of_unset_variables_and_of_secrets_in_the_file() {
+    let home = Home::new();
+    home.write("lunch.yaml", &FORM.replace("{ env: CRM_SECRET }", SECRET));
+    let run = home.run(&["validate", "lunch.yaml"]).expect(0);
+    let lines = "warning: lunch.yaml:12: environment variable `CRM_KEY` is not set here\n\
+                 warning: lunch.yaml:9: the text of `secret` is in the file: { env: NAME } keeps it out\n";
+    assert_eq!((&*run.stdout, &*run.stderr), ("lunch.yaml: ok\n", lines));
+    home.write("lunch.yaml", &FORM.replace("url:", "ulr:").replace("type: csv_file", "type: csv"));
+    let wrong = home.run(&["validate", "lunch.yaml"]).expect(6);
+    for text in [
+        "error[unknown_field]: unknown field `ulr`",
+        "not a field of this integration",
+        "a field with a similar name exists: `url`",
+        " --> lunch.yaml:13:11",
+    ] {
+        assert!(wrong.stderr.contains(text), "{text}: {wrong:?}");
+    }
+}
+
+#[test]
+fn the_command_that_prints_a_generated_secret_is_shown() {
+    let home = Home::new();
+    home.write("lunch.yaml", "title: A\nintegrations: [{type: webhook, url: 'https://example.com/'}]\n");
+    let run = home.run(&["--data", "store", "create", "-f", "lunch.yaml"]).expect(0);
+    let id = run.stdout.trim_end();
+    let line = format!(
+        "the server made a secret for `webhook`; to get one: forms --data store integrations rotate-secret {id} webhook\n"
+    );
+    assert!(run.stderr.contains(&line) && !run.stderr.contains("whsec_"), "{run:?}");
+    let file = home.ok(&["--data", "store", "show", id, "-o", "yaml"]);
+    assert!(!file.contains("secret"), "{file}");
+}

@@ -1,0 +1,85 @@
+//! A server with a form whose submissions are delivered.
+
+use std::sync::Arc;
+
+use forms::clock::{Clock, Timestamp};
+use forms::delivery::{SendLimits, Sender, SystemLookup};
+use serde_json::{Value, json};
+
+use super::sender;
+use crate::harness::{Server, questions};
+
+/// A server with a published form.
+pub(super) struct Rig {
+    pub(super) server: Server,
+    pub(super) form: String,
+}
+
+impl Rig {
+    /// Starts a server that delivers through `sender`.
+    pub(super) async fn with_sender(sender: Arc<dyn Sender>) -> Self {
+        let server = Server::start().await.with_sender(sender);
+        let form = server.published_form(questions()).await;
+        Self { server, form }
+    }
+
+    /// Starts a server that delivers over HTTP.
+    pub(super) async fn over_http(limits: SendLimits) -> Self {
+        Self::with_sender(Arc::new(sender(SystemLookup, limits))).await
+    }
+
+    /// Creates another published form.
+    pub(super) async fn add_form(&mut self) {
+        self.form = self.server.published_form(questions()).await;
+    }
+
+    /// Adds a webhook to the form.
+    pub(super) async fn webhook(&self, name: &str, url: &str) -> Value {
+        let webhook = json!({"type": "webhook", "name": name, "url": url});
+        self.server.integrate(&self.form, webhook).await
+    }
+
+    pub(super) async fn submit(&self, name: &str) -> String {
+        self.server.submit(&self.form, json!({"q1": name})).await
+    }
+
+    /// All deliveries that match the query, newest first.
+    pub(super) async fn deliveries(&self, query: &str) -> Vec<Value> {
+        let found = self.server.get(format!("/api/v1/deliveries?limit=100&{query}")).send().await.expect(200);
+        found["deliveries"].as_array().unwrap().clone()
+    }
+
+    /// The only delivery.
+    pub(super) async fn delivery(&self) -> Value {
+        let mut found = self.deliveries("").await;
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.remove(0)
+    }
+
+    pub(super) async fn attempts(&self, delivery: &Value) -> Vec<Value> {
+        let path = format!("/api/v1/deliveries/{}/attempts", delivery["id"].as_str().unwrap());
+        let found = self.server.get(path).send().await.expect(200);
+        found["attempts"].as_array().unwrap().clone()
+    }
+
+    pub(super) async fn health(&self, name: &str) -> Value {
+        let path = format!("/api/v1/forms/{}/integrations/{name}", self.form);
+        self.server.get(path).send().await.expect(200)["health"].clone()
+    }
+
+    /// Moves the clock to the next attempt of the only delivery and makes it; returns the wait in milliseconds, or `None` if
+    /// there is no other attempt.
+    pub(super) async fn next_attempt(&self) -> Option<i64> {
+        let delivery = self.delivery().await;
+        let due = Timestamp::parse(delivery["next_attempt_at"].as_str()?).unwrap();
+        let wait = due.millis() - self.server.clock.now().millis();
+        self.server.clock.advance(wait - 1);
+        let before = self.attempts(&delivery).await.len();
+        self.server.deliver().await;
+        assert_eq!(self.attempts(&delivery).await.len(), before, "an attempt was made too early");
+        self.server.clock.advance(1);
+        self.server.deliver().await;
+        assert_eq!(self.attempts(&delivery).await.len(), before + 1);
+        Some(wait)
+    }
+}

@@ -1,0 +1,176 @@
+//! The loop that carries out deliveries: it notices what is new, is fair to receivers, and stops in time.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::http::Method;
+use forms::delivery::{SendLimits, Sender};
+use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::integration::outbound::HttpRequest;
+use serde_json::json;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::receiver::{Receiver, Reply};
+use super::rig::Rig;
+
+/// Longer than anything here takes.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Carries out deliveries until it is stopped.
+struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    fn start(rig: &Rig, grace: Duration) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async move { drop(stopped.await) };
+        let task = tokio::spawn(rig.server.app.deliveries.clone().run(stopped, grace));
+        Self { stop, task }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        timeout(TIMEOUT, self.task).await.unwrap().unwrap();
+    }
+}
+
+/// Reports that a request has begun, and answers when it is let go.
+#[derive(Default)]
+struct Held {
+    begun: Notify,
+    release: Notify,
+}
+
+#[async_trait]
+impl Sender for Held {
+    async fn send(&self, _request: &HttpRequest) -> SendReport {
+        self.begun.notify_one();
+        self.release.notified().await;
+        let outcome = Outcome::Delivered;
+        SendReport { outcome, http_status: Some(200), response: None, remote_address: None, duration_ms: 1 }
+    }
+}
+
+#[tokio::test]
+async fn submissions_are_delivered_as_they_come_in() {
+    let receiver = Receiver::start(|_| Reply::Status(200)).await;
+    let rig = Rig::over_http(SendLimits::default()).await;
+    rig.webhook("hook", &receiver.url()).await;
+    rig.submit("before").await;
+    let running = Running::start(&rig, TIMEOUT);
+    for count in 1..20 {
+        let received = timeout(TIMEOUT, receiver.wait_for(count)).await.unwrap();
+        assert_eq!(received.len(), count);
+        rig.submit("Ada").await;
+    }
+    timeout(TIMEOUT, receiver.wait_for(20)).await.unwrap();
+    running.stop().await;
+    assert_eq!(rig.deliveries("status=delivered").await.len(), 20);
+}
+
+#[tokio::test]
+async fn a_receiver_that_never_answers_delays_no_other() {
+    let black_hole = Receiver::start(|_| Reply::silence()).await;
+    let receiver = Receiver::start(|_| Reply::Status(200)).await;
+    let mut rig = Rig::over_http(SendLimits::default()).await;
+    rig.webhook("hook", &black_hole.url()).await;
+    for _ in 0..100 {
+        rig.submit("lost").await;
+    }
+    rig.add_form().await;
+    rig.webhook("hook", &receiver.url()).await;
+    let running = Running::start(&rig, Duration::ZERO);
+    timeout(TIMEOUT, black_hole.wait_for(1)).await.unwrap();
+    for count in 1..=50 {
+        rig.submit("Ada").await;
+        timeout(Duration::from_secs(2), receiver.wait_for(count)).await.unwrap();
+    }
+    assert!(black_hole.requests().len() <= 2, "requests to a receiver that has not answered yet");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_the_requests_in_progress() {
+    let held = Arc::new(Held::default());
+    let rig = Rig::with_sender(held.clone()).await;
+    rig.webhook("hook", "https://hook.example/").await;
+    rig.submit("Ada").await;
+    let running = Running::start(&rig, TIMEOUT);
+    timeout(TIMEOUT, held.begun.notified()).await.unwrap();
+    let stopping = tokio::spawn(running.stop());
+    // Whether it comes before or after the stop, it is not begun.
+    rig.server.submit(&rig.form, json!({"q1": "Bea"})).await;
+    held.release.notify_one();
+    timeout(TIMEOUT, stopping).await.unwrap().unwrap();
+    let statuses = rig.deliveries("").await.into_iter().map(|delivery| delivery["status"].clone());
+    assert!(statuses.clone().any(|status| status == "delivered"), "{:?}", statuses.collect::<Vec<_>>());
+    assert!(statuses.clone().all(|status| status != "in_flight"), "{:?}", statuses.collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_stop_cuts_off_requests_that_take_too_long_and_leaves_no_lease() {
+    struct Stuck(Notify);
+    #[async_trait]
+    impl Sender for Stuck {
+        async fn send(&self, _request: &HttpRequest) -> SendReport {
+            self.0.notify_one();
+            pending().await
+        }
+    }
+    let stuck = Arc::new(Stuck(Notify::new()));
+    let rig = Rig::with_sender(stuck.clone()).await;
+    rig.webhook("hook", "https://hook.example/").await;
+    for _ in 0..5 {
+        rig.submit("Ada").await;
+    }
+    let running = Running::start(&rig, Duration::ZERO);
+    timeout(TIMEOUT, stuck.0.notified()).await.unwrap();
+    running.stop().await;
+    let deliveries = rig.deliveries("").await;
+    assert!(deliveries.iter().all(|delivery| delivery["status"] == "pending"), "{deliveries:?}");
+    let first = rig.attempts(&deliveries[4]).await;
+    assert_eq!(first[0]["result"], "interrupted");
+    // It is due at once.
+    assert_eq!(deliveries[4]["next_attempt_at"], "2026-11-20T09:00:00.000Z");
+}
+
+#[tokio::test]
+async fn a_disabled_integration_waits_until_it_is_enabled() {
+    let receiver = Receiver::start(|_| Reply::Status(200)).await;
+    let rig = Rig::over_http(SendLimits::default()).await;
+    rig.webhook("hook", &receiver.url()).await;
+    rig.submit("Ada").await;
+    let path = format!("/api/v1/forms/{}/integrations/hook", rig.form);
+    let enable = async |enabled: bool| {
+        let patch = json!({"enabled": enabled});
+        rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
+    };
+    enable(false).await;
+    rig.server.deliver().await;
+    assert_eq!(receiver.requests(), []);
+    assert_eq!(rig.delivery().await["status"], "paused");
+    let running = Running::start(&rig, TIMEOUT);
+    enable(true).await;
+    timeout(TIMEOUT, receiver.wait_for(1)).await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_test_event_is_sent_at_once_and_leaves_no_delivery() {
+    let receiver = Receiver::start(|_| Reply::Status(202)).await;
+    let rig = Rig::over_http(SendLimits::default()).await;
+    rig.webhook("hook", &receiver.url()).await;
+    let path = format!("/api/v1/forms/{}/integrations/hook/test", rig.form);
+    let attempt = rig.server.call(Method::POST, path).send().await.expect(200);
+    assert_eq!((&attempt["result"], &attempt["http_status"]), (&json!("delivered"), &json!(202)));
+    let received = receiver.requests();
+    let body: serde_json::Value = serde_json::from_slice(&received[0].body).unwrap();
+    assert_eq!((&body["type"], &body["test"]), (&json!("integration.test"), &json!(true)));
+    assert_eq!(rig.deliveries("").await, [] as [serde_json::Value; 0]);
+}

@@ -1,0 +1,240 @@
+//! Attempts of deliveries: the schedule, paced waits, redeliveries and pauses, on a simulated clock.
+
+use forms::clock::{DAY_MILLIS, Timestamp};
+use forms::domain::delivery::attempt::{
+    Attempt, AttemptResult, AttemptTrigger, DEFAULT_SCHEDULE, Outcome, SendReport,
+};
+use forms::domain::delivery::health::Health;
+use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
+use forms::domain::integration::event::EventType;
+use forms::id::{EventId, FormId, IntegrationId};
+
+use super::at;
+
+const HOUR: i64 = 3_600_000;
+
+fn new_delivery() -> Delivery {
+    Delivery {
+        event: EventId::from_bytes([1; 16]),
+        event_type: EventType::SubmissionCompleted,
+        form: FormId::from_bytes([0; 8]),
+        submission: None,
+        integration: IntegrationId::from_bytes([0; 8]),
+        status: DeliveryStatus::Pending,
+        attempts: 0,
+        paced: 0,
+        earlier_attempts: 0,
+        is_manual: false,
+        next_attempt_at: Some(at(0)),
+        last_error: None,
+        duration_ms: None,
+        created_at: at(0),
+        finished_at: None,
+    }
+}
+
+fn report(outcome: Outcome) -> SendReport {
+    SendReport { outcome, http_status: None, response: None, remote_address: None, duration_ms: 12 }
+}
+
+fn error() -> DeliveryError {
+    DeliveryError { code: "http_error".to_owned(), message: "no".to_owned(), http_status: Some(500) }
+}
+
+fn failure(is_slow: bool) -> SendReport {
+    report(Outcome::Retryable { error: error(), is_slow })
+}
+
+fn paced(wait_ms: i64) -> SendReport {
+    report(Outcome::Paced { wait_ms, error: error() })
+}
+
+/// Attempts `delivery` at `now` with the outcome in `report`.
+fn attempt(delivery: &Delivery, report: &SendReport, jitter: f64, now: Timestamp) -> Delivery {
+    let begun = delivery.begin_attempt(at(now.millis() + 60_000));
+    assert_eq!((begun.status, begun.attempts), (DeliveryStatus::InFlight, delivery.attempts + 1));
+    begun.finish_attempt(report, &DEFAULT_SCHEDULE, jitter, now)
+}
+
+/// The invariants I2 to I4 of a delivery and its log.
+fn assert_invariants(delivery: &Delivery, log: &[Attempt]) {
+    let is_due = matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::InFlight);
+    assert_eq!(delivery.next_attempt_at.is_some(), is_due, "{delivery:?}");
+    assert_eq!(delivery.finished_at.is_some(), delivery.status.is_final(), "{delivery:?}");
+    let numbers: Vec<_> = log.iter().map(|attempt| attempt.number).collect();
+    assert_eq!(numbers, (1..=delivery.attempts).collect::<Vec<_>>());
+    let is_delivered = log.iter().any(|attempt| attempt.result == AttemptResult::Delivered);
+    assert_eq!(is_delivered, delivery.status == DeliveryStatus::Delivered);
+}
+
+#[test]
+fn the_schedule_has_ten_attempts_within_76_hours_and_jitter() {
+    for jitter in [0.8, 1.0, 1.2] {
+        let (mut delivery, mut now) = (new_delivery(), at(0));
+        for wait in DEFAULT_SCHEDULE {
+            delivery = attempt(&delivery, &failure(false), jitter, now);
+            let expected = (wait as f64 * jitter).round() as i64;
+            assert_eq!(delivery.next_attempt_at, Some(at(now.millis() + expected)));
+            assert_eq!(delivery.status, DeliveryStatus::Pending);
+            now = delivery.next_attempt_at.unwrap();
+        }
+        let total = (75 * HOUR + 35 * 60_000 + 5_000) as f64;
+        assert!((now.millis() as f64 - total * jitter).abs() < 10.0);
+        delivery = attempt(&delivery, &failure(false), jitter, now);
+        assert_eq!((delivery.status, delivery.attempts), (DeliveryStatus::Dead, 10));
+        assert_eq!((delivery.next_attempt_at, delivery.finished_at), (None, Some(now)));
+        assert_eq!(delivery.last_error, Some(error()));
+    }
+}
+
+#[test]
+fn overload_waits_at_least_a_minute() {
+    let slow = attempt(&new_delivery(), &failure(true), 0.8, at(0));
+    assert_eq!(slow.next_attempt_at, Some(at(60_000)));
+    let later = Delivery { attempts: 1, ..new_delivery() };
+    assert_eq!(attempt(&later, &failure(true), 1.0, at(0)).next_attempt_at, Some(at(300_000)));
+}
+
+#[test]
+fn one_attempt_is_made_without_a_schedule() {
+    let begun = new_delivery().begin_attempt(at(60_000));
+    assert_eq!(begun.finish_attempt(&failure(false), &[], 1.0, at(1)).status, DeliveryStatus::Dead);
+}
+
+#[test]
+fn final_outcomes_end_the_delivery() {
+    for (outcome, status) in [
+        (Outcome::Delivered, DeliveryStatus::Delivered),
+        (Outcome::Permanent { error: error() }, DeliveryStatus::Dead),
+        (Outcome::Gone { error: error() }, DeliveryStatus::Dead),
+    ] {
+        let failed = attempt(&new_delivery(), &failure(false), 1.0, at(0));
+        let ended = attempt(&failed, &report(outcome), 1.0, at(9_000));
+        assert_eq!((ended.status, ended.finished_at), (status, Some(at(9_000))));
+        assert_eq!(ended.last_error.is_none(), status == DeliveryStatus::Delivered);
+        assert_eq!((ended.next_attempt_at, ended.duration_ms), (None, Some(12)));
+    }
+}
+
+#[test]
+fn a_paced_answer_costs_no_attempt_until_there_are_too_many() {
+    let mut delivery = new_delivery();
+    for number in 1..=200 {
+        delivery = attempt(&delivery, &paced(2_000), 0.8, at(1_000));
+        assert_eq!((delivery.paced, delivery.attempts), (number, number));
+        assert_eq!(delivery.next_attempt_at, Some(at(3_000)));
+    }
+    delivery = attempt(&delivery, &paced(2_000), 1.0, at(1_000));
+    assert_eq!((delivery.paced, delivery.next_attempt_at), (200, Some(at(61_000))), "counts as a failure");
+    delivery = attempt(&delivery, &failure(false), 1.0, at(0));
+    assert_eq!(delivery.next_attempt_at, Some(at(300_000)), "the second failure");
+    let last = attempt(&new_delivery(), &paced(9 * HOUR), 1.0, at(0));
+    assert_eq!(last.next_attempt_at, Some(at(HOUR)), "a wait is at most an hour");
+    let old = attempt(&new_delivery(), &paced(HOUR), 1.0, at(7 * DAY_MILLIS));
+    assert_eq!((old.paced, old.next_attempt_at), (0, Some(at(7 * DAY_MILLIS + HOUR))));
+}
+
+#[test]
+fn an_interruption_by_a_stop_costs_nothing_and_a_lost_attempt_counts() {
+    let stopped = attempt(&new_delivery(), &report(Outcome::Interrupted), 1.0, at(5));
+    assert_eq!((stopped.status, stopped.next_attempt_at), (DeliveryStatus::Pending, Some(at(5))));
+    assert_eq!(attempt(&stopped, &failure(false), 1.0, at(0)).next_attempt_at, Some(at(5_000)));
+    let mut lost = new_delivery();
+    for wait in DEFAULT_SCHEDULE {
+        lost = lost.begin_attempt(at(60_000)).expire_attempt(&DEFAULT_SCHEDULE, at(60_000));
+        assert_eq!(lost.next_attempt_at, Some(at(60_000 + wait)));
+    }
+    lost = lost.begin_attempt(at(0)).expire_attempt(&DEFAULT_SCHEDULE, at(60_000));
+    assert_eq!(lost.status, DeliveryStatus::Dead);
+    assert_eq!(lost.last_error.unwrap().code, "interrupted");
+}
+
+#[test]
+fn an_attempt_is_logged_with_its_number_and_trigger() {
+    let begun = Delivery { attempts: 2, is_manual: true, ..new_delivery() }.begin_attempt(at(0));
+    let log = begun.log_attempt(at(7), &SendReport { http_status: Some(500), ..failure(false) });
+    assert_eq!((log.number, log.trigger, log.result), (3, AttemptTrigger::Manual, AttemptResult::Failed));
+    assert_eq!((log.started_at, log.duration_ms, log.http_status), (at(7), 12, Some(500)));
+    assert_eq!(log.error, Some(error()));
+    let finished = begun.finish_attempt(&failure(false), &DEFAULT_SCHEDULE, 1.0, at(9));
+    assert!(!finished.is_manual, "the next attempt is automatic");
+}
+
+#[test]
+fn invariants_hold_through_any_sequence_of_outcomes() {
+    let mut state = 7_u64;
+    let mut next = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for _ in 0..2_000 {
+        let (mut delivery, mut log, mut now) = (new_delivery(), Vec::new(), at(0));
+        while !delivery.status.is_final() {
+            now = now.max(delivery.next_attempt_at.unwrap());
+            let begun = delivery.begin_attempt(at(now.millis() + 60_000));
+            let outcome = match next(12) {
+                0 => Outcome::Delivered,
+                1..=4 => {
+                    Outcome::Paced { wait_ms: i64::try_from(next(5_000_000)).unwrap() - 100, error: error() }
+                }
+                5 => Outcome::Interrupted,
+                6 => Outcome::Permanent { error: error() },
+                _ => Outcome::Retryable { error: error(), is_slow: next(2) == 0 },
+            };
+            let report = report(outcome);
+            log.push(begun.log_attempt(now, &report));
+            delivery = begun.finish_attempt(&report, &DEFAULT_SCHEDULE, 0.8 + next(41) as f64 / 100.0, now);
+            assert_invariants(&delivery, &log);
+            assert!(delivery.next_attempt_at.is_none_or(|next| next >= now), "time goes backwards");
+        }
+        let failed = log.iter().filter(|attempt| attempt.result == AttemptResult::Failed).count();
+        assert!(failed <= DEFAULT_SCHEDULE.len() + 1, "{failed} failures");
+    }
+}
+
+/// Health after a first failed attempt of each of `count` deliveries, the last at `now`.
+fn failing(count: u32, now: Timestamp) -> Health {
+    let begun = new_delivery().begin_attempt(at(0));
+    let earlier =
+        (1..count).fold(Health::default(), |health, _| health.after(&begun, &failure(false), at(0)));
+    earlier.after(&begun, &failure(false), now)
+}
+
+#[test]
+fn an_integration_is_paused_after_120_hours_and_5_failed_deliveries() {
+    assert_eq!(failing(4, at(119 * HOUR)).paused, None);
+    assert_eq!(failing(5, at(119 * HOUR)).paused, None);
+    assert_eq!(failing(4, at(120 * HOUR)).paused, None);
+    let paused = failing(5, at(120 * HOUR));
+    assert_eq!(paused.paused.as_deref(), Some("no delivery has succeeded since 1970-01-01T00:00:00.000Z"));
+    assert_eq!((paused.failing_since, paused.failures), (Some(at(0)), 5));
+    assert_eq!(paused.resumed(), Health::default());
+
+    // Attempts of one delivery are one failure.
+    let (mut health, mut one) = (Health::default(), new_delivery());
+    for attempt in 0..10 {
+        one = one.begin_attempt(at(0));
+        health = health.after(&one, &failure(false), at(attempt * 20 * HOUR));
+    }
+    assert_eq!((health.failures, health.paused), (1, None));
+}
+
+#[test]
+fn success_resets_the_health_and_waits_leave_it() {
+    let begun = new_delivery().begin_attempt(at(0));
+    let failing = failing(3, at(HOUR));
+    assert_eq!(failing.after(&begun, &paced(1), at(500 * HOUR)), failing);
+    assert_eq!(failing.after(&begun, &report(Outcome::Interrupted), at(500 * HOUR)), failing);
+    let healthy = failing.after(&begun, &report(Outcome::Delivered), at(2 * HOUR));
+    assert_eq!(healthy, Health { last_success_at: Some(at(2 * HOUR)), ..Health::default() });
+}
+
+#[test]
+fn a_receiver_that_is_gone_is_not_called_again() {
+    let begun = new_delivery().begin_attempt(at(0));
+    let gone = Health::default().after(&begun, &report(Outcome::Gone { error: error() }), at(HOUR));
+    assert_eq!(gone.paused.as_deref(), Some("no"));
+    assert_eq!(gone.failing_since, Some(at(HOUR)));
+    // An attempt that was in flight meanwhile does not end the pause.
+    assert!(gone.after(&begun, &report(Outcome::Delivered), at(HOUR)).paused.is_some());
+}

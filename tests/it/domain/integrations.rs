@@ -1,0 +1,477 @@
+//! Definitions of integrations: members, names, secrets, addresses and references.
+
+use forms::clock::Timestamp;
+use forms::domain::form::Version;
+use forms::domain::form::admission::Refusal;
+use forms::domain::form::definition::{Definition, FormPatch};
+use forms::domain::form::{EditedForm, Form, RetiredIds};
+use forms::domain::integration::address::AddressPolicy;
+use forms::domain::integration::definition::DefinitionContext;
+use forms::domain::integration::webhook::{HeaderText, MAX_LIVE_SECRETS, Webhook};
+use forms::domain::integration::{Integration, IntegrationKind};
+use forms::domain::json::{self, Value};
+use forms::domain::validation::limits::Limits;
+use forms::domain::validation::violation::Violation;
+use forms::id::{FormId, WorkspaceId};
+use forms::vault::SecretPlace;
+
+use super::{at, pointers};
+use crate::harness::{VAULT, definition_context};
+
+const QUESTIONS: &str = r#"[{"type":"rating","title":"Score"},{"type":"email","title":"Mail"}]"#;
+
+/// 24 bytes, the fewest that are allowed.
+const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+const OTHER_SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+fn questions() -> Vec<forms::domain::question::Question> {
+    let text = format!(r#"{{"title":"F","questions":{QUESTIONS}}}"#);
+    Definition::read(&json::parse(&text).unwrap(), &Limits::default()).unwrap().questions
+}
+
+fn create(text: &str, others: &[Integration]) -> Result<(Integration, Option<String>), Vec<Violation>> {
+    let body = json::parse(text).unwrap();
+    let made = Integration::create(&body, others, &questions(), definition_context(at(1_000)));
+    made.map(|(made, secret)| (made, secret.map(|secret| secret.secret.reveal().clone())))
+}
+
+fn update(integration: &Integration, patch: &str) -> Result<(Integration, Option<String>), Vec<Violation>> {
+    let patch = json::parse(patch).unwrap();
+    let updated = integration.update(&patch, &[], &questions(), definition_context(at(2_000)));
+    updated.map(|(updated, secret)| (updated, secret.map(|secret| secret.secret.reveal().clone())))
+}
+
+fn shown(integration: &Integration) -> String {
+    Value::Object(integration.members()).to_string()
+}
+
+fn webhook(integration: &Integration) -> &Webhook {
+    integration.webhook().unwrap()
+}
+
+fn unseal(integration: &Integration, field: &str, sealed: &forms::vault::Sealed) -> String {
+    let workspace = WorkspaceId::from_bytes(9_u64.to_be_bytes());
+    let place = SecretPlace { workspace, integration: integration.id, field };
+    VAULT.unseal(place, sealed).unwrap().reveal().clone()
+}
+
+#[test]
+fn a_webhook_has_defaults_and_a_generated_secret_that_is_returned_once() {
+    let (made, secret) = create(r#"{"type":"webhook","url":"https://example.com/hook"}"#, &[]).unwrap();
+    let secret = secret.unwrap();
+    assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
+    let hint = &secret[secret.len() - 4..];
+    assert_eq!(
+        shown(&made),
+        format!(
+            r#"{{"name":"webhook","type":"webhook","enabled":true,"events":["submission.completed"],"url":"https://example.com/hook","secret":{{"set":true,"hint":"…{hint}"}},"payload":"full"}}"#
+        )
+    );
+    assert_eq!(unseal(&made, "secret", &webhook(&made).secret.sealed), secret);
+    assert_eq!((made.created_at, made.updated_at), (at(1_000), at(1_000)));
+    assert_eq!(made.target(), "example.com");
+    let stored = serde_json::to_string(&made).unwrap();
+    assert!(!stored.contains(&secret) && !format!("{made:?}").contains(&secret));
+    assert_eq!(serde_json::from_str::<Integration>(&stored).unwrap(), made);
+}
+
+#[test]
+fn what_is_shown_can_be_sent_back_and_changes_nothing() {
+    let text = format!(
+        r#"{{"type":"webhook","name":"crm","enabled":false,"events":["submission.updated","form.published"],
+            "when":{{"q1":{{"gte":4.0}}}},"fields":{{"except":["q2"]}},"retry":["5s","1h 30m","24h"],
+            "url":"https://example.com:8443/hook?x=1","secret":{{"value":"{SECRET}","env":"HOOK"}},"payload":"thin",
+            "headers":{{"X-Plain":"text","X-Key":{{"value":"0123456789abcdef"}},"X-Pin":{{"value":"1234"}}}},
+            "bearer_token":"0123456789abcde"}}"#
+    );
+    let (made, generated) = create(&text, &[]).unwrap();
+    assert_eq!(generated, None);
+    let members = shown(&made);
+    assert_eq!(
+        members,
+        r#"{"name":"crm","type":"webhook","enabled":false,"events":["submission.updated","form.published"],"when":{"q1":{"gte":4.0}},"fields":{"except":["q2"]},"retry":["5s","1h 30m","1day"],"url":"https://example.com:8443/hook?x=1","secret":{"set":true,"hint":"…b7oD","env":"HOOK"},"payload":"thin","headers":{"X-Plain":"text","X-Key":{"set":true,"hint":"…cdef"},"X-Pin":{"set":true}},"bearer_token":{"set":true}}"#
+    );
+    assert_eq!(made.target(), "example.com:8443");
+    // As a patch, as a list, and with the value of the secret again.
+    assert_eq!(update(&made, &members).unwrap(), (made.clone(), None));
+    assert_eq!(update(&made, "{}").unwrap(), (made.clone(), None));
+    assert_eq!(update(&made, &format!(r#"{{"secret":{{"value":"{SECRET}"}}}}"#)).unwrap().0, made);
+    let list = json::parse(&format!("[{members}]")).unwrap();
+    let context = definition_context(at(2_000));
+    let current = [made];
+    let mut violations = Vec::new();
+    let (all, generated) =
+        Integration::replace_all(&current, &list, &questions(), context, &mut violations).unwrap();
+    assert_eq!((&all[..], generated.len(), violations), (&current[..], 0, Vec::new()));
+}
+
+#[test]
+fn secrets_are_kept_replaced_and_removed() {
+    let text = format!(
+        r#"{{"type":"webhook","url":"https://example.com/","secret":"{SECRET}","bearer_token":{{"value":"token","env":"TOKEN"}},"headers":{{"X-Key":{{"value":"key"}}}}}}"#
+    );
+    let made = create(&text, &[]).unwrap().0;
+    let open = |integration: &Integration| {
+        let Webhook { secret, bearer_token, headers, .. } = webhook(integration).clone();
+        let key = headers.iter().find_map(|(_, value)| match value {
+            HeaderText::Secret(secret) => Some(unseal(integration, "headers/x-key", &secret.sealed)),
+            HeaderText::Text(_) => None,
+        });
+        let token = bearer_token.map(|token| unseal(integration, "bearer_token", &token.sealed));
+        (unseal(integration, "secret", &secret.sealed), token, key)
+    };
+    let stored = (SECRET.to_owned(), Some("token".to_owned()), Some("key".to_owned()));
+    for patch in [
+        r#"{"name":"other"}"#,
+        r#"{"bearer_token":{"set":true},"secret":{"set":true,"hint":"…b7oD"}}"#,
+        r#"{"bearer_token":{"env":"TOKEN"}}"#,
+        r#"{"headers":{"X-Key":{"set":true}}}"#,
+        r#"{"headers":{"X-Key":null,"x-key":{"set":true}}}"#,
+        r#"{"url":"https://example.com/other"}"#,
+    ] {
+        assert_eq!(open(&update(&made, patch).unwrap().0), stored, "{patch}");
+    }
+    let removed = update(&made, r#"{"bearer_token":null,"headers":{"X-Key":null}}"#).unwrap().0;
+    assert_eq!(open(&removed), (SECRET.to_owned(), None, None));
+    let (renewed, generated) = update(&made, r#"{"secret":null}"#).unwrap();
+    assert_eq!(open(&renewed).0, generated.unwrap());
+    assert_ne!(open(&renewed).0, SECRET);
+    let (replaced, generated) = update(&made, &format!(r#"{{"secret":"{OTHER_SECRET}"}}"#)).unwrap();
+    assert_eq!((open(&replaced).0.as_str(), generated), (OTHER_SECRET, None));
+    assert_eq!(replaced.updated_at, at(2_000));
+
+    for (patch, pointer) in [
+        (r#"{"bearer_token":{"env":"ELSEWHERE"}}"#, "/bearer_token"),
+        (r#"{"headers":{"X-New":{"env":"TOKEN"}}}"#, "/headers/X-New"),
+        (r#"{"headers":{"X-New":{"set":true}}}"#, "/headers/X-New"),
+    ] {
+        let violations = update(&made, patch).unwrap_err();
+        assert_eq!(pointers(&violations), [("secret_required", pointer)], "{patch}");
+        assert!(violations[0].help.is_some());
+    }
+}
+
+#[test]
+fn another_host_needs_every_secret_again() {
+    let text = format!(
+        r#"{{"type":"webhook","url":"https://example.com/","secret":"{SECRET}","bearer_token":"token","headers":{{"X-Key":{{"value":"key"}},"X-Plain":"text"}}}}"#
+    );
+    let made = create(&text, &[]).unwrap().0;
+    let all = [
+        ("secret_required", "/secret"),
+        ("secret_required", "/headers/X-Key"),
+        ("secret_required", "/bearer_token"),
+    ];
+    for url in ["https://example.org/", "https://example.com:8443/", "https://sub.example.com/"] {
+        let violations = update(&made, &format!(r#"{{"url":"{url}"}}"#)).unwrap_err();
+        assert_eq!(pointers(&violations), all, "{url}");
+        let shown_again = shown(&made).replace("https://example.com/", url);
+        let violations = update(&made, &shown_again).unwrap_err();
+        assert_eq!(pointers(&violations), all, "{url}");
+    }
+    assert!(update(&made, r#"{"url":"https://EXAMPLE.com:443/x"}"#).is_ok());
+    let sent = r#"{"url":"https://example.org/","secret":null,"bearer_token":null,"headers":{"X-Key":{"value":"key"}}}"#;
+    let (moved, generated) = update(&made, sent).unwrap();
+    assert!(generated.is_some() && webhook(&moved).bearer_token.is_none());
+
+    let list = json::parse(r#"[{"type":"webhook","url":"https://example.org/"}]"#).unwrap();
+    let mut violations = Vec::new();
+    let context = definition_context(at(2_000));
+    Integration::replace_all(&[made], &list, &questions(), context, &mut violations);
+    // The header is no longer there, so nothing can leak through it.
+    assert_eq!(
+        pointers(&violations),
+        [("secret_required", "/integrations/0/secret"), ("secret_required", "/integrations/0/bearer_token")]
+    );
+}
+
+#[test]
+fn a_rotated_secret_signs_until_its_grace_ends() {
+    let text = format!(r#"{{"type":"webhook","url":"https://example.com/","secret":"{SECRET}"}}"#);
+    let mut made = create(&text, &[]).unwrap().0;
+    let hour = 3_600_000;
+    for number in 1..=6 {
+        let (rotated, secret) = made.rotate_secret(24 * hour, definition_context(at(number * hour))).unwrap();
+        let Webhook { secret: new, previous, .. } = webhook(&rotated);
+        assert_eq!(unseal(&rotated, "secret", &new.sealed), *secret.reveal());
+        assert_eq!(previous[0].secret, webhook(&made).secret);
+        assert_eq!(previous[0].valid_until, at((number + 24) * hour));
+        let count = usize::try_from(number).unwrap().min(MAX_LIVE_SECRETS - 1);
+        assert_eq!(previous.len(), count, "rotation {number}");
+        made = rotated;
+    }
+    let (rotated, _) = made.rotate_secret(0, definition_context(at(100 * hour))).unwrap();
+    assert_eq!(webhook(&rotated).previous, [], "expired secrets remain");
+    let set = update(&made, &format!(r#"{{"secret":"{SECRET}"}}"#)).unwrap().0;
+    assert_eq!(webhook(&set).previous, [], "a secret that was set leaves others valid");
+    assert!(made.rotate_secret(-1, definition_context(at(0))).is_err());
+    assert!(made.rotate_secret(31 * 24 * hour, definition_context(at(0))).is_err());
+    let file = create(r#"{"type":"csv_file","path":"a.csv"}"#, &[]).unwrap().0;
+    assert!(file.rotate_secret(0, definition_context(at(0))).is_err());
+}
+
+/// Bodies, each with the codes and pointers of its violations.
+const INVALID: &[(&str, &[(&str, &str)])] = &[
+    ("[]", &[("type_mismatch", "")]),
+    ("{}", &[("missing_field", "/type")]),
+    (r#"{"type":5}"#, &[("type_mismatch", "/type")]),
+    (
+        r#"{"type":"slak","url":"x","title":"T"}"#,
+        &[("unknown_integration_type", "/type"), ("unknown_field", "/title")],
+    ),
+    (r#"{"type":"webhook"}"#, &[("missing_field", "/url")]),
+    (
+        r#"{"type":"webhook","url":"https://example.com","path":"a.csv","id":"int_1","health":{}}"#,
+        &[("unknown_field", "/path"), ("read_only_field", "/id"), ("read_only_field", "/health")],
+    ),
+    (r#"{"type":"webhook","url":"https://example.com","name":"a_b"}"#, &[("invalid_slug", "/name")]),
+    (r#"{"type":"webhook","url":"nonsense"}"#, &[("invalid_url", "/url")]),
+    (r#"{"type":"webhook","url":"ftp://example.com"}"#, &[("invalid_url", "/url")]),
+    (r#"{"type":"webhook","url":"https://exa mple.com"}"#, &[("invalid_url", "/url")]),
+    (r#"{"type":"webhook","url":"http://example.com"}"#, &[("address_not_allowed", "/url")]),
+    (r#"{"type":"webhook","url":"https://localhost"}"#, &[("address_not_allowed", "/url")]),
+    (r#"{"type":"webhook","url":"https://127.1"}"#, &[("address_not_allowed", "/url")]),
+    (r#"{"type":"webhook","url":"https://example.com","events":[]}"#, &[("empty", "/events")]),
+    (
+        r#"{"type":"webhook","url":"https://example.com","events":["integration.test","form.deleted","form.deleted",5]}"#,
+        &[("not_an_option", "/events/0"), ("duplicate_option", "/events/2"), ("type_mismatch", "/events/3")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","when":{"q1":9,"q7":1}}"#,
+        &[("impossible_condition", "/when/q1"), ("unknown_reference", "/when/q7")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","when":{"q1":5},"events":["form.published"]}"#,
+        &[("invalid_range", "/when")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","fields":{"only":["q1","q1","q9"]}}"#,
+        &[("duplicate_option", "/fields/only/1"), ("unknown_reference", "/fields/only/2")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","fields":{"only":["q1"],"except":["q2"]}}"#,
+        &[("invalid_range", "/fields/except")],
+    ),
+    (r#"{"type":"webhook","url":"https://example.com","fields":{}}"#, &[("missing_field", "/fields/only")]),
+    (
+        r#"{"type":"webhook","url":"https://example.com","retry":["0s","x",5]}"#,
+        &[("invalid_range", "/retry/0"), ("invalid_range", "/retry/1"), ("invalid_range", "/retry/2")],
+    ),
+    (r#"{"type":"webhook","url":"https://example.com","retry":["4d","4d"]}"#, &[("invalid_range", "/retry")]),
+    (r#"{"type":"webhook","url":"https://example.com","secret":"short"}"#, &[("invalid_range", "/secret")]),
+    (
+        r#"{"type":"webhook","url":"https://example.com","secret":"whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="}"#,
+        &[("invalid_range", "/secret")],
+    ),
+    (r#"{"type":"webhook","url":"https://example.com","secret":5}"#, &[("type_mismatch", "/secret")]),
+    (
+        r#"{"type":"webhook","url":"https://example.com","bearer_token":{"value":" ","colour":"red"}}"#,
+        &[("unknown_field", "/bearer_token/colour"), ("empty", "/bearer_token/value")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","bearer_token":{}}"#,
+        &[("missing_field", "/bearer_token/value")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","bearer_token":{"value":"x","env":"A-B"}}"#,
+        &[("invalid_range", "/bearer_token/env")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","bearer_token":"x","headers":{"Authorization":"y"}}"#,
+        &[("invalid_range", "/bearer_token")],
+    ),
+    (
+        r#"{"type":"webhook","url":"https://example.com","headers":{"a b":"x","Host":"x","Content-Type":"x","WEBHOOK-ID":"x","X-A":"x\r\nX-B: y","x-c":"x","X-C":"y"}}"#,
+        &[
+            ("invalid_range", "/headers/a b"),
+            ("read_only_field", "/headers/Host"),
+            ("read_only_field", "/headers/Content-Type"),
+            ("read_only_field", "/headers/WEBHOOK-ID"),
+            ("invalid_character", "/headers/X-A"),
+            ("duplicate_name", "/headers/X-C"),
+        ],
+    ),
+    (r#"{"type":"csv_file","path":"../a.csv"}"#, &[("invalid_range", "/path")]),
+    (r#"{"type":"csv_file","path":"a.csv","delimiter":"x"}"#, &[("not_an_option", "/delimiter")]),
+    (
+        r#"{"type":"csv_file","path":"a.csv","events":["submission.updated"],"url":"https://example.com"}"#,
+        &[("not_an_option", "/events/0"), ("unknown_field", "/url")],
+    ),
+];
+
+#[test]
+fn every_violation_is_reported_at_its_place() {
+    for (text, expected) in INVALID {
+        let violations = create(text, &[]).expect_err(text);
+        assert_eq!(pointers(&violations), *expected, "{text}");
+    }
+    let many: String = (0..21).map(|number| format!(r#""X-{number}":"a","#)).collect();
+    let text = format!(
+        r#"{{"type":"webhook","url":"https://example.com","headers":{{{}}}}}"#,
+        many.trim_end_matches(',')
+    );
+    assert_eq!(pointers(&create(&text, &[]).unwrap_err()), [("too_many", "/headers")]);
+}
+
+#[test]
+fn a_message_never_quotes_a_secret() {
+    for text in [
+        r#"{"type":"webhook","url":"https://example.com","secret":"canary-1"}"#,
+        r#"{"type":"webhook","url":"https://example.com","bearer_token":"canary-1 \u0001"}"#,
+        r#"{"type":"webhook","url":"https://example.com","headers":{"X-A":{"value":"canary-1\r\n"}}}"#,
+        r#"{"type":"webhook","url":"https://canary-1@example.com"}"#,
+    ] {
+        let violations = create(text, &[]).unwrap_err();
+        assert!(!serde_json::to_string(&violations).unwrap().contains("canary-1"), "{text}");
+    }
+}
+
+#[test]
+fn names_are_unique_and_default_to_the_type() {
+    let hook = |name: &str| format!(r#"{{"type":"webhook","url":"https://example.com"{name}}}"#);
+    let mut all = Vec::new();
+    for expected in ["webhook", "webhook-2", "webhook-3"] {
+        let made = create(&hook(""), &all).unwrap().0;
+        assert_eq!(made.name, expected);
+        all.push(made);
+    }
+    assert_eq!(create(r#"{"type":"csv_file","path":"a.csv"}"#, &all).unwrap().0.name, "csv-file");
+    let taken = create(&hook(r#","name":"webhook-2""#), &all).unwrap_err();
+    assert_eq!(pointers(&taken), [("duplicate_name", "/name")]);
+    while all.len() < 20 {
+        all.push(create(&hook(""), &all).unwrap().0);
+    }
+    assert_eq!(pointers(&create(&hook(""), &all).unwrap_err()), [("too_many", "")]);
+    let file = create(r#"{"type":"csv_file","path":"a/b.csv"}"#, &[]).unwrap().0;
+    let same = create(r#"{"type":"csv_file","path":"a/B.csv"}"#, &[file]).unwrap_err();
+    assert_eq!(pointers(&same), [("duplicate_name", "/path")]);
+    let other = create(&hook(""), &[]).unwrap().0;
+    let retyped = update(&other, r#"{"type":"csv_file","path":"a.csv"}"#).unwrap_err();
+    assert_eq!(retyped[0].pointer, "/type");
+}
+
+#[test]
+fn a_stored_url_that_is_no_longer_allowed_is_not_in_the_way() {
+    let allowing = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
+    let context = DefinitionContext { policy: &allowing, ..definition_context(at(1_000)) };
+    let body = json::parse(r#"{"type":"webhook","url":"http://127.0.0.1:9000/"}"#).unwrap();
+    let made = Integration::create(&body, &[], &questions(), context).unwrap().0;
+    assert!(!update(&made, r#"{"enabled":false}"#).unwrap().0.enabled);
+    let violations = update(&made, r#"{"url":"http://127.0.0.1:9000/x"}"#).unwrap_err();
+    assert_eq!(pointers(&violations), [("address_not_allowed", "/url")]);
+}
+
+#[test]
+fn the_cost_of_a_condition_is_limited() {
+    let when = |condition: &str| {
+        create(&format!(r#"{{"type":"webhook","url":"https://example.com","when":{condition}}}"#), &[])
+    };
+    let values = vec!["5"; 6_000].join(",");
+    let violations = when(&format!(r#"{{"q1":[{values}]}}"#)).unwrap_err();
+    assert_eq!(pointers(&violations), [("too_long", "/when")]);
+    let pattern = |length: usize| format!(r#"{{"q2":{{"matches":"{}"}}}}"#, "x".repeat(length));
+    assert!(when(&pattern(200)).is_ok());
+    assert_eq!(pointers(&when(&pattern(201)).unwrap_err()), [("invalid_pattern", "/when/q2/matches")]);
+}
+
+fn form_with(integrations: &str) -> Result<(Form, Version), Vec<Violation>> {
+    let text = format!(r#"{{"title":"F","questions":{QUESTIONS},"integrations":{integrations}}}"#);
+    let context = definition_context(at(1_000));
+    let definition = Definition::read_on_server(&json::parse(&text).unwrap(), &Limits::default(), context)?;
+    let id = FormId::from_bytes(7_u64.to_be_bytes());
+    Ok(Form::create(id, context.workspace, definition, at(1_000)))
+}
+
+fn change(
+    (form, version): &(Form, Version),
+    patch: &str,
+    now: Timestamp,
+) -> Result<Option<EditedForm>, Vec<Violation>> {
+    let patch = FormPatch::read(&json::parse(patch).unwrap(), &Limits::default())?;
+    match form.change(version, &RetiredIds::new(), &patch, definition_context(now)) {
+        Ok(edited) => Ok(edited),
+        Err(Refusal::InvalidDefinition(violations)) => Err(violations),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_list_replaces_all_and_keeps_ids_by_name() {
+    let form = form_with(
+        r#"[{"type":"csv_file","path":"a.csv"},{"type":"webhook","url":"https://example.com"},{"type":"webhook","url":"https://example.org","name":"webhook-3"}]"#,
+    )
+    .unwrap();
+    let before = &form.0.integrations;
+    assert_eq!(
+        before.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
+        ["csv-file", "webhook", "webhook-3"]
+    );
+    let list = r#"{"integrations":[{"type":"webhook","url":"https://example.com","payload":"thin"},{"type":"csv_file","path":"b.csv","name":"webhook-3"}]}"#;
+    let edited = change(&form, list, at(2_000)).unwrap().unwrap();
+    let after = &edited.form.integrations;
+    assert_eq!((after.len(), edited.generated.len()), (2, 0));
+    assert_eq!(after[0].id, before[1].id);
+    assert_eq!(webhook(&after[0]).secret, webhook(&before[1]).secret);
+    assert_eq!((after[0].created_at, after[0].updated_at), (at(1_000), at(2_000)));
+    // Another type under the same name is another integration.
+    assert!(matches!(after[1].kind, IntegrationKind::CsvFile(_)) && after[1].id != before[2].id);
+    assert_eq!(edited.form.revision, 2);
+    assert!(edited.version.is_none());
+
+    let same: Vec<_> = before.iter().map(shown).collect();
+    let same = format!(r#"{{"integrations":[{}]}}"#, same.join(","));
+    assert!(change(&form, &same, at(2_000)).unwrap().is_none(), "a change without effect");
+    let none = change(&form, r#"{"integrations":null}"#, at(2_000)).unwrap().unwrap();
+    assert_eq!(none.form.integrations, []);
+    let new = r#"{"integrations":[{"type":"webhook","url":"https://example.net","name":"new"}]}"#;
+    let new = change(&form, new, at(2_000)).unwrap().unwrap();
+    assert_eq!(new.generated[0].integration, "new");
+}
+
+#[test]
+fn violations_of_integrations_come_with_all_others() {
+    let text = r#"{"title":"","questions":[{"type":"rating","title":"A"}],"integrations":[{"type":"webhook","url":"https://10.0.0.1"},{"type":"webhook","url":"https://example.com","name":"webhook"},{"type":"csv_file","path":"a.csv"},{"type":"csv_file","path":"a.csv","when":{"q2":1}}]}"#;
+    let body = json::parse(text).unwrap();
+    let context = definition_context(at(1_000));
+    let violations = Definition::read_on_server(&body, &Limits::default(), context).unwrap_err();
+    assert_eq!(
+        pointers(&violations),
+        [
+            ("empty", "/title"),
+            ("address_not_allowed", "/integrations/0/url"),
+            ("unknown_reference", "/integrations/3/when/q2"),
+            ("duplicate_name", "/integrations/3/path"),
+        ]
+    );
+    // A client knows neither the addresses that are allowed nor the secrets that are stored.
+    let file = r#"{"title":"F","questions":[],"integrations":[{"type":"webhook","url":"http://localhost:9000","secret":{"env":"HOOK"}},{"type":"webhook","url":"https://example.com","name":"webhook-2"},{"type":"webhook","name":"webhook-2","url":"x"}]}"#;
+    let violations = Definition::read(&json::parse(file).unwrap(), &Limits::default()).unwrap_err();
+    assert_eq!(pointers(&violations), [("invalid_url", "/integrations/2/url")]);
+    let many = vec![r#"{"type":"csv_file","path":"a.csv"}"#; 21].join(",");
+    assert_eq!(pointers(&form_with(&format!("[{many}]")).unwrap_err()), [("too_many", "/integrations")]);
+    assert_eq!(pointers(&form_with("5").unwrap_err()), [("type_mismatch", "/integrations")]);
+}
+
+#[test]
+fn a_question_that_an_integration_refers_to_cannot_be_removed() {
+    let form = form_with(
+        r#"[{"type":"csv_file","path":"a.csv"},{"type":"webhook","name":"crm","url":"https://example.com","when":{"any":[{"q1":5},{"q2":{"answered":true}}]},"fields":{"except":["q2"]}}]"#,
+    )
+    .unwrap();
+    let removed = r#"{"questions":[{"id":"q1","type":"rating","title":"Score"}]}"#;
+    let violations = change(&form, removed, at(2_000)).unwrap_err();
+    assert_eq!(
+        pointers(&violations),
+        [
+            ("unknown_reference", "/integrations/1/when/any/1/q2"),
+            ("unknown_reference", "/integrations/1/fields/except/0")
+        ]
+    );
+    let help = violations[0].help.as_deref().unwrap();
+    assert_eq!(help, "change the integration `crm` first, or in the same request");
+    let retitled = r#"{"questions":[{"id":"q1","type":"rating","title":"S"},{"id":"q2","type":"email","title":"M"},{"type":"url","title":"New"}]}"#;
+    assert!(change(&form, retitled, at(2_000)).unwrap().is_some());
+    let both = r#"{"questions":[{"id":"q1","type":"rating","title":"Score"},{"type":"url","title":"New"}],"integrations":[{"type":"csv_file","path":"a.csv","when":{"q3":{"answered":true}}}]}"#;
+    assert!(change(&form, both, at(2_000)).unwrap().is_some());
+}

@@ -1,0 +1,296 @@
+//! What integrations send: bodies of webhooks, their headers and signatures, and rows of CSV files.
+
+use forms::domain::form::definition::Definition;
+use forms::domain::form::{Form, Version};
+use forms::domain::integration::Integration;
+use forms::domain::integration::definition::DefinitionContext;
+use forms::domain::integration::event::{Event, EventType, Subject};
+use forms::domain::integration::outbound::{CsvRow, HttpRequest, Outbound};
+use forms::domain::integration::plan::{PlanError, PlannedAttempt, Rendered};
+use forms::domain::integration::webhook::signature::sign;
+use forms::domain::json;
+use forms::domain::submission::{EditInfo, Submission, SubmissionStatus};
+use forms::domain::validation::limits::Limits;
+use forms::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
+use forms::secret::Secret;
+use forms::vault::Vault;
+
+use super::at;
+use crate::harness::{VAULT, definition_context};
+
+const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+/// A form with one integration.
+fn form(integration: &str) -> (Form, Version, Integration) {
+    let text = format!(
+        r#"{{"title":"Feed \"back\"","questions":[{{"type":"short_text","title":"Name"}},{{"type":"statement","title":"S"}},{{"type":"rating","title":"Score"}},{{"type":"date","title":"Day"}},{{"type":"boolean","title":"Again"}}],"integrations":[{integration}]}}"#
+    );
+    let context = definition_context(at(0));
+    let definition = Definition::read_on_server(&json::parse(&text).unwrap(), &Limits::default(), context);
+    let id = FormId::from_bytes(7_u64.to_be_bytes());
+    let (form, version) = Form::create(id, context.workspace, definition.unwrap(), at(0));
+    let integration = form.integrations[0].clone();
+    (form, version, integration)
+}
+
+fn webhook(members: &str) -> (Form, Version, Integration) {
+    form(&format!(r#"{{"type":"webhook","url":"https://example.com/hook","secret":"{SECRET}"{members}}}"#))
+}
+
+fn submission(answers: &str) -> Submission {
+    Submission {
+        id: SubmissionId::first_of(1_763_654_400_123),
+        form: FormId::from_bytes(7_u64.to_be_bytes()),
+        form_version: 1,
+        status: SubmissionStatus::Completed,
+        answers: answers.into(),
+        metadata: None,
+        edited: None,
+        deleted_at: None,
+    }
+}
+
+fn event(event_type: EventType, subject: Subject) -> Event {
+    let submission = SubmissionId::first_of(1_763_654_400_123);
+    let form = FormId::from_bytes(7_u64.to_be_bytes());
+    let id = EventId::of_completed(submission);
+    Event { id, event_type, at: at(1_763_654_400_123), sequence: 42, form, subject }
+}
+
+fn completed(answers: &str) -> Event {
+    event(EventType::SubmissionCompleted, Subject::Submission(Box::new(submission(answers))))
+}
+
+fn body((form, version, integration): &(Form, Version, Integration), event: &Event) -> String {
+    match integration.render(event, form, Some(version)) {
+        Rendered::Body(body) => String::from_utf8(body).unwrap(),
+        Rendered::Skipped => "skipped".to_owned(),
+    }
+}
+
+#[test]
+fn a_full_body_has_the_submission_as_the_api_shows_it() {
+    // Spaces, order and the text of numbers stay as they were sent.
+    let answers = r#"{ "q2": 5.0, "q1":"Zoë \u00e9" }"#;
+    assert_eq!(
+        body(&webhook(""), &completed(answers)),
+        concat!(
+            r#"{"type":"submission.completed","timestamp":"2025-11-20T16:00:00.123Z","version":1,"id":"evt_01kagzwy3v0000000000000000","sequence":42,"test":false,"truncated":false,"#,
+            r#""data":{"form":{"id":"frm_000000000007","title":"Feed \"back\""},"#,
+            r#""submission":{"id":"sub_01kagzwy3v0000000000000000","form_id":"frm_000000000007","status":"completed","answers":{ "q2": 5.0, "q1":"Zoë \u00e9" },"submitted_at":"2025-11-20T16:00:00.123Z","form_version":1},"#,
+            r#""fields":[{"question":"q1","type":"short_text","title":"Name","value":"Zoë \u00e9"},{"question":"q2","type":"rating","title":"Score","value":5.0}]}}"#
+        )
+    );
+    let edited = Submission {
+        metadata: Some(r#"{"source":"x"}"#.into()),
+        edited: Some(EditInfo { at: at(1_763_654_500_000), count: 1 }),
+        ..submission("{}")
+    };
+    let updated = event(EventType::SubmissionUpdated, Subject::Submission(Box::new(edited.clone())));
+    let text = body(&webhook(r#","events":["submission.updated"]"#), &updated);
+    let shown = forms::api::SubmissionDetail::json(&edited);
+    assert!(text.contains(&format!(r#""submission":{shown},"fields":[]}}}}"#)), "{text}");
+    assert!(text.contains(r#""metadata":{"source":"x"},"updated_at":"2025-11-20T16:01:40.000Z""#));
+}
+
+#[test]
+fn selected_fields_are_left_out_everywhere() {
+    let sent = completed(r#"{"q1":"Ann", "q2":5, "q4":true}"#);
+    let only = body(&webhook(r#","fields":{"only":["q2","q4"]}"#), &sent);
+    assert!(only.contains(r#""answers":{ "q2":5, "q4":true}"#), "{only}");
+    let except = body(&webhook(r#","fields":{"except":["q2","q4"]}"#), &sent);
+    assert!(except.contains(r#""answers":{"q1":"Ann"}"#), "{except}");
+    for (text, secret) in [(&only, "Ann"), (&except, "Score")] {
+        assert!(!text.contains(secret), "{text}");
+        json::parse(text).unwrap();
+    }
+}
+
+#[test]
+fn a_thin_body_has_ids_only_and_replaces_one_that_is_too_large() {
+    let thin = concat!(
+        r#""id":"evt_01kagzwy3v0000000000000000","sequence":42,"test":false,"truncated":TRUNCATED,"#,
+        r#""data":{"form":{"id":"frm_000000000007"},"submission":{"id":"sub_01kagzwy3v0000000000000000"}}}"#
+    );
+    let text = body(&webhook(r#","payload":"thin""#), &completed(r#"{"q1":"Ann"}"#));
+    assert!(text.ends_with(&thin.replace("TRUNCATED", "false")), "{text}");
+    let large = completed(&format!(r#"{{"q1":"{}"}}"#, "x".repeat(128 * 1024)));
+    let text = body(&webhook(""), &large);
+    assert!(text.ends_with(&thin.replace("TRUNCATED", "true")), "{text}");
+    let selected = body(&webhook(r#","fields":{"except":["q1"]}"#), &large);
+    assert!(selected.contains(r#""truncated":false"#) && selected.len() < 1_000);
+}
+
+#[test]
+fn events_without_answers_name_their_subject() {
+    let all = webhook(r#","when":{"q2":5}"#);
+    let submission = SubmissionId::first_of(1_763_654_400_123);
+    for (event_type, subject, expected) in [
+        (EventType::FormPublished, Subject::Form, String::new()),
+        (EventType::FormUnpublished, Subject::Form, String::new()),
+        (EventType::FormDeleted, Subject::Form, String::new()),
+        (
+            EventType::SubmissionDeleted,
+            Subject::DeletedSubmission(submission),
+            format!(r#","submission":{{"id":"{submission}","form_id":"frm_000000000007"}}"#),
+        ),
+        (
+            EventType::IntegrationDisabled,
+            Subject::Integration {
+                id: IntegrationId::ZERO,
+                name: "crm".to_owned(),
+                reason: "410 \"Gone\"".to_owned(),
+            },
+            r#","integration":{"id":"int_000000000000","name":"crm","reason":"410 \"Gone\""}"#.to_owned(),
+        ),
+    ] {
+        let text = body(&all, &event(event_type, subject));
+        let data =
+            format!(r#""data":{{"form":{{"id":"frm_000000000007","title":"Feed \"back\""}}{expected}}}}}"#);
+        assert!(text.starts_with(&format!(r#"{{"type":"{event_type}","#)) && text.ends_with(&data), "{text}");
+    }
+}
+
+#[test]
+fn a_condition_decides_with_the_types_of_the_questions() {
+    for (condition, answers, expected) in [
+        (r#"{"q2":5}"#, r#"{"q2":5.0}"#, true),
+        (r#"{"q2":5}"#, r#"{"q2":4}"#, false),
+        (r#"{"q2":5}"#, "{}", false),
+        (r#"{"q2":{"ne":5}}"#, "{}", true),
+        (r#"{"q1":{"answered":false}}"#, r#"{"q1":"  "}"#, true),
+        (r#"{"q4":{"answered":true}}"#, r#"{"q4":false}"#, true),
+        (r#"{"q3":{"lt":"2026-01-10"}}"#, r#"{"q3":"2026-01-09"}"#, true),
+        (r#"{"q1":{"matches":"^A"}}"#, r#"{"q1":"Ann"}"#, true),
+        (r#"{"any":[{"q1":"x"},{"not":{"q4":true}}]}"#, r#"{"q4":true}"#, false),
+    ] {
+        let all = webhook(&format!(r#","when":{condition}"#));
+        let is_sent = body(&all, &completed(answers)) != "skipped";
+        assert_eq!(is_sent, expected, "{condition} of {answers}");
+    }
+}
+
+#[test]
+fn a_test_event_shows_an_example_whatever_the_condition() {
+    let all = webhook(r#","when":{"q2":1}"#);
+    let test = Event::test(&all.0, &all.1, at(1_763_654_400_123), &forms::secret::SystemRandomness);
+    let text = body(&all, &test);
+    assert!(text.starts_with(r#"{"type":"integration.test","#), "{text}");
+    assert!(text.contains(r#""sequence":0,"test":true,"truncated":false"#), "{text}");
+    assert!(text.contains(r#""submitted_at":"2025-11-20T16:00:00.123Z""#), "{text}");
+    let answers = json::parse(&text).unwrap();
+    let fields = answers.pointer("/data/fields").and_then(json::Value::as_array).unwrap().len();
+    assert_eq!(fields, 4);
+    let Subject::Submission(example) = test.subject else { panic!("not a submission") };
+    let json::Value::Object(members) = json::parse(&example.answers).unwrap() else { panic!("no object") };
+    assert_eq!(all.1.check(&members, &Limits::default(), at(0)), Ok(Vec::new()));
+}
+
+fn plan(
+    (form, _, integration): &(Form, Version, Integration),
+    body: &[u8],
+    now: i64,
+    vault: &Vault,
+) -> Result<Outbound, PlanError> {
+    let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
+    let delivery = DeliveryId::of(event, integration.id);
+    let attempt = PlannedAttempt { event, delivery, number: 3, body, now: at(now) };
+    integration.plan(attempt, form, vault)
+}
+
+fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    let mut found = request.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+    let value = found.next().map(|(_, value)| value.reveal().as_str());
+    assert!(found.next().is_none(), "{name} twice");
+    value
+}
+
+#[test]
+fn a_request_is_signed_and_has_all_headers() {
+    let all = webhook(
+        r#","bearer_token":"tok","headers":{"X-Plain":"text","X-Key":{"value":"canary","env":"KEY"}}"#,
+    );
+    let Outbound::Http(request) = plan(&all, b"{}", 1_763_654_400_999, &VAULT).unwrap() else {
+        panic!("not a request")
+    };
+    assert_eq!((request.method, request.url.as_str()), ("POST", "https://example.com/hook"));
+    assert_eq!(request.body, b"{}");
+    let id = "evt_01kagzwy3v0000000000000000";
+    let delivery = DeliveryId::of(id.parse().unwrap(), all.2.id).to_string();
+    for (name, value) in [
+        ("content-type", "application/json"),
+        ("user-agent", concat!("forms/", env!("CARGO_PKG_VERSION"))),
+        ("webhook-id", id),
+        ("webhook-timestamp", "1763654400"),
+        ("webhook-signature", &sign(SECRET, id, 1_763_654_400, b"{}").unwrap()),
+        ("forms-delivery", &delivery),
+        ("forms-attempt", "3"),
+        ("authorization", "Bearer tok"),
+        ("x-plain", "text"),
+        ("x-key", "canary"),
+    ] {
+        assert_eq!(header(&request, name), Some(value), "{name}");
+    }
+    assert!(!format!("{request:?}").contains("canary"));
+    let other = Vault::new(&Secret::new([8; 32]));
+    assert!(matches!(plan(&all, b"{}", 0, &other), Err(PlanError::Unsealable(_))));
+}
+
+#[test]
+fn replaced_secrets_sign_during_their_grace() {
+    let hour = 3_600_000;
+    let (form, version, first) = webhook("");
+    let context = |hours: i64| DefinitionContext { now: at(hours * hour), ..definition_context(at(0)) };
+    let (second, second_secret) = first.rotate_secret(24 * hour, context(0)).unwrap();
+    let (third, third_secret) = second.rotate_secret(24 * hour, context(10)).unwrap();
+    let all = (form, version, third);
+    let live = |hours: i64, secrets: &[&str]| {
+        let Outbound::Http(request) = plan(&all, b"{}", hours * hour, &VAULT).unwrap() else {
+            panic!("not a request")
+        };
+        let id = header(&request, "webhook-id").unwrap();
+        let expected: Vec<_> =
+            secrets.iter().map(|secret| sign(secret, id, hours * 3_600, b"{}").unwrap()).collect();
+        assert_eq!(header(&request, "webhook-signature").unwrap(), expected.join(" "), "after {hours} hours");
+    };
+    live(23, &[third_secret.reveal(), second_secret.reveal(), SECRET]);
+    live(25, &[third_secret.reveal(), second_secret.reveal()]);
+    live(35, &[third_secret.reveal()]);
+}
+
+#[test]
+fn a_row_has_a_cell_for_each_question() {
+    let all = form(r#"{"type":"csv_file","path":"a/b.csv","delimiter":";","fields":{"except":["q3"]}}"#);
+    let text = body(&all, &completed(r#"{"q2":5.0,"q1":"=1+1"}"#));
+    let cells =
+        [("q1", "'=1+1"), ("q2", "5.0"), ("q4", "")].map(|(id, cell)| (id.to_owned(), cell.to_owned()));
+    let Outbound::Csv(row) = plan(&all, text.as_bytes(), 0, &VAULT).unwrap() else { panic!("not a row") };
+    assert_eq!(
+        row,
+        CsvRow {
+            path: "a/b.csv".to_owned(),
+            delimiter: ';',
+            head: ["sub_01kagzwy3v0000000000000000".to_owned(), "2025-11-20T16:00:00.123Z".to_owned()],
+            cells: cells.to_vec(),
+        }
+    );
+    assert!(matches!(plan(&all, b"nonsense", 0, &VAULT), Err(PlanError::Damaged)));
+    assert_eq!(
+        (all.2.destination().as_str(), all.2.max_concurrency(), all.2.max_batch()),
+        ("a/b.csv", 1, 100)
+    );
+}
+
+#[test]
+fn a_schedule_is_the_authors_or_the_operators_or_the_types() {
+    let week = 7 * 24 * 3_600_000;
+    let (_, _, hook) = webhook("");
+    assert_eq!(hook.retry_schedule(None).len(), 9);
+    assert_eq!(hook.retry_schedule(Some(&[5])), [5]);
+    assert_eq!((hook.destination().as_str(), hook.max_batch()), ("example.com", 1));
+    let (_, _, own) = webhook(r#","retry":["1s","1m"]"#);
+    assert_eq!(own.retry_schedule(Some(&[5])), [1_000, 60_000]);
+    let file = form(r#"{"type":"csv_file","path":"a.csv"}"#).2;
+    let total: i64 = file.retry_schedule(None).iter().sum();
+    assert!((6 * week / 7..=week).contains(&total), "{total}");
+}
