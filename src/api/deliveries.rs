@@ -19,7 +19,7 @@ pub struct DeliveryDetail {
     pub id: DeliveryId,
     #[schema(schema_with = schema::delivery_status)]
     pub status: OpenEnum<DeliveryStatus>,
-    /// What happened.
+    /// The event that is delivered.
     pub event: EventRef,
     #[schema(schema_with = schema::form_id)]
     pub form_id: FormId,

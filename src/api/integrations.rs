@@ -67,7 +67,7 @@ pub enum SecretView {
     },
 }
 
-/// What the last deliveries of an integration say about its receiver.
+/// Whether the receiver accepts deliveries, judged by the last ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IntegrationHealth {
     #[schema(schema_with = schema::health_state)]
@@ -128,7 +128,7 @@ pub struct DeliveryFailure {
     /// A stable name, such as `timeout`, `http_error` or `blocked_address`. More may be added.
     #[schema(example = "http_error")]
     pub code: String,
-    /// What happened, for people.
+    /// The reason in words.
     pub message: String,
     /// The HTTP status of the receiver's response.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -223,7 +223,7 @@ impl App {
         self.run_once(idempotency_key, cancel, render).await
     }
 
-    /// Makes all deliveries of the selection in the body due: oldest event first, as fast as its rate says. `render` returns
+    /// Makes all deliveries of the selection in the body due: oldest event first, at its `rate`. `render` returns
     /// the response to record.
     pub async fn redeliver_all(
         &self,

@@ -1,4 +1,4 @@
-//! What parsing the integrations of a request needs, to be passed to the pool.
+//! The context in which integrations of a request are parsed, to be passed to the pool.
 
 use std::sync::Arc;
 

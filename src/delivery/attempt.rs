@@ -25,7 +25,7 @@ pub(super) struct Batch {
     pub(super) form: Arc<Form>,
     pub(super) integration: Arc<Integration>,
     pub(super) attempts: Vec<BegunAttempt>,
-    /// What is acknowledged of a CSV file.
+    /// The acknowledged end of a CSV file.
     pub(super) file: Option<CsvPosition>,
 }
 

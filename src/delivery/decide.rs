@@ -1,4 +1,4 @@
-//! What to do with due deliveries, and the bodies of those to be sent.
+//! Decides about due deliveries, and renders the bodies of those to be sent.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -17,7 +17,7 @@ use crate::store::{BegunAttempt, FinishedAttempt, NewAttempt, QueueBatch, QueueI
 /// How long a begun attempt belongs to this process: well over the longest send.
 const LEASE_MILLIS: i64 = 60_000;
 
-/// What loading a queue found.
+/// The result of loading a queue.
 pub(super) enum Loaded {
     Batch(Box<LoadedBatch>),
     Nothing {

@@ -27,7 +27,7 @@ pub const MAX_BODY: usize = 1 << 20;
 /// Maximum time to receive a body. Senders give up after 15 seconds.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What a receiver checks and answers.
+/// How a receiver checks and answers requests.
 pub struct Settings {
     /// Signatures by any of them are valid; if there are none, nothing is verified.
     pub secrets: Vec<SigningSecret>,

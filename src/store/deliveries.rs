@@ -36,7 +36,7 @@ pub struct QueueState {
     pub health: Health,
     /// The receiver asked for no request before this time.
     pub paced_until: Option<Timestamp>,
-    /// What was written of a CSV file.
+    /// The acknowledged end of a CSV file.
     pub file: Option<CsvPosition>,
 }
 
@@ -64,7 +64,7 @@ pub struct DueDelivery {
     pub body: Option<Vec<u8>>,
 }
 
-/// What to do with a due delivery.
+/// How to proceed with a due delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptDecision {
     /// Attempt it with this body.
@@ -73,9 +73,9 @@ pub enum AttemptDecision {
     Skip,
     /// Its submission is in the trash.
     Pause,
-    /// What it is about was erased.
+    /// Its subject was erased.
     Cancel,
-    /// It cannot be sent: a secret cannot be unsealed, for example. Counts as a failed attempt.
+    /// Cannot be sent: a secret cannot be unsealed, for example. Counts as a failed attempt.
     Fail(SendReport),
 }
 

@@ -1,4 +1,4 @@
-//! What the scheduler knows of a queue and of a destination.
+//! Queues and destinations, as the scheduler knows them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub(super) const MAX_DESTINATION_SENDS: usize = 16;
 /// Sends in progress of a queue whose receiver fails or has not answered yet. Doubles with each success.
 pub(super) const FIRST_WINDOW: usize = 2;
 
-/// What loading showed of a queue's receiver.
+/// A queue's receiver, as loading the queue found it.
 #[derive(Debug, Clone)]
 pub(in crate::delivery) struct Receiver {
     pub(in crate::delivery) destination: String,
@@ -23,7 +23,7 @@ pub(in crate::delivery) struct Receiver {
     pub(in crate::delivery) is_failing: bool,
 }
 
-/// What is sent to.
+/// A host and port, or a file.
 #[derive(Debug)]
 pub(super) struct Destination {
     pub(super) sends: usize,
@@ -96,7 +96,7 @@ impl Destination {
     }
 }
 
-/// What a queue waits for.
+/// Why a queue is not being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is known to wait.

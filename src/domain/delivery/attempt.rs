@@ -45,7 +45,7 @@ pub struct Attempt {
     pub remote_address: Option<String>,
 }
 
-/// What happened when an outbound effect was carried out.
+/// Outcome of an attempt, with its details for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendReport {
     pub outcome: Outcome,
@@ -149,8 +149,8 @@ impl Delivery {
         }
     }
 
-    /// Applies that the lease of the attempt in flight ended without an outcome: it failed, and the next one waits as the
-    /// schedule says, so that a delivery that ends the process does so at most as often as there are attempts.
+    /// Applies that the lease of the attempt in flight ended without an outcome: counts it as failed, so that a delivery
+    /// that crashes the process does so at most once per attempt of the schedule.
     #[must_use]
     pub fn expire_attempt(&self, schedule: &[i64], now: Timestamp) -> Self {
         let error = DeliveryError {

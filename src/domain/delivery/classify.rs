@@ -1,4 +1,4 @@
-//! What the answer of a receiver over HTTP means for a delivery.
+//! Classifies the answers of receivers over HTTP.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;

@@ -9,10 +9,10 @@ use crate::clock::Timestamp;
 /// Time without success after which an integration is paused, in milliseconds.
 const MAX_FAILING: i64 = 120 * 3_600_000;
 
-/// Deliveries that must have failed too: one that fails for days says nothing about the next.
+/// Deliveries that must have failed too: the next may succeed although one fails for days.
 const MIN_FAILURES: u32 = 5;
 
-/// What the last deliveries of an integration say about its receiver.
+/// Whether the receiver of an integration accepts deliveries, judged by the last ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
     /// Since when every attempt failed.

@@ -314,7 +314,7 @@ mod tests {
             "https://example.com:1023/",
             "https://1.1.1.1:22/",
         ] {
-            // The backslash is a slash to the parser, so that one calls example.com, as it says.
+            // The parser takes the backslash for a slash, so that one calls example.com.
             assert_eq!(is_accepted(&none, url), url.contains('\\'), "{url}");
         }
         for url in ["https://example.com:80/", "https://example.com:443/", "https://example.com:1024/?q=1"] {

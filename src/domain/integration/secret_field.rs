@@ -25,7 +25,7 @@ pub struct SecretField {
 }
 
 impl SecretField {
-    /// What readers see: that it is set, its last characters, and its environment variable.
+    /// The secret as shown to readers: that it is set, its last characters, and its environment variable.
     pub fn shown(&self) -> Value {
         object([
             ("set", Some(true.into())),

@@ -39,7 +39,7 @@ pub(super) struct DeliverySearch {
     is_end: bool,
 }
 
-/// What a list is merged from.
+/// The sorted lists that are merged into one.
 struct Sources {
     outboxes: Vec<OutboxCursor>,
     /// The next list entries, newest first.

@@ -177,7 +177,7 @@ impl SledStore {
     }
 }
 
-/// What was read of a queue.
+/// The result of reading a queue.
 struct LoadedQueue {
     batch: QueueBatch,
     /// Events of attempts whose leases have ended.

@@ -129,7 +129,7 @@ fn index_entry(delivery: &Delivery) -> Vec<u8> {
     keys::index_entry((delivery.form, delivery.integration), class, at, delivery.event)
 }
 
-/// What the index says of a delivery beyond its class.
+/// Value of an index entry: the state of a delivery beyond its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexValue {
     InFlight,

@@ -57,7 +57,7 @@ impl Redeliver {
             let sent = client.redeliver(id).await;
             let sent = sent.map_err(|error| with_list_hint(session, error, "deliveries"))?;
             output.object(&sent, || format!("{}\n", sent.id))?;
-            output.success("is sent again");
+            output.success("sending it again");
             Ok(())
         })
         .await

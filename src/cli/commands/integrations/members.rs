@@ -73,7 +73,7 @@ fn setting_value(path: &str, text: &str) -> Value {
 
 /// The members of an integration as given.
 pub(super) struct Input {
-    /// As sent, with secrets.
+    /// The members to send, with secrets.
     pub(super) sent: Value,
     document: Option<Document>,
 }

@@ -7,7 +7,7 @@ use crate::cli::input::secret_file;
 use crate::cli::output::exit::CliError;
 use crate::domain::json::Value;
 
-/// What `--set-secret` takes.
+/// Syntax of `--set-secret`.
 const EXPECTED: &str = "expected MEMBER=@FILE, MEMBER=@- or MEMBER=env:NAME: other users can see arguments";
 
 /// A secret member and where its value comes from.

@@ -1,4 +1,4 @@
-//! What a definition says about a secret: a new one, the one that is stored, or none.
+//! Secrets in a definition: a new value, the stored one, or none.
 
 use super::DefinitionContext;
 use crate::domain::integration::secret_field::{HINT_CHARACTERS, MIN_HINTED, SecretField};

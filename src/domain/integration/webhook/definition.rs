@@ -37,7 +37,7 @@ enum HeaderInput {
     Secret(SecretInput),
 }
 
-/// What is stored of a webhook, and whether it may be kept.
+/// The stored webhook, and whether its secrets may be kept.
 #[derive(Clone, Copy)]
 struct Stored<'a> {
     webhook: Option<&'a Webhook>,

@@ -1,4 +1,4 @@
-//! What a webhook sends: a signed request for each event.
+//! Renders events as JSON, and plans signed requests.
 
 use url::Url;
 

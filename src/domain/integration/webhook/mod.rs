@@ -72,7 +72,7 @@ pub enum HeaderText {
 }
 
 named_enum! {
-    /// What the body of a webhook has of a submission.
+    /// How much of a submission the body has.
     Payload {
         Full = "full",
         /// Ids only.
