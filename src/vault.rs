@@ -40,7 +40,9 @@ impl SecretPlace<'_> {
 
 /// A secret was sealed with another master key or for another place, or is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the secret cannot be unsealed: it was sealed with another master key")]
+#[error(
+    "the secret was sealed with another master key: start the server with that one (--master-key-file), or set the secret again"
+)]
 pub struct Unsealable;
 
 /// Seals and unseals secrets with a master key.

@@ -90,6 +90,8 @@ codes! {
         "It was already restored, or never deleted. No action is needed.";
     DeliveryNotPending "delivery_not_pending" 409 "The delivery does not wait for an attempt"
         "It was delivered, canceled or skipped, has failed for good, or an attempt is in progress. Read it again: `GET /api/v1/deliveries/{id}`.";
+    DeliveryNotRepeatable "delivery_not_repeatable" 409 "The delivery cannot be sent again"
+        "Its integration was deleted, or it is a row of a CSV file that was written: each submission is one row.";
     WorkspaceInUse "workspace_in_use" 409 "The workspace of the request's own key cannot be deleted"
         "Delete it with an operator's key of another workspace: so a server always has a workspace, and nobody ends the key they are using.";
     VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"

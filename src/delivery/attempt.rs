@@ -15,7 +15,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::csv_file::CsvPosition;
 use crate::domain::integration::outbound::{CsvRow, Outbound};
-use crate::domain::integration::plan::PlannedAttempt;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt};
 use crate::store::{BegunAttempt, FinishedAttempt, QueueId};
 
 /// Deliveries of a queue that are sent together.
@@ -106,9 +106,10 @@ impl DeliveryService {
         match catch_unwind(plan) {
             Ok(Ok(outbound)) => Ok(outbound),
             // The operator may have started the server with another key.
-            Ok(Err(unsealable)) => {
-                Err(Box::new(report::retryable("secret_unreadable", unsealable.to_string())))
+            Ok(Err(PlanError::Unsealable(error))) => {
+                Err(Box::new(report::retryable("secret_unreadable", error.to_string())))
             }
+            Ok(Err(PlanError::Damaged)) => Err(Box::new(report::damaged())),
             Err(_panic) => Err(Box::new(report::panicked())),
         }
     }
@@ -150,7 +151,7 @@ impl DeliveryService {
         let (exports, form, rows) = (self.settings.exports.clone(), batch.queue.form, Arc::clone(rows));
         let working = spawn_blocking(move || {
             let Some(row) = rows.first() else { return Err(io::ErrorKind::InvalidInput.into()) };
-            work(&CsvTarget { exports: &exports, form, path: &row.path, delimiter: row.delimiter }, &rows)
+            work(&CsvTarget { exports: &exports, form, settings: &row.file }, &rows)
         });
         working.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked.to_string())))
     }

@@ -3,6 +3,7 @@
 //! How much of a file is acknowledged is stored in the same write as the deliveries it covers. What follows in the file was
 //! written by an attempt whose outcome was not recorded: it is cut off, and its rows are written again.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Component, Path};
@@ -11,7 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fdatasync, fsync, mkdirat, open, openat};
 use rustix::io::Errno;
 
-use crate::domain::integration::csv_file::CsvPosition;
+use crate::domain::integration::csv_file::{CsvFile, CsvPosition};
 use crate::domain::integration::outbound::CsvRow;
 use crate::id::FormId;
 
@@ -24,9 +25,7 @@ pub(super) struct CsvTarget<'a> {
     pub(super) exports: &'a Path,
     /// The form, whose files are in a folder of their own: two forms never write to the same file.
     pub(super) form: FormId,
-    /// Relative to the form's folder.
-    pub(super) path: &'a str,
-    pub(super) delimiter: char,
+    pub(super) settings: &'a CsvFile,
 }
 
 /// Returns the position at which `rows` can be written. If it is not `current`, it has to be stored before [`append`]: a file
@@ -36,6 +35,7 @@ pub(super) fn prepare(
     current: Option<&CsvPosition>,
     rows: &[CsvRow],
 ) -> io::Result<CsvPosition> {
+    let current = current.filter(|position| position.settings == *target.settings);
     let mut columns = current.map(|position| position.columns.clone()).unwrap_or_default();
     let is_wider = add_columns(&mut columns, rows);
     match current {
@@ -50,7 +50,7 @@ pub(super) fn prepare(
             while length(target, number)?.is_some_and(|length| length > 0) {
                 number += 1;
             }
-            Ok(CsvPosition { number, columns, length: 0 })
+            Ok(CsvPosition { settings: target.settings.clone(), number, columns, length: 0 })
         }
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn append(
         file.set_len(position.length)?;
     }
     file.seek(SeekFrom::Start(position.length))?;
-    let text = render(&position.columns, rows, target.delimiter, position.length == 0);
+    let text = render(&position.columns, rows, target.settings.delimiter, position.length == 0);
     file.write_all(text.as_bytes())?;
     fdatasync(&file)?;
     if position.length == 0 {
@@ -136,7 +136,7 @@ fn open_file(folder: &OwnedFd, name: &str) -> io::Result<File> {
 /// exports can be reached.
 fn open_folder(target: &CsvTarget<'_>, number: u32) -> io::Result<(OwnedFd, String)> {
     let mut names = Vec::new();
-    for component in Path::new(target.path).components() {
+    for component in Path::new(&target.settings.path).components() {
         match component {
             Component::Normal(name) => names.push(name.to_str().ok_or(io::ErrorKind::InvalidFilename)?),
             _ => return Err(io::ErrorKind::InvalidFilename.into()),
@@ -187,7 +187,8 @@ fn numbered(file: &str, number: u32) -> String {
 fn render(columns: &[String], rows: &[CsvRow], delimiter: char, has_header: bool) -> String {
     let mut text = String::new();
     if has_header {
-        let header = FIRST_COLUMNS.into_iter().chain(columns.iter().map(String::as_str));
+        let names: Vec<_> = columns.iter().map(|column| column_name(column)).collect();
+        let header = FIRST_COLUMNS.into_iter().chain(names.iter().map(AsRef::as_ref));
         write_record(&mut text, header, delimiter);
     }
     for row in rows {
@@ -199,6 +200,11 @@ fn render(columns: &[String], rows: &[CsvRow], delimiter: char, has_header: bool
         write_record(&mut text, cells, delimiter);
     }
     text
+}
+
+/// The name of a question's column: its id, unless that names one of the first columns.
+fn column_name(question: &str) -> Cow<'_, str> {
+    if FIRST_COLUMNS.contains(&question) { format!("answers.{question}").into() } else { question.into() }
 }
 
 fn write_record<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, delimiter: char) {
@@ -219,7 +225,7 @@ fn write_record<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, del
 
 #[cfg(test)]
 mod tests {
-    use super::{CsvRow, numbered, render};
+    use super::{CsvFile, CsvRow, numbered, render};
 
     #[test]
     fn later_files_have_a_number_in_their_names() {
@@ -233,13 +239,13 @@ mod tests {
         let cells =
             [("q2", "a;b"), ("q1", "say \"x\"\r\n")].map(|(id, cell)| (id.to_owned(), cell.to_owned()));
         let row = CsvRow {
-            path: "a.csv".to_owned(),
-            delimiter: ';',
+            file: CsvFile { path: "a.csv".to_owned(), delimiter: ';' },
             head: ["sub_1".to_owned(), "t".to_owned()],
             cells: cells.to_vec(),
         };
-        let columns = ["q1", "q2", "q3"].map(str::to_owned);
+        let columns = ["q1", "q2", "id"].map(str::to_owned);
         let text = render(&columns, &[row], ';', true);
-        assert_eq!(text, "id;submitted_at;q1;q2;q3\r\nsub_1;t;\"say \"\"x\"\"\r\n\";\"a;b\";\r\n");
+        let expected = "id;submitted_at;q1;q2;answers.id\r\nsub_1;t;\"say \"\"x\"\"\r\n\";\"a;b\";\r\n";
+        assert_eq!(text, expected);
     }
 }

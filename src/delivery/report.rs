@@ -62,6 +62,12 @@ pub(super) fn panicked() -> SendReport {
     of_outcome(Outcome::Permanent { error }, 0)
 }
 
+/// Returns the report of an attempt whose stored settings or body are damaged.
+pub(super) fn damaged() -> SendReport {
+    let error = error("damaged", "the stored delivery or its integration is damaged");
+    of_outcome(Outcome::Permanent { error }, 0)
+}
+
 /// Returns the outcome of an attempt to write a file: the owner may mend it.
 pub(super) fn file_error(cause: &io::Error) -> Outcome {
     let text = cause.to_string();

@@ -60,14 +60,8 @@ impl DeliveryService {
 
     async fn check_file(&self, form: FormId, file: CsvFile) -> SendReport {
         let exports = self.settings.exports.clone();
-        let checking = spawn_blocking(move || {
-            csv_file::check(&CsvTarget {
-                exports: &exports,
-                form,
-                path: &file.path,
-                delimiter: file.delimiter,
-            })
-        });
+        let checking =
+            spawn_blocking(move || csv_file::check(&CsvTarget { exports: &exports, form, settings: &file }));
         match checking.await {
             Ok(Ok(())) => report::of_outcome(Outcome::Delivered, 0),
             Ok(Err(error)) => report::of_outcome(report::file_error(&error), 0),

@@ -22,13 +22,19 @@ const STOP_GRACE: Duration = Duration::from_secs(15);
 const RESTART_WAIT: Duration = Duration::from_secs(1);
 
 /// Puts together what carries out deliveries. Opens the vault, whose key is made if it is missing.
-pub(super) fn new_service(
+pub(super) async fn new_service(
     config: &Config,
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
     let DeliveryConfig { policy, retry_schedule, master_key_file, is_paused: _ } = config.delivery.clone();
-    let vault = master_key::open_vault(&config.data, master_key_file.as_deref())?;
+    let (vault, is_new) = master_key::open_vault(&config.data, master_key_file.as_deref())?;
+    if is_new && store.has_integrations().await? {
+        // Submissions are accepted all the same: what is owed to webhooks waits.
+        tracing::error!(
+            "made a new `master-key`, although integrations have secrets: restore the old one from a backup, or set the secrets again"
+        );
+    }
     let sender = Arc::new(HttpSender::new(policy.clone(), clock.clone()));
     let settings = DeliverySettings { policy, retry_schedule, exports: config.data.join("exports") };
     let random = Arc::new(SystemRandomness::new());
@@ -53,10 +59,15 @@ impl Deliveries {
         Self { stop, task: Some(task) }
     }
 
+    /// Begins no more deliveries.
+    pub(super) fn begin_stop(&self) {
+        self.stop.send_replace(true);
+    }
+
     /// Finishes the deliveries in progress, within 17 seconds.
     pub(super) async fn stop(self) {
+        self.begin_stop();
         let Some(task) = self.task else { return };
-        self.stop.send_replace(true);
         if let Err(error) = task.await {
             tracing::error!(%error, "deliveries did not stop");
         }

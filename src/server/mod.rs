@@ -109,12 +109,16 @@ pub async fn run(
     opened.app.store.announce(&local_url);
     ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
     let deliveries = Deliveries::start(&opened.app, &config.delivery);
+    // Deliveries stop while requests in progress are finished. What these owe waits for the next start.
+    let shutdown = async {
+        shutdown.await;
+        deliveries.begin_stop();
+    };
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_deref(), shutdown) => {}
         () = keep_up(&opened.app, config.trash_days) => {}
         () = reload_certificate(tls.clone(), reload) => {}
     }
-    // Requests may add deliveries until the last of them is finished.
     deliveries.stop().await;
     store_key_uses(&opened.app).await;
     opened.close().await
@@ -350,7 +354,7 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     };
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());
-    let deliveries = Arc::new(deliveries::new_service(config, &store, &clock)?);
+    let deliveries = Arc::new(deliveries::new_service(config, &store, &clock).await?);
     let app = Arc::new(App::new(store, pool, clock, random, config.content, deliveries));
     let api = router(Arc::clone(&app), config.http.clone());
     Ok(Local { api, key, operator, app })

@@ -161,6 +161,9 @@ pub trait Deliveries: Send + Sync {
     /// of queues, not of deliveries. A queue whose deliveries wait in the outbox is due at once, whatever its state.
     async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>>;
 
+    /// Whether any form has an integration, or had one that is still to be forgotten.
+    async fn has_integrations(&self) -> Result<bool>;
+
     /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the forms. Only
     /// one task may wait.
     async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)>;

@@ -36,6 +36,8 @@ pub enum Refusal {
     KeyReused,
     /// The delivery does not wait for an attempt.
     NotPending,
+    /// The delivery cannot be sent again, for this reason.
+    NotRepeatable(&'static str),
 }
 
 named_enum! {

@@ -6,6 +6,7 @@ use super::outbound::Outbound;
 use super::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::form::{Form, Version};
 use crate::domain::json::Value;
+use crate::id::IntegrationId;
 
 /// Settings as shown, by name; those that are `None` are left out.
 pub(super) type Members = Vec<(&'static str, Option<Value>)>;
@@ -17,6 +18,9 @@ pub(super) trait Kind {
 
     /// Where it sends to, without secrets: a host, a file.
     fn target(&self) -> String;
+
+    /// Identifies the receiver of the integration `id`, to limit the attempts in progress.
+    fn destination(&self, id: IntegrationId) -> String;
 
     /// Renders the body of a delivery; `None` if the kind does not report the event.
     fn render(&self, rendering: Rendering<'_>) -> Option<Vec<u8>>;

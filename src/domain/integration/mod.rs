@@ -91,6 +91,14 @@ impl Integration {
         self.enabled && self.events.contains(&event)
     }
 
+    /// Whether what was delivered is never delivered again, not even by hand: each submission is one row.
+    pub fn is_written_once(&self) -> bool {
+        match &self.kind {
+            IntegrationKind::Webhook(_) => false,
+            IntegrationKind::CsvFile(_) => true,
+        }
+    }
+
     /// The settings, if it is a webhook.
     pub fn webhook(&self) -> Option<&Webhook> {
         match &self.kind {

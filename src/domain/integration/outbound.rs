@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use super::csv_file::CsvFile;
 use crate::secret::Secret;
 
 /// An outbound effect.
@@ -24,9 +25,7 @@ pub struct HttpRequest {
 /// A row of a CSV file, by column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvRow {
-    /// Relative to the form's folder of exports.
-    pub path: String,
-    pub delimiter: char,
+    pub file: CsvFile,
     /// `id` and `submitted_at`.
     pub head: [String; 2],
     /// Question ids with their cells.

@@ -75,9 +75,9 @@ impl Integration {
         self.kind.behaviour().plan(attempt, unsealer)
     }
 
-    /// Identifies the receiver, to limit the requests in progress: a host and port, or a file.
+    /// Identifies the receiver, to limit the attempts in progress: a host and port, or a file.
     pub fn destination(&self) -> String {
-        self.target()
+        self.kind.behaviour().destination(self.id)
     }
 
     /// Maximum attempts in progress for the same destination.

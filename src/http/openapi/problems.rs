@@ -65,9 +65,8 @@ fn own(operation: &str) -> &'static [Code] {
             &[Code::InvalidCursor]
         }
         "list_deliveries" => &[Code::InvalidCursor, Code::FormNotFound, Code::IntegrationNotFound],
-        "create_integration" | "test_integration" | "rotate_secret" | "redeliver" => {
-            &[Code::IdempotencyKeyReused]
-        }
+        "create_integration" | "test_integration" | "rotate_secret" => &[Code::IdempotencyKeyReused],
+        "redeliver" => &[Code::DeliveryNotRepeatable, Code::IdempotencyKeyReused],
         "cancel_delivery" => &[Code::DeliveryNotPending, Code::IdempotencyKeyReused],
         "redeliver_all" | "cancel_deliveries" => {
             &[Code::FormNotFound, Code::IntegrationNotFound, Code::IdempotencyKeyReused]

@@ -230,6 +230,7 @@ impl From<Refusal> for ApiError {
             Refusal::NotPending => {
                 Self::with_detail(Code::DeliveryNotPending, "the delivery does not wait for an attempt")
             }
+            Refusal::NotRepeatable(why) => Self::with_detail(Code::DeliveryNotRepeatable, why),
             Refusal::KeyReused => Self::with_detail(
                 Code::IdempotencyKeyReused,
                 "`Idempotency-Key` was used before with a different body or query; use a new one",

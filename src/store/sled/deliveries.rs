@@ -27,6 +27,10 @@ impl Deliveries for SledStore {
         self.scan_on_pool(usize::MAX, Self::read_queues).await
     }
 
+    async fn has_integrations(&self) -> Result<bool> {
+        Ok(!self.reader.scan(keys::queues(), Direction::Ascending, 1)?.is_empty())
+    }
+
     async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)> {
         self.changed_forms.take().await
     }

@@ -15,6 +15,7 @@ use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
+use crate::domain::integration::Integration;
 use crate::id::{DeliveryId, EventId, FormId, IntegrationId, WorkspaceId};
 use crate::store::{DueDelivery, Result, StepResult};
 
@@ -143,10 +144,10 @@ fn apply(
     };
     let Some(row) = row else { return Ok(StepResult::Missing) };
     let shown = row.delivery.clone().shown(&form, &state.health);
+    if let Some(why) = refusal(form.integration(place.integration), &shown, &change) {
+        return Ok(StepResult::Refused(why));
+    }
     let changed = match change {
-        _ if form.integration(place.integration).is_none() => {
-            return Ok(StepResult::Refused(Refusal::NotPending));
-        }
         ManualChange::Redeliver(_) if shown.status == DeliveryStatus::InFlight => {
             return Ok(StepResult::Done(shown));
         }
@@ -154,8 +155,7 @@ fn apply(
             Delivery { is_manual: true, ..row.delivery.resumed(at) }
         }
         ManualChange::Redeliver(at) => row.delivery.redelivered(at),
-        ManualChange::Cancel(now) if shown.is_waiting() => row.delivery.canceled(now),
-        ManualChange::Cancel(_) => return Ok(StepResult::Refused(Refusal::NotPending)),
+        ManualChange::Cancel(now) => row.delivery.canceled(now),
     };
     if changed.status.is_final() {
         tx.delete(row.body_key());
@@ -170,6 +170,20 @@ fn apply(
         }
     }
     Ok(StepResult::Done(changed.delivery.shown(&form, &state.health)))
+}
+
+/// Why a delivery cannot be changed by hand; `integration` is `None` if it was deleted.
+fn refusal(integration: Option<&Integration>, delivery: &Delivery, change: &ManualChange) -> Option<Refusal> {
+    match change {
+        ManualChange::Cancel(_) => (!delivery.is_waiting()).then_some(Refusal::NotPending),
+        ManualChange::Redeliver(_) => {
+            let Some(integration) = integration else {
+                return Some(Refusal::NotRepeatable("the integration of the delivery was deleted"));
+            };
+            let is_done = delivery.status == DeliveryStatus::Delivered && integration.is_written_once();
+            is_done.then_some(Refusal::NotRepeatable("the row of the submission is in the file already"))
+        }
+    }
 }
 
 /// Returns the delivery of an entry that is still in the outbox.

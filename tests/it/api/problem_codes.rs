@@ -31,9 +31,10 @@ pub(super) async fn provoke(code: Code) -> TestResponse {
             server.get(FORMS).key(&key).send().await
         }
         Code::FormNotFound => server.get("/api/v1/forms/frm_000000000000").send().await,
-        Code::IntegrationNotFound | Code::DeliveryNotFound | Code::DeliveryNotPending => {
-            provoke_on_deliveries(&server, code).await
-        }
+        Code::IntegrationNotFound
+        | Code::DeliveryNotFound
+        | Code::DeliveryNotPending
+        | Code::DeliveryNotRepeatable => provoke_on_deliveries(&server, code).await,
         Code::KeyNotFound | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
             provoke_by_deletion(&server, code).await
         }
@@ -109,12 +110,13 @@ async fn provoke_on_deliveries(server: &Server, code: Code) -> TestResponse {
     let path = match code {
         Code::IntegrationNotFound => format!("{FORMS}/{form}/integrations/webhook/test"),
         Code::DeliveryNotFound => "/api/v1/deliveries/dlv_1/cancel".to_owned(),
-        Code::DeliveryNotPending => {
-            server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+        Code::DeliveryNotPending | Code::DeliveryNotRepeatable => {
+            server.integrate(&form, json!({"type": "csv_file", "path": "a.csv"})).await;
             server.submit(&form, json!({"q1": "Ada"})).await;
             server.deliver().await;
             let found = server.get("/api/v1/deliveries").send().await.expect(200);
-            format!("/api/v1/deliveries/{}/cancel", found["deliveries"][0]["id"].as_str().unwrap())
+            let change = if code == Code::DeliveryNotPending { "cancel" } else { "redeliver" };
+            format!("/api/v1/deliveries/{}/{change}", found["deliveries"][0]["id"].as_str().unwrap())
         }
         other => panic!("{other} does not concern deliveries"),
     };

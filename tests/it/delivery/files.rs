@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use axum::http::Method;
 use forms::delivery::SendLimits;
-use forms::domain::integration::csv_file::CsvPosition;
+use forms::domain::integration::csv_file::{CsvFile, CsvPosition};
 use forms::store::QueueId;
 use serde_json::{Value, json};
 
@@ -37,6 +37,10 @@ fn lines(rig: &Rig, path: &str) -> Vec<String> {
 fn rows(names_and_ids: &[(&str, &str)]) -> Vec<String> {
     let row = |(name, id): &(&str, &str)| format!("{id},2026-11-20T09:00:00.000Z,{name},,");
     [HEADER.to_owned()].into_iter().chain(names_and_ids.iter().map(row)).collect()
+}
+
+fn settings(path: &str) -> CsvFile {
+    CsvFile { path: path.to_owned(), delimiter: ',' }
 }
 
 async fn queue(rig: &Rig) -> QueueId {
@@ -75,7 +79,7 @@ async fn what_a_killed_process_wrote_without_recording_it_is_written_again() {
     let rig = rig("leads.csv").await;
     // Killed while the first file was begun.
     let columns = ["q1", "q2", "q3"].map(str::to_owned).to_vec();
-    let begun = CsvPosition { number: 1, columns, length: 0 };
+    let begun = CsvPosition { settings: settings("leads.csv"), number: 1, columns, length: 0 };
     rig.server.app.store.put_file_position(queue(&rig).await, begun).await.unwrap();
     fs::create_dir_all(exports(&rig)).unwrap();
     fs::write(exports(&rig).join("leads.csv"), format!("{HEADER}\r\nsub_x,half a r")).unwrap();
@@ -185,4 +189,63 @@ async fn a_test_writes_nothing() {
     fs::create_dir_all(exports(&rig).join("leads.csv")).unwrap();
     let attempt = rig.server.call(Method::POST, &path).send().await.expect(200);
     assert_eq!((&attempt["result"], &attempt["error"]["code"]), (&json!("failed"), &json!("file_error")));
+}
+
+#[tokio::test]
+async fn another_path_or_delimiter_leaves_the_rows_that_were_written() {
+    let rig = rig("a.csv").await;
+    let path = format!("/api/v1/forms/{}/integrations/file", rig.form);
+    let mut ids = Vec::new();
+    for (name, change) in [
+        ("Ada", json!({})),
+        ("Bea", json!({"path": "b.csv"})),
+        ("Cem", json!({"path": "a.csv"})),
+        ("Dot", json!({"delimiter": ";"})),
+    ] {
+        rig.server.call(Method::PATCH, &path).json(change).send().await.expect(200);
+        ids.push(rig.submit(name).await);
+        rig.server.deliver().await;
+    }
+    assert_eq!(lines(&rig, "a.csv"), rows(&[("Ada", &ids[0])]));
+    assert_eq!(lines(&rig, "b.csv"), rows(&[("Bea", &ids[1])]));
+    assert_eq!(lines(&rig, "a-2.csv"), rows(&[("Cem", &ids[2])]));
+    let with_semicolons: Vec<_> = rows(&[("Dot", &ids[3])]).iter().map(|row| row.replace(',', ";")).collect();
+    assert_eq!(lines(&rig, "a-3.csv"), with_semicolons);
+}
+
+#[tokio::test]
+async fn the_file_of_a_deleted_integration_is_left_alone() {
+    let rig = rig("leads.csv").await;
+    let ada = rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let path = format!("/api/v1/forms/{}/integrations/file", rig.form);
+    rig.server.call(Method::DELETE, &path).send().await;
+    let again = json!({"type": "csv_file", "name": "again", "path": "other.csv"});
+    rig.server.integrate(&rig.form, again).await;
+    let bea = rig.submit("Bea").await;
+    rig.server.deliver().await;
+    let path = format!("/api/v1/forms/{}/integrations/again", rig.form);
+    rig.server.call(Method::PATCH, &path).json(json!({"path": "leads.csv"})).send().await.expect(200);
+    let cem = rig.submit("Cem").await;
+    rig.server.deliver().await;
+    for (file, name, id) in
+        [("leads.csv", "Ada", &ada), ("other.csv", "Bea", &bea), ("leads-2.csv", "Cem", &cem)]
+    {
+        assert_eq!(lines(&rig, file), rows(&[(name, id)]));
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_was_written_is_not_written_again_by_hand() {
+    let rig = rig("leads.csv").await;
+    let ada = rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let delivery = rig.delivery().await;
+    let path = format!("/api/v1/deliveries/{}/redeliver", delivery["id"].as_str().unwrap());
+    assert_eq!(rig.server.call(Method::POST, &path).send().await.code(), "delivery_not_repeatable");
+    let all = json!({"form": rig.form, "status": "delivered"});
+    let counted = rig.server.post("/api/v1/deliveries:redeliver", all).send().await.expect(200);
+    assert_eq!(counted["count"], 0);
+    rig.server.deliver().await;
+    assert_eq!(lines(&rig, "leads.csv"), rows(&[("Ada", &ada)]));
 }

@@ -13,7 +13,8 @@ use forms::domain::json::{self, Value};
 use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
-use forms::vault::SecretPlace;
+use forms::secret::Secret;
+use forms::vault::{SecretPlace, Vault};
 
 use super::{at, pointers};
 use crate::harness::{VAULT, definition_context};
@@ -201,8 +202,17 @@ fn a_rotated_secret_signs_until_its_grace_ends() {
         assert_eq!(previous.len(), count, "rotation {number}");
         made = rotated;
     }
-    let (rotated, _) = made.rotate_secret(0, definition_context(at(100 * hour))).unwrap();
-    assert_eq!(webhook(&rotated).previous, [], "expired secrets remain");
+    let (short, _) = made.rotate_secret(hour, definition_context(at(7 * hour))).unwrap();
+    assert!(
+        webhook(&short).previous.iter().all(|old| old.valid_until == at(8 * hour)),
+        "a longer grace remains"
+    );
+    let (rotated, _) = made.rotate_secret(0, definition_context(at(7 * hour))).unwrap();
+    assert_eq!(webhook(&rotated).previous, [], "replaced secrets remain");
+    let vault = Vault::new(&Secret::new([9; 32]));
+    let lost = DefinitionContext { vault: &vault, ..definition_context(at(7 * hour)) };
+    let (rotated, _) = made.rotate_secret(hour, lost).unwrap();
+    assert_eq!(webhook(&rotated).previous, [], "secrets of a lost master key remain");
     let set = update(&made, &format!(r#"{{"secret":"{SECRET}"}}"#)).unwrap().0;
     assert_eq!(webhook(&set).previous, [], "a secret that was set leaves others valid");
     assert!(made.rotate_secret(-1, definition_context(at(0))).is_err());

@@ -3,6 +3,7 @@
 use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::integration::Integration;
+use forms::domain::integration::csv_file::CsvFile;
 use forms::domain::integration::definition::DefinitionContext;
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::integration::outbound::{CsvRow, HttpRequest, Outbound};
@@ -268,17 +269,14 @@ fn a_row_has_a_cell_for_each_question() {
     assert_eq!(
         row,
         CsvRow {
-            path: "a/b.csv".to_owned(),
-            delimiter: ';',
+            file: CsvFile { path: "a/b.csv".to_owned(), delimiter: ';' },
             head: ["sub_01kagzwy3v0000000000000000".to_owned(), "2025-11-20T16:00:00.123Z".to_owned()],
             cells: cells.to_vec(),
         }
     );
     assert!(matches!(plan(&all, b"nonsense", 0, &VAULT), Err(PlanError::Damaged)));
-    assert_eq!(
-        (all.2.destination().as_str(), all.2.max_concurrency(), all.2.max_batch()),
-        ("a/b.csv", 1, 100)
-    );
+    assert_eq!(all.2.destination(), format!("a/b.csv/{}", all.2.id));
+    assert_eq!((all.2.max_concurrency(), all.2.max_batch()), (1, 100));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forms::cpu_pool::CpuPool;
 use forms::domain::delivery::attempt::Outcome;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
-use forms::domain::integration::csv_file::CsvPosition;
+use forms::domain::integration::csv_file::{CsvFile, CsvPosition};
 use forms::domain::integration::event::Event;
 use forms::id::{EventId, FormId, SubmissionId};
 use forms::store::sled::SledStore;
@@ -206,7 +206,12 @@ impl Simulation {
             jitter: 1.0,
         });
         let length = self.file.len() as u64;
-        let file = (place == 1).then_some(CsvPosition { number: 1, columns: Vec::new(), length });
+        let file = (place == 1).then_some(CsvPosition {
+            settings: CsvFile { path: "a.csv".to_owned(), delimiter: ',' },
+            number: 1,
+            columns: Vec::new(),
+            length,
+        });
         let write = store.finish_attempts(self.queues[place], finished.collect(), file, at(self.millis));
         if self.runtime.block_on(write).is_ok() && !fails {
             self.delivered.extend(events);

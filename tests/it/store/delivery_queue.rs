@@ -2,7 +2,7 @@
 
 use forms::domain::delivery::DeliveryStatus;
 use forms::domain::delivery::attempt::{AttemptResult, Outcome};
-use forms::domain::integration::csv_file::CsvPosition;
+use forms::domain::integration::csv_file::{CsvFile, CsvPosition};
 use forms::domain::integration::event::{EventType, Subject};
 use forms::store::{AttemptDecision, StepResult};
 
@@ -288,7 +288,12 @@ pub(super) async fn the_position_of_a_file_is_stored_with_its_deliveries(fixture
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_with(&*store, form, 5, true).await;
-    let file = |length| CsvPosition { number: 1, columns: vec!["q1".to_owned()], length };
+    let file = |length| CsvPosition {
+        settings: CsvFile { path: "a.csv".to_owned(), delimiter: ',' },
+        number: 1,
+        columns: vec!["q1".to_owned()],
+        length,
+    };
     store.put_file_position(queues[0], file(0)).await.unwrap();
     let loaded = load(&*store, queues[0], 10, 9).await;
     assert_eq!(loaded.state.file, Some(file(0)));

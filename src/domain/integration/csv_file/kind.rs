@@ -8,6 +8,7 @@ use crate::domain::integration::kind::{Kind, Members, Pace, Rendering};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::json::Value;
+use crate::id::IntegrationId;
 
 /// Rows that are written together.
 const MAX_ROWS: usize = 100;
@@ -31,6 +32,11 @@ impl Kind for CsvFile {
 
     fn target(&self) -> String {
         self.path.clone()
+    }
+
+    /// Forms and integrations have files of their own, whatever these are called.
+    fn destination(&self, id: IntegrationId) -> String {
+        format!("{}/{id}", self.path)
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<Vec<u8>> {

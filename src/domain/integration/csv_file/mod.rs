@@ -22,6 +22,8 @@ pub struct CsvFile {
 /// known to be unacknowledged and are cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CsvPosition {
+    /// The settings with which it was written: with others, another file is begun.
+    pub settings: CsvFile,
     /// Number of the file: 1, then one more whenever a column is added.
     pub number: u32,
     /// Columns after `id` and `submitted_at`: question ids.

@@ -40,7 +40,7 @@ impl RowBody {
 
     pub(super) fn into_row(self, file: &CsvFile) -> CsvRow {
         let Self { id, submitted_at, cells } = self;
-        CsvRow { path: file.path.clone(), delimiter: file.delimiter, head: [id, submitted_at], cells }
+        CsvRow { file: file.clone(), head: [id, submitted_at], cells }
     }
 }
 

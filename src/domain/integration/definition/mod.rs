@@ -112,7 +112,8 @@ impl Integration {
         Some(draft.build(name, current, context))
     }
 
-    /// Replaces the signing secret by a new one; the old one signs too for `grace_millis`.
+    /// Replaces the signing secret by a new one. The old ones sign too for `grace_millis` at most, unless they were sealed with
+    /// another master key.
     pub fn rotate_secret(
         &self,
         grace_millis: i64,
@@ -131,9 +132,13 @@ impl Integration {
         let new = sealer.seal(Webhook::SECRET, secret.reveal(), None);
         let valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
         let replaced = PreviousSecret { secret: webhook.secret.clone(), valid_until };
-        let mut previous: Vec<_> =
-            std::iter::once(replaced).chain(webhook.previous.iter().cloned()).collect();
-        previous.retain(|old| old.valid_until > context.now);
+        let earlier = webhook
+            .previous
+            .iter()
+            .map(|old| PreviousSecret { valid_until: old.valid_until.min(valid_until), ..old.clone() });
+        let mut previous: Vec<_> = std::iter::once(replaced).chain(earlier).collect();
+        previous
+            .retain(|old| old.valid_until > context.now && sealer.can_unseal(Webhook::SECRET, &old.secret));
         previous.truncate(MAX_LIVE_SECRETS - 1);
         let kind = IntegrationKind::Webhook(Webhook { secret: new, previous, ..webhook.clone() });
         Ok((Self { kind, updated_at: context.now, ..self.clone() }, secret))

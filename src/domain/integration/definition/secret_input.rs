@@ -173,6 +173,11 @@ impl Sealer<'_> {
         }
     }
 
+    /// Whether the stored value of `field` was sealed with this master key.
+    pub(in crate::domain::integration) fn can_unseal(&self, field: &str, stored: &SecretField) -> bool {
+        self.context.vault.unseal(self.place(field), &stored.sealed).is_ok()
+    }
+
     pub(in crate::domain::integration) fn seal(
         &self,
         field: &str,

@@ -10,6 +10,7 @@ use crate::domain::integration::kind::{Kind, Members, Pace, Rendering};
 use crate::domain::integration::outbound::{HttpRequest, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::json::Value;
+use crate::id::IntegrationId;
 use crate::secret::Secret;
 
 /// Requests in progress to one host.
@@ -38,6 +39,10 @@ impl Kind for Webhook {
     }
 
     fn target(&self) -> String {
+        self.host()
+    }
+
+    fn destination(&self, _: IntegrationId) -> String {
         self.host()
     }
 
