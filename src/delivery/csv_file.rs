@@ -38,21 +38,18 @@ pub(super) fn prepare(
     let current = current.filter(|position| position.settings == *target.settings);
     let mut columns = current.map(|position| position.columns.clone()).unwrap_or_default();
     let is_wider = add_columns(&mut columns, rows);
-    match current {
-        Some(current) if !is_wider => match length(target, current.number)? {
-            Some(_) => Ok(current.clone()),
-            // Moved away: the next one begins with a header.
-            None => Ok(CsvPosition { length: 0, ..current.clone() }),
-        },
-        _ => {
-            let mut number = current.map_or(1, |current| current.number + 1);
-            // Of an integration that was deleted, or not ours.
-            while length(target, number)?.is_some_and(|length| length > 0) {
-                number += 1;
-            }
-            Ok(CsvPosition { settings: target.settings.clone(), number, columns, length: 0 })
-        }
+    let mut number = match current {
+        Some(current) if is_wider => current.number + 1,
+        Some(current) if exists(target, current.number)? => return Ok(current.clone()),
+        // Moved away: the next one begins with a header.
+        Some(current) => current.number,
+        None => 1,
+    };
+    // A file that exists is of another integration, or not ours.
+    while !create(target, number)? {
+        number += 1;
     }
+    Ok(CsvPosition { settings: target.settings.clone(), number, columns, length: 0 })
 }
 
 /// Appends `rows` at `position`, with a header at the beginning of a file. Returns the position behind them, once they are
@@ -85,12 +82,7 @@ pub(super) fn append(
 /// Checks that the file can be written, without changing it.
 pub(super) fn check(target: &CsvTarget<'_>) -> io::Result<()> {
     let (folder, name) = open_folder(target, 1)?;
-    match openat(
-        &folder,
-        name,
-        OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK,
-        Mode::empty(),
-    ) {
+    match openat(&folder, name, OFlags::WRONLY | FILE_FLAGS, Mode::empty()) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -107,24 +99,31 @@ fn add_columns(columns: &mut Vec<String>, rows: &[CsvRow]) -> bool {
     columns.len() > before
 }
 
-/// Returns the length of the numbered file, or `None` if it is missing.
-fn length(target: &CsvTarget<'_>, number: u32) -> io::Result<Option<u64>> {
+/// Whether the numbered file exists.
+fn exists(target: &CsvTarget<'_>, number: u32) -> io::Result<bool> {
     let (folder, name) = open_folder(target, number)?;
-    match openat(
-        &folder,
-        name,
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK,
-        Mode::empty(),
-    ) {
-        Ok(file) => Ok(Some(File::from(file).metadata()?.len())),
-        Err(Errno::NOENT) => Ok(None),
+    match openat(&folder, name, OFlags::RDONLY | FILE_FLAGS, Mode::empty()) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
+/// Creates the numbered file; returns `false` if it exists.
+fn create(target: &CsvTarget<'_>, number: u32) -> io::Result<bool> {
+    let (folder, name) = open_folder(target, number)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | FILE_FLAGS;
+    match openat(&folder, name, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(_) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+const FILE_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+
 fn open_file(folder: &OwnedFd, name: &str) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+    let file = File::from(openat(folder, name, OFlags::RDWR | FILE_FLAGS, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(io::Error::other(format!("`{name}` is not a regular file")));
     }

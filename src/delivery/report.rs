@@ -11,6 +11,7 @@ use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::classify;
 use crate::domain::integration::address::AddressRefusal;
 use crate::request_error::{certificate_fault, find_cause, reason};
+use crate::secret::Secret;
 
 /// Maximum bytes of an answer in the log of attempts.
 const MAX_EXCERPT: usize = 2 << 10;
@@ -20,7 +21,8 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) retry_after: Option<String>,
     pub(super) remote_address: Option<SocketAddr>,
-    pub(super) body: Vec<u8>,
+    /// Without secrets.
+    pub(super) body: String,
 }
 
 /// Why there is no answer.
@@ -49,6 +51,13 @@ pub(super) fn of_exchange(result: Result<Answer, Failure>, duration: Duration, n
         },
         Err(failure) => of_outcome(outcome(&failure), duration_ms),
     }
+}
+
+/// Returns `body` as text in which `secrets` are replaced: a receiver may send back what it got.
+pub(super) fn redact(body: &[u8], secrets: &[Secret<String>]) -> String {
+    let text = String::from_utf8_lossy(body).into_owned();
+    let shown = secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty());
+    shown.fold(text, |text, secret| text.replace(secret.as_str(), "(secret)"))
 }
 
 /// Returns the report of an attempt without an answer.
@@ -131,9 +140,9 @@ fn message(failed: &reqwest::Error) -> String {
 }
 
 /// Returns the beginning of a body as text without control characters; `None` if it is empty.
-fn excerpt(body: &[u8]) -> Option<String> {
+fn excerpt(body: &str) -> Option<String> {
     let mut text = String::new();
-    for character in String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT)]).chars() {
+    for character in body.chars() {
         let is_plain = !character.is_control() || character == '\n' || character == '\t';
         let escaped: String = if is_plain { character.into() } else { character.escape_default().collect() };
         if text.len() + escaped.len() > MAX_EXCERPT {

@@ -129,7 +129,7 @@ impl HttpSender {
             status: response.status().as_u16(),
             retry_after: header(&response, "retry-after"),
             remote_address: response.remote_addr(),
-            body,
+            body: report::redact(&body, &request.secrets),
         })
     }
 }

@@ -20,6 +20,8 @@ pub struct HttpRequest {
     pub url: Url,
     pub headers: Vec<(String, Secret<String>)>,
     pub body: Vec<u8>,
+    /// Values of the headers that must not be shown if the receiver sends them back.
+    pub secrets: Vec<Secret<String>>,
 }
 
 /// A row of a CSV file, by column.

@@ -166,15 +166,16 @@ async fn no_symbolic_link_is_followed() {
     let file_link = rig("leads.csv").await;
     fs::create_dir_all(exports(&file_link)).unwrap();
     symlink(outside.path().join("target.csv"), exports(&file_link).join("leads.csv")).unwrap();
-    for rig in [folder_link, file_link] {
+    for rig in [&folder_link, &file_link] {
         rig.submit("Ada").await;
         rig.server.deliver().await;
-        let delivery = rig.delivery().await;
-        assert_eq!(
-            (&delivery["status"], &delivery["last_error"]["code"]),
-            (&json!("pending"), &json!("file_error"))
-        );
     }
+    let delivery = folder_link.delivery().await;
+    assert_eq!(
+        (&delivery["status"], &delivery["last_error"]["code"]),
+        (&json!("pending"), &json!("file_error"))
+    );
+    assert_eq!(lines(&file_link, "leads-2.csv").len(), 2, "another file is begun beside the link");
     assert_eq!(fs::read_to_string(outside.path().join("target.csv")).unwrap(), "mine\r\n");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
@@ -233,6 +234,33 @@ async fn the_file_of_a_deleted_integration_is_left_alone() {
     {
         assert_eq!(lines(&rig, file), rows(&[(name, id)]));
     }
+}
+
+#[tokio::test]
+async fn two_integrations_never_write_to_the_same_file() {
+    let rig = rig("leads.csv").await;
+    let ada = rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let other =
+        json!({"type": "csv_file", "name": "other", "path": "leads-2.csv", "fields": {"only": ["q1"]}});
+    rig.server.integrate(&rig.form, other).await;
+    let path = format!("/api/v1/forms/{}", rig.form);
+    let form = rig.server.get(&path).send().await.expect(200);
+    let mut questions = form["questions"].as_array().unwrap().clone();
+    questions.push(json!({"type": "short_text", "title": "Anything else?"}));
+    rig.server.call(Method::PATCH, &path).json(json!({"questions": questions})).send().await.expect(200);
+    let bea = rig.submit("Bea").await;
+    rig.server.deliver().await;
+    assert_eq!(lines(&rig, "leads.csv"), rows(&[("Ada", &ada)]));
+    let mut found: Vec<_> = ["leads-2.csv", "leads-3.csv", "leads-2-2.csv"]
+        .into_iter()
+        .filter(|file| exports(&rig).join(file).exists())
+        .map(|file| lines(&rig, file))
+        .collect();
+    found.sort();
+    let row = |commas: &str| format!("{bea},2026-11-20T09:00:00.000Z,Bea{commas}");
+    let narrow = vec!["id,submitted_at,q1".to_owned(), row("")];
+    assert_eq!(found, [narrow, vec![format!("{HEADER},q4"), row(",,,")]]);
 }
 
 #[tokio::test]

@@ -53,5 +53,6 @@ fn post(url: &str) -> HttpRequest {
         url: url.parse().unwrap(),
         headers: vec![("x-token".to_owned(), Secret::new("t0ken".to_owned()))],
         body: b"{}".to_vec(),
+        secrets: vec![Secret::new("t0ken".to_owned())],
     }
 }

@@ -122,6 +122,17 @@ async fn an_answer_is_kept_as_plain_text() {
 }
 
 #[tokio::test]
+async fn secrets_that_a_receiver_sends_back_are_not_kept() {
+    let body = format!("{}authorization: Bearer t0ken", "x".repeat(2_040));
+    let answer = format!("HTTP/1.1 500 Error\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let report = report_of(Reply::text(&answer), SendLimits::default()).await;
+    assert!(!report.response.unwrap().contains("t0k"));
+    let report =
+        report_of(Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n(t0ken)"), SendLimits::default());
+    assert_eq!(report.await.response.as_deref(), Some("((secret))"));
+}
+
+#[tokio::test]
 async fn certificates_are_verified() {
     let server = ListeningServer::listen(Scheme::Https, Router::new(), HttpSettings::default()).await;
     let url = format!("https://{}/", server.address);

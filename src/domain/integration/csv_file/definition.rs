@@ -9,6 +9,9 @@ use crate::domain::validation::violation::Rule;
 /// Maximum characters of a path.
 const MAX_PATH: usize = 200;
 
+/// Maximum bytes of a name in a path, as file systems have it, less the number of a later file.
+const MAX_NAME: usize = 240;
+
 /// Parses the members `path` and `delimiter`.
 pub(in crate::domain::integration) fn read_csv_file(fields: &mut Fields<'_, '_>) -> Option<KindDraft> {
     let path = fields.required_text("path", MAX_PATH);
@@ -24,12 +27,15 @@ pub(in crate::domain::integration) fn read_csv_file(fields: &mut Fields<'_, '_>)
 /// Explains why `path` is not the path of a CSV file below the folder of exports.
 fn path_problem(path: &str) -> Option<&'static str> {
     let is_name = |part: &str| !part.is_empty() && !part.starts_with('.') && part.trim() == part;
+    let is_short = |part: &str| part.len() <= MAX_NAME;
     if path.starts_with('/') {
         Some("`path` must be relative: it begins in the folder of exports")
     } else if path.contains(|found: char| found == '\\' || found == ':' || found.is_control()) {
         Some("`path` must not contain a backslash, a colon or a control character")
     } else if !path.split('/').all(is_name) {
         Some("every part of `path` must be a name that does not start with a dot")
+    } else if !path.split('/').all(is_short) {
+        Some("every part of `path` has at most 240 bytes")
     } else if !path.ends_with(".csv") {
         Some("`path` must end in .csv")
     } else {
@@ -64,6 +70,7 @@ mod tests {
             " a.csv",
             "a /b.csv",
             "a.CSV",
+            &format!("{}.csv", "é".repeat(120)),
         ] {
             assert!(path_problem(path).is_some(), "{path}");
         }

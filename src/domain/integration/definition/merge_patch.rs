@@ -1,7 +1,7 @@
 //! Merge patches of integrations (RFC 7396).
 
 use crate::domain::integration::webhook::Webhook;
-use crate::domain::json::{Object, Value};
+use crate::domain::json::Value;
 
 /// Applies `patch` to `target`. A secret that `patch` removes stays as `null`, which removes it: one that is left
 /// out is kept.
@@ -17,15 +17,15 @@ pub(super) fn merged(target: &Value, patch: &Value) -> Value {
 
 fn merge(target: &Value, patch: &Value) -> Value {
     let Value::Object(changes) = patch else { return patch.clone() };
-    let mut members = if let Value::Object(members) = target { members.clone() } else { Object::new() };
-    for (name, change) in changes {
-        let place = members.iter().position(|(known, _)| known == name);
-        match (place, change) {
-            (Some(place), Value::Null) => drop(members.remove(place)),
-            (Some(place), change) => members[place].1 = merge(&members[place].1, change),
-            (None, Value::Null) => {}
-            (None, change) => members.push((name.clone(), merge(&Value::Null, change))),
-        }
-    }
-    Value::Object(members)
+    let old = if let Value::Object(members) = target { &members[..] } else { &[] };
+    let kept = old.iter().filter_map(|(name, value)| match patch.get(name) {
+        None => Some((name.clone(), value.clone())),
+        Some(Value::Null) => None,
+        Some(change) => Some((name.clone(), merge(value, change))),
+    });
+    // An integration has few members, a patch may have very many.
+    let is_new = |name: &String| old.iter().all(|(known, _)| known != name);
+    let added = changes.iter().filter(|(name, change)| *change != Value::Null && is_new(name));
+    let added = added.map(|(name, change)| (name.clone(), merge(&Value::Null, change)));
+    Value::Object(kept.chain(added).collect())
 }

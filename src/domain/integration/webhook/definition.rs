@@ -26,6 +26,8 @@ const MAX_HEADER_NAME: usize = 100;
 /// The settings of a webhook as sent.
 struct WebhookDraft {
     url: String,
+    /// Whether the URL leads to another host than the stored one.
+    is_moved: bool,
     secret: SecretInput,
     payload: Payload,
     headers: Vec<(String, HeaderInput)>,
@@ -80,7 +82,8 @@ impl WebhookDraft {
             let message = "`bearer_token` and the header `Authorization` exclude each other";
             fields.refuse(Webhook::BEARER_TOKEN, Rule::InvalidRange, message);
         }
-        url.map(|_| Self { url: written, secret, payload, headers, bearer_token })
+        let is_moved = stored.is_moved;
+        url.map(|_| Self { url: written, is_moved, secret, payload, headers, bearer_token })
     }
 
     /// Returns the webhook that replaces `stored`, and its signing secret if that was generated.
@@ -93,8 +96,8 @@ impl WebhookDraft {
                 (sealer.seal(Webhook::SECRET, secret.reveal(), None), Some(secret))
             }
         };
-        // A secret that was replaced on purpose ends at once, and those before it too.
-        let is_kept = old.is_some_and(|old| old.sealed == secret.sealed);
+        // A secret that was replaced on purpose ends at once, and those before it too. Another host never knew them.
+        let is_kept = old.is_some_and(|old| old.sealed == secret.sealed) && !self.is_moved;
         let previous = stored.filter(|_| is_kept).map(|stored| stored.previous.clone()).unwrap_or_default();
         let header = |(name, input): (String, HeaderInput)| {
             let value = match input {

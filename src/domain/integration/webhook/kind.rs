@@ -72,20 +72,26 @@ impl Webhook {
             ("forms-delivery", attempt.delivery.to_string()),
             ("forms-attempt", attempt.number.to_string()),
         ];
+        let mut secrets = Vec::new();
         let mut headers: Vec<_> =
             plain.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value))).collect();
         if let Some(token) = &self.bearer_token {
             let token = unsealer.open(Self::BEARER_TOKEN, &token.sealed)?;
             headers.push(("Authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal()))));
+            secrets.push(token);
         }
         for (name, value) in &self.headers {
             let value = match value {
                 HeaderText::Text(text) => Secret::new(text.clone()),
-                HeaderText::Secret(secret) => unsealer.open(&Self::header_field(name), &secret.sealed)?,
+                HeaderText::Secret(secret) => {
+                    let value = unsealer.open(&Self::header_field(name), &secret.sealed)?;
+                    secrets.push(value.clone());
+                    value
+                }
             };
             headers.push((name.clone(), value));
         }
-        Ok(HttpRequest { method: "POST", url, headers, body: attempt.body.to_vec() })
+        Ok(HttpRequest { method: "POST", url, headers, body: attempt.body.to_vec(), secrets })
     }
 
     /// Returns the signatures with the secret and, during rotation, those before it, newest first.
