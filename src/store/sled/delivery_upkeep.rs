@@ -39,7 +39,7 @@ pub(super) fn resume_submission(tx: &mut Tx<'_>, submission: &Submission, now: T
 }
 
 /// Cancels a batch of the deliveries that wait for an erased submission, as of its deletion, and erases what was kept to
-/// send. Its deletion itself is still delivered.
+/// send and the log of attempts. Its deletion itself is still delivered.
 pub(super) fn cancel_events(
     tx: &mut Tx<'_>,
     form: FormId,
@@ -67,6 +67,11 @@ fn cancel_event(tx: &mut Tx<'_>, form: FormId, event: EventId, deleted: Timestam
             continue;
         }
         tx.delete(row.body_key());
+        // The receiver may have answered with what it got.
+        let Delivery { form, event, integration, .. } = row.delivery;
+        for (key, _) in tx.scan(keys::attempts(form, event, integration), Direction::Ascending, usize::MAX)? {
+            tx.delete(key);
+        }
         if !row.delivery.status.is_final() {
             row.with(row.delivery.canceled(deleted)).replace(tx, &row)?;
         }

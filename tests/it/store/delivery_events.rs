@@ -153,6 +153,8 @@ pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &im
         }
         let found = store.load_delivery(workspace(1), due.delivery.id()).await.unwrap().unwrap().1;
         assert_eq!((found.event, found.body, found.delivery.finished_at), (None, None, Some(at(10))));
+        let attempts = store.list_attempts(workspace(1), due.delivery.id()).await.unwrap();
+        assert_eq!(attempts, [], "receivers may have answered with what they got");
     }
     let due = load(&*store, queue, 30, 9).await.due;
     let (erased, deletion): (Vec<_>, Vec<_>) = due.into_iter().partition(|due| due.event.is_none());
