@@ -112,12 +112,33 @@ fn an_update_changes_only_what_is_given() {
 fn a_secret_is_never_taken_from_an_argument() {
     let home = Home::new();
     let form = home.published_form(&local(&[]));
-    for flag in [["--set", "secret=whsec_abc"], ["--set-secret", "bearer_token=abc"]] {
-        let create = local(&["integrations", "create", &form, "--webhook", "https://example.com"]);
-        let run = home.run(&[&create[..], &flag].concat()).expect(2);
-        assert!(run.stderr.contains("other users can see arguments"), "{run:?}");
-    }
     let create = local(&["integrations", "create", &form, "--webhook", "https://example.com"]);
+    for flag in [
+        ["--set", "secret=CANARY"],
+        ["--set", "secret.value=CANARY"],
+        ["--set", "headers.authorization=CANARY"],
+        ["--set", "headers={X-Key: {value: CANARY}}"],
+        ["--set-secret", "bearer_token=CANARY"],
+        ["--set-secret", "CANARY"],
+        ["--set-secret", "url=CANARY"],
+    ] {
+        for format in [&[][..], &["-o", "json"]] {
+            let run = home.run(&[&create[..], &flag, format].concat()).expect(2);
+            assert!(!run.stderr.contains("CANARY") && run.stdout.is_empty(), "{run:?}");
+            assert!(run.stderr.contains("--set"), "{run:?}");
+        }
+    }
+    let header = home.run(&[&create[..], &["--set", "headers.Cookie=a"]].concat()).expect(2);
+    let help = "use --set-secret headers.Cookie=@FILE, headers.Cookie=@- or headers.Cookie=env:NAME";
+    assert!(header.stderr.contains("other users can see arguments"), "{header:?}");
+    assert!(header.stderr.contains(help), "{header:?}");
+    let no_secret = home.run(&[&create[..], &["--set-secret", "url=@file"]].concat()).expect(2);
+    assert!(no_secret.stderr.starts_with("error: `url` is not a secret\n"), "{no_secret:?}");
+    home.write("header", "Basic dXNlcjpwYXNzd29yZA==");
+    let authorized = ["--name", "basic", "--set-secret", "headers.Authorization=@header"];
+    home.run(&[&create[..], &authorized].concat()).expect(0);
+    let shown = show(&home, &form, "basic");
+    assert_eq!(shown["headers"]["Authorization"], json!({"set": true, "hint": "…ZA=="}));
     let logged = home
         .run_with_input(
             "token-4711-secret",
