@@ -146,8 +146,13 @@ impl Create {
         }
         let forms: Vec<_> =
             documents.iter().map(|document| self.to_form(session, document)).collect::<Result<_, _>>()?;
-        for form in &forms {
-            self.require_question(&definition(form)?)?;
+        for (document, form) in documents.iter().zip(&forms) {
+            let read = Definition::read(form, &Limits::UNLIMITED);
+            let definition = read.map_err(|violations| {
+                let problem = Problem { errors: violations, ..Problem::new(Code::ValidationFailed) };
+                self.refused(document, ClientError::Problem(Box::new(problem)))
+            })?;
+            self.require_question(&definition)?;
         }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {

@@ -5,6 +5,7 @@ use crate::cli::input::aliases;
 use crate::cli::input::document::Document;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
+use crate::cli::output::integrations::env;
 use crate::cli::output::wrap;
 use crate::domain::json::Value;
 use crate::domain::validation::similar::similar;
@@ -22,9 +23,21 @@ pub fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<D
     let unexplained = shown.iter().filter(|violation| !is_explained(violation, shown));
     let located = unexplained.map(|violation| Diagnostic {
         location: location(document, violation),
-        ..of_violation(&document.value, violation)
+        ..of_violation(&document.value, &with_variable(&document.value, violation))
     });
     located.chain(others.iter().map(Diagnostic::of)).collect()
+}
+
+/// Adds to a violation of a secret the variable from which `form` takes it.
+fn with_variable(form: &Value, violation: &Violation) -> Violation {
+    let secret = violation.pointer.strip_suffix("/value").unwrap_or(&violation.pointer);
+    match form.pointer(secret).and_then(env) {
+        Some(name) if violation.code.known() != Some(Rule::SecretRequired) => Violation {
+            message: format!("environment variable `{name}`: {}", violation.message),
+            ..violation.clone()
+        },
+        _ => violation.clone(),
+    }
 }
 
 /// Converts the violations of `form`, which is not in a file, to diagnostics.
