@@ -313,7 +313,7 @@ impl Session {
             let message = format!("{action} needs a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
-        prompt::dialogue(&self.output, "cancelled, nothing was done", prompt::confirm(question, how)).await
+        prompt::dialogue(&self.output, "canceled, nothing was done", prompt::confirm(question, how)).await
     }
 
     /// Adds to an error where the server's address and the key came from.

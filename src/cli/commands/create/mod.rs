@@ -115,7 +115,7 @@ impl Create {
         session.probe().await?;
         let mut draft = Draft::create(session, "new", "", &self.resume_command())?;
         let answers = self.answers(session, &draft);
-        let form = prompt::dialogue(&session.output, "cancelled, nothing was created", answers).await?;
+        let form = prompt::dialogue(&session.output, "canceled, nothing was created", answers).await?;
         draft.set_resume_command(session, &self.resume_command());
         self.create_without_file(session, &form, Some(draft)).await
     }
