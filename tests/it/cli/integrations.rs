@@ -337,7 +337,7 @@ fn dead_deliveries_are_sent_again_with_the_same_id() {
     let mut listener = Listener::start_at(&home, &address, &["-o", "json", "--secret-file", "secret"]);
     assert_eq!(home.ok(&["deliveries", "redeliver", "--form", &form, "--rate", "10/s"]), "1\n");
     let first = receive(&mut listener);
-    assert_eq!([&first["delivery"], &first["attempt"]], [&json!(id), &json!("4")]);
+    assert_eq!([&first["delivery"], &first["attempt"]], [&json!(id), &json!(4)]);
     let delivered = ["deliveries", "list", "--form", &form, "--status", "delivered"];
     (0..500).find(|_| !home.ok(&delivered).is_empty()).expect("the outcome is recorded");
     assert_eq!(home.ok(&["deliveries", "redeliver", &id]), format!("{id}\n"));
