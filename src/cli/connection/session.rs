@@ -318,6 +318,15 @@ impl Session {
 
     /// Adds to an error where the server's address and the key came from.
     pub fn annotate(&self, error: CliError) -> CliError {
+        let error = match error {
+            CliError::Rejected(mut report) => {
+                if let Some(Target::Data(_)) = self.target.get() {
+                    report.diagnostics.iter_mut().for_each(hints::name_allow_net);
+                }
+                return CliError::Rejected(report);
+            }
+            error => error,
+        };
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {

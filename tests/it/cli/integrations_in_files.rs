@@ -219,3 +219,19 @@ fn validate_warns_of_headers_with_secrets_and_of_secrets_as_they_are_shown() {
                  warning: lunch.yaml:13: the value of `Cookie` is not in the file: a new form needs { env: NAME }\n";
     assert_eq!(run.stderr, lines);
 }
+
+#[test]
+fn a_secret_as_it_is_shown_needs_a_variable_in_a_new_form() {
+    let home = Home::new();
+    home.write("token", "token-of-the-receiver");
+    home.write("lunch.yaml", "title: A\nintegrations: [{type: webhook, url: 'https://example.com/'}]\n");
+    let id = home.ok(&["--data", "store", "create", "-f", "lunch.yaml"]);
+    let update = ["--data", "store", "integrations", "update", id.trim(), "webhook"];
+    home.ok(&[&update[..], &["--set-secret", "bearer_token=@token"]].concat());
+    let file = home.ok(&["--data", "store", "show", id.trim(), "-o", "yaml"]);
+    assert!(file.contains("bearer_token:\n    set: true\n"), "{file}");
+    home.write("shown.yaml", &file);
+    let run = home.run(&["--data", "store", "create", "-f", "shown.yaml"]).expect(6);
+    assert!(run.stderr.contains("error[secret_required]: `bearer_token` has no stored value"), "{run:?}");
+    assert!(run.stderr.contains("= help: use { env: NAME }, and set the variable"), "{run:?}");
+}

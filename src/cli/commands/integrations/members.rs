@@ -12,7 +12,9 @@ use crate::cli::input::document::{self, Document, read_value};
 use crate::cli::input::secret_members::find_secret;
 use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
+use crate::domain::integration::webhook::Webhook;
 use crate::domain::json::{Object, Value};
+use crate::domain::validation::violation::Rule;
 
 /// Members that are text, whatever their value looks like.
 const TEXTS: [&str; 4] = ["name", "url", "path", "delimiter"];
@@ -157,7 +159,11 @@ impl Input {
     }
 
     /// Locates the server's violations in the file, if they are about it.
-    pub(super) fn explain(&self, error: ClientError) -> CliError {
+    pub(super) fn explain(&self, mut error: ClientError) -> CliError {
+        if let ClientError::Problem(problem) = &mut error {
+            let missing = problem.errors.iter_mut().filter(|one| one.code == Rule::SecretRequired);
+            missing.for_each(|violation| violation.help = Some(secret_help(&violation.pointer)));
+        }
         match (error, &self.document) {
             (ClientError::Problem(problem), _) if problem.errors.is_empty() => {
                 ClientError::Problem(problem).into()
@@ -169,6 +175,13 @@ impl Input {
             (error, _) => error.into(),
         }
     }
+}
+
+/// Returns the flags that send the secret at `pointer` again.
+fn secret_help(pointer: &str) -> String {
+    let member = pointer.trim_start_matches('/').replace('/', ".");
+    let without = if member == Webhook::SECRET { "for a new one" } else { "to remove it" };
+    format!("add --set-secret {member}=@FILE, or --set {member}= {without}")
 }
 
 #[cfg(test)]

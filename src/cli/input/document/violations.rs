@@ -28,10 +28,14 @@ pub fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<D
     located.chain(others.iter().map(Diagnostic::of)).collect()
 }
 
-/// Adds to a violation of a secret the variable from which `form` takes it.
+/// Adds to a violation of a secret the variable from which `form` takes it, or that it needs one.
 fn with_variable(form: &Value, violation: &Violation) -> Violation {
     let secret = violation.pointer.strip_suffix("/value").unwrap_or(&violation.pointer);
-    match form.pointer(secret).and_then(env) {
+    let secret = form.pointer(secret);
+    if violation.code == Rule::SecretRequired && secret.is_some_and(|secret| secret.get("set").is_some()) {
+        return violation.clone().help("use { env: NAME }, and set the variable: a file never has the value");
+    }
+    match secret.and_then(env) {
         Some(name) if violation.code.known() != Some(Rule::SecretRequired) => Violation {
             message: format!("environment variable `{name}`: {}", violation.message),
             ..violation.clone()
@@ -83,7 +87,11 @@ pub fn help(text: &str, violation: &Violation) -> Option<String> {
         Some(name) => Some(format!("{label}: `{name}`")),
         None => aliases::resolve(text, &violation.allowed).map(|(_, hint)| hint),
     };
-    let names = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
+    // Names such as `,` and `;` are quoted.
+    let is_plain = violation.allowed.iter().all(|name| name.starts_with(char::is_alphanumeric));
+    let quoted = || violation.allowed.iter().map(|name| format!("`{}`", name.replace('\t', "\\t"))).collect();
+    let list: Vec<String> = if is_plain { violation.allowed.clone() } else { quoted() };
+    let names = || Some(list.join(", ")).filter(|names| !names.is_empty());
     let allowed = || names().map(|names| format!("expected one of: {names}"));
     suggestion.or_else(|| violation.help.clone()).or_else(allowed)
 }
