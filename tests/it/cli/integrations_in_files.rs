@@ -188,6 +188,11 @@ integrations:
         let run = home.run(&["validate", name]).expect(6);
         assert!(run.stderr.contains("***") && !run.stderr.contains("CANARY"), "{run:?}");
     }
+    let blocks = "title: A\nintegrations:\n- type: webhook\n  url: https://a/\n  secret: |\n    CANARY\n    CANARY\n  x: 1\n";
+    home.write("e.yaml", blocks);
+    let run = home.run(&["validate", "e.yaml"]).expect(6);
+    assert!(run.stderr.contains(" --> e.yaml:8:3\n") && run.stderr.contains("8 |   x: 1\n"), "{run:?}");
+    assert!(!run.stderr.contains("CANARY"), "{run:?}");
     let question = "title: A\nquestions:\n- {id: q, type: email, title: Q, show_if: {secret: shown, z: 1}}\n";
     home.write("c.yaml", question);
     let run = home.run(&["validate", "c.yaml"]).expect(6);

@@ -20,7 +20,12 @@ pub(super) fn is_masked<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 
 /// Returns the spans of all secrets in `source`, in order. After a syntax error, lines are searched for their names.
 pub(super) fn find_secrets(source: &str, walked: &Documents) -> Vec<Span> {
-    let mut secrets: Vec<Span> = walked.secrets.clone();
+    // The span of a block of text reaches up to the next key.
+    let trimmed = |span: &Span| {
+        let text = source.get(span.clone()).unwrap_or_default().trim_end();
+        span.start..span.start + text.len()
+    };
+    let mut secrets: Vec<_> = walked.secrets.iter().map(trimmed).collect();
     let start = source.get(..walked.end).and_then(|text| text.rfind('\n')).map_or(0, |newline| newline + 1);
     let mut at = start;
     for line in source.get(start..).unwrap_or_default().split_inclusive('\n') {
