@@ -37,14 +37,14 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A request that was received and answered.
+/// A request that was received, and its answer.
 #[derive(Debug)]
 pub struct ReceivedEvent {
     pub received_at: Timestamp,
     pub headers: HeaderMap,
     pub body: Bytes,
     pub signature: Signature,
-    /// The status that was answered.
+    /// The status of the answer.
     pub answered: StatusCode,
     /// Why the event could not be forwarded.
     pub forward_error: Option<String>,
@@ -72,7 +72,7 @@ pub struct BoundReceiver {
     pub address: SocketAddr,
 }
 
-/// Binds `address`. Each event is sent to `events` after it was answered.
+/// Binds `address`. Each event is sent to `events` with its answer, which follows.
 ///
 /// # Errors
 /// If the address cannot be used.

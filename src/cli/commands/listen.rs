@@ -1,5 +1,6 @@
 //! `forms listen`: receives webhooks on this machine.
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -54,20 +55,30 @@ pub struct Listen {
     forward_to: Option<String>,
     /// Status to answer with
     #[arg(long, value_name = "N", default_value_t = 200)]
-    #[arg(value_parser = clap::value_parser!(u16).range(200..=599))]
+    #[arg(value_parser = status)]
     status: u16,
+}
+
+fn status(text: &str) -> Result<u16, &'static str> {
+    let status = text.parse().ok().filter(|status| (200..=599).contains(status));
+    status.ok_or("expected a status from 200 to 599")
 }
 
 impl Run for Listen {
     const ENTRY: (Group, &str) = (Group::Operate, "receive webhooks here");
 
     fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
+        let is_receiving = Cell::new(false);
+        match block_on(session, self.execute(session, &is_receiving)) {
+            // Ctrl-C is how it ends.
+            Err(CliError::Interrupted) if is_receiving.get() => Ok(()),
+            ended => ended,
+        }
     }
 }
 
 impl Listen {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn execute(self, session: &Session, is_receiving: &Cell<bool>) -> Result<(), CliError> {
         let output = &*session.output;
         if matches!(output.format, Format::Csv | Format::Yaml) {
             return Err(CliError::usage("events are lines: use -o table, -o json or -o jsonl"));
@@ -77,6 +88,7 @@ impl Listen {
         let (sender, mut events) = mpsc::channel(16);
         let bound = receiver::bind(self.listen, settings, sender).await;
         let bound = bound.map_err(|error| self.not_bound(error))?;
+        is_receiving.set(true);
         announce(output, bound.address, is_verifying)?;
         let print = async {
             while let Some(event) = events.recv().await {
@@ -117,13 +129,16 @@ impl Listen {
 
 /// Reads the secrets in the file at `path`, one per line.
 fn read_secrets(path: &Path) -> Result<Vec<SigningSecret>, CliError> {
-    let text = secret_file::read(path)?;
+    let invalid = |message: String| {
+        CliError::usage_with_help(message, "forms integrations rotate-secret prints a new one")
+    };
+    let (text, name) = (secret_file::read_text(path)?, secret_file::name(path));
+    if text.is_empty() {
+        return Err(invalid(format!("{name} has no secret")));
+    }
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let secrets: Result<Vec<_>, _> = lines.map(SigningSecret::parse).collect();
-    secrets.map_err(|error| {
-        let message = format!("{} has no valid secret: {error}", secret_file::name(path));
-        CliError::usage_with_help(message, "forms integrations rotate-secret prints a new one")
-    })
+    secrets.map_err(|error| invalid(format!("{name} has no valid secret: {error}")))
 }
 
 /// Prints the address: on stdout for programs, and on a terminal also for people.
@@ -154,7 +169,7 @@ struct EventLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     delivery: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    attempt: Option<&'a str>,
+    attempt: Option<u32>,
     /// Text if it is not JSON.
     body: &'a Value,
 }
@@ -175,7 +190,7 @@ fn print_event(output: &Output, event: &ReceivedEvent) -> Result<(), CliError> {
         error: invalid.or(event.forward_error.as_deref()),
         answered: event.answered.as_u16(),
         delivery: event.header("forms-delivery"),
-        attempt: event.header("forms-attempt"),
+        attempt: event.header("forms-attempt").and_then(|number| number.parse().ok()),
         body: &body,
     };
     match output.format {
@@ -195,7 +210,7 @@ impl EventLine<'_> {
             return format!("{time}\t{event_type}\t{id}\t{signature}\t{answered}\t{error}\n");
         }
         let clock = time.get(11..19).unwrap_or_default();
-        let line = format!("{clock}  {event_type:<22}  {id:<30}  {signature:<10}  {answered}  {error}");
+        let line = format!("{clock}  {event_type:<20}  {id:<30}  {signature:<10}  {answered}  {error}");
         line.trim_end().to_owned() + "\n"
     }
 }

@@ -134,7 +134,7 @@ async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
     }
     let question = format!("API key for {}", target::display_url(url));
     let typed =
-        prompt::dialogue(&session.output, "cancelled, nothing was stored", prompt::secret(&question)).await?;
+        prompt::dialogue(&session.output, "canceled, nothing was stored", prompt::secret(&question)).await?;
     target::parse_key(&typed, KeyOrigin::Typed)
 }
 

@@ -1,6 +1,7 @@
 //! Help texts for errors, which depend on the target and its source.
 
 use crate::cli::connection::target::{self, Chosen, Key, KeyOrigin, Source, Sourced};
+use crate::cli::output::diagnostics::Diagnostic;
 use crate::client::Url;
 
 /// Help if a request was sent and no response came.
@@ -81,5 +82,13 @@ pub(super) fn url_origin(source: Source, context: Option<&Chosen>) -> String {
         (Source::Context | Source::Default, _) => {
             "default (no --url, FORMS_URL or context; no running server of this user was found)".to_owned()
         }
+    }
+}
+
+/// Names the variable that allows an address to a command without a server, whose help names a flag of `serve`.
+pub(super) fn name_allow_net(diagnostic: &mut Diagnostic) {
+    if diagnostic.help.as_ref().is_some_and(|help| help.contains("--allow-net")) {
+        let help = "FORMS_ALLOW_NET allows networks without a server: FORMS_ALLOW_NET=127.0.0.0/8";
+        diagnostic.help = Some(help.to_owned());
     }
 }

@@ -313,11 +313,20 @@ impl Session {
             let message = format!("{action} needs a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
-        prompt::dialogue(&self.output, "cancelled, nothing was done", prompt::confirm(question, how)).await
+        prompt::dialogue(&self.output, "canceled, nothing was done", prompt::confirm(question, how)).await
     }
 
     /// Adds to an error where the server's address and the key came from.
     pub fn annotate(&self, error: CliError) -> CliError {
+        let error = match error {
+            CliError::Rejected(mut report) => {
+                if let Some(Target::Data(_)) = self.target.get() {
+                    report.diagnostics.iter_mut().for_each(hints::name_allow_net);
+                }
+                return CliError::Rejected(report);
+            }
+            error => error,
+        };
         let CliError::Client { mut error, mut notes, mut help } = error else { return error };
         let target = self.target.get();
         match (&mut error, target) {

@@ -20,6 +20,15 @@ pub fn name(path: &Path) -> String {
 /// # Errors
 /// If it cannot be read, is too large, or is empty.
 pub fn read(path: &Path) -> Result<String, CliError> {
+    let text = read_text(path)?;
+    if text.is_empty() { Err(CliError::usage(format!("{} has no secret", name(path)))) } else { Ok(text) }
+}
+
+/// Reads the file as [`read`] does; it may be empty.
+///
+/// # Errors
+/// If it cannot be read, or is too large.
+pub fn read_text(path: &Path) -> Result<String, CliError> {
     let name = name(path);
     let read = document::open(path).and_then(|file| io::read_to_string(file.take(MAX_FILE + 1)));
     let text = read.map_err(|error| CliError::usage(format!("cannot read {name}: {}", reason(&error))))?;
@@ -27,7 +36,6 @@ pub fn read(path: &Path) -> Result<String, CliError> {
         _ if text.len() as u64 > MAX_FILE => {
             Err(CliError::usage(format!("{name} is larger than {} KiB", MAX_FILE >> 10)))
         }
-        "" => Err(CliError::usage(format!("{name} has no secret"))),
         secret => Ok(secret.to_owned()),
     }
 }

@@ -3,8 +3,8 @@
 //! Local and server errors use the same format: both locate values by JSON pointer.
 
 use std::fmt::Write as _;
-use std::ops::Range;
-use std::sync::Arc;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
@@ -41,12 +41,27 @@ pub struct Diagnostic {
 #[derive(Debug, Clone)]
 pub struct Location {
     pub file: String,
-    pub source: Arc<str>,
+    pub source: Arc<Source>,
     /// Range of bytes in `source`.
     pub span: Range<usize>,
     pub label: Option<&'static str>,
     /// An earlier location that explains this one, with its label.
     pub earlier: Option<(Range<usize>, &'static str)>,
+}
+
+/// The text of a file.
+#[derive(Debug, Default)]
+pub struct Source {
+    text: String,
+    /// Ranges of bytes that are secrets, in order; unset if it can have none.
+    pub secrets: OnceLock<Vec<Range<usize>>>,
+}
+
+/// A [`Location`] in the text with its secrets masked.
+struct Excerpt {
+    source: String,
+    span: Range<usize>,
+    earlier: Option<(Range<usize>, &'static str)>,
 }
 
 /// All problems of one file or of one command's arguments.
@@ -104,8 +119,9 @@ impl Diagnostic {
             title = title.id(&**code);
         }
         let mut group = Group::with_title(title);
-        if let Some(location) = &self.location {
-            group = group.element(location.snippet());
+        let excerpt = self.location.as_ref().map(|location| (location, location.masked()));
+        if let Some((location, excerpt)) = &excerpt {
+            group = group.element(location.snippet(excerpt));
         }
         let notes: Vec<_> = self.notes.iter().map(|note| visible_lines(note)).collect();
         let help = self.help.as_deref().map(visible_lines);
@@ -142,13 +158,63 @@ impl Diagnostic {
     }
 }
 
+impl Source {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), secrets: OnceLock::new() }
+    }
+}
+
+impl Deref for Source {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What is shown of a secret.
+const MASK: &str = "***";
+
 impl Location {
-    fn snippet(&self) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
-        let primary = AnnotationKind::Primary.span(self.span.clone()).label(self.label);
+    /// Replaces each secret in the text by [`MASK`]. Lines keep their numbers.
+    fn masked(&self) -> Excerpt {
+        let secrets = self.source.secrets.get().map(Vec::as_slice).unwrap_or_default();
+        let (mut source, mut rest) = (String::new(), 0);
+        // The range of each secret, and that of its mask.
+        let mut masks = Vec::new();
+        for secret in secrets {
+            let (Some(before), Some(text)) =
+                (self.source.get(rest..secret.start), self.source.get(secret.clone()))
+            else {
+                continue;
+            };
+            source.push_str(before);
+            masks.push((secret.clone(), source.len()..source.len() + MASK.len()));
+            source.push_str(MASK);
+            source.extend(text.chars().filter(|character| *character == '\n'));
+            rest = secret.end;
+        }
+        source.push_str(self.source.get(rest..).unwrap_or_default());
+        let moved = |offset: usize| match masks.iter().rev().find(|(secret, _)| secret.start <= offset) {
+            None => offset,
+            Some((secret, mask)) if offset < secret.end => (mask.start + offset - secret.start).min(mask.end),
+            Some((secret, mask)) if offset == secret.end => mask.end,
+            Some((secret, mask)) => {
+                let newlines = self.source[secret.clone()].matches('\n').count();
+                mask.end + newlines + offset - secret.end
+            }
+        };
+        let moved = |span: &Range<usize>| moved(span.start)..moved(span.end);
+        let earlier = self.earlier.as_ref().map(|(span, label)| (moved(span), *label));
+        Excerpt { span: moved(&self.span), earlier, source }
+    }
+
+    fn snippet<'a>(&'a self, excerpt: &'a Excerpt) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+        let primary = AnnotationKind::Primary.span(excerpt.span.clone()).label(self.label);
         // The earlier location is context only: the caret marks what to change.
-        let earlier = self.earlier.iter();
+        let earlier = excerpt.earlier.iter();
         let earlier = earlier.map(|(span, label)| AnnotationKind::Context.span(span.clone()).label(*label));
-        Snippet::source(&*self.source).path(&*self.file).annotation(primary).annotations(earlier)
+        Snippet::source(&*excerpt.source).path(&*self.file).annotation(primary).annotations(earlier)
     }
 
     /// Returns line and column, from 1; columns are characters.

@@ -221,6 +221,16 @@ impl Output {
         Ok(())
     }
 
+    /// Returns `text` on one line: on a terminal, cut to what is left of it after `used` columns.
+    pub fn fit(&self, text: &str, used: usize) -> String {
+        let text = visible(text);
+        if !self.truncates_rows() {
+            return text;
+        }
+        let (_, width) = console::Term::stdout().size();
+        console::truncate_str(&text, usize::from(width).saturating_sub(used), "…").into_owned()
+    }
+
     /// Whether rows may be truncated at the end of a line.
     pub fn truncates_rows(&self) -> bool {
         self.format == Format::Table && self.stdout.is_terminal
@@ -298,7 +308,7 @@ impl Output {
                 self.write_stderr(&if self.stderr.is_terminal { visible(&text) } else { text });
             }
             CliError::Rejected(report) => self.write_stderr(&report.render(self.stderr.colour, self.width)),
-            CliError::Declined => self.write_stderr("cancelled, nothing was done\n"),
+            CliError::Declined => self.write_stderr("canceled, nothing was done\n"),
             // The terminal shows ^C already.
             CliError::Interrupted => {}
             _ => self.print_diagnostic(&render_error::to_diagnostic(error)),

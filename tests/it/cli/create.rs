@@ -258,7 +258,7 @@ fn cancelling_the_wizard_exits_130_and_saves_the_input() {
             let (code, screen) = session.finish();
             assert_eq!(code, Some(130), "{screen}");
             assert!(is_cursor_visible(&screen), "{screen:?}");
-            let (before, after) = screen.split_once("cancelled, nothing was created\r\n").expect(&screen);
+            let (before, after) = screen.split_once("canceled, nothing was created\r\n").expect(&screen);
             let drawn = before.trim_end_matches("\u{1b}[?25h");
             // The line of a prompt is ended; the list of types and the line above it are erased.
             let is_clean = if so_far == 2 { drawn.ends_with("\u{1b}[20A") } else { drawn.ends_with("\r\n") };
@@ -347,7 +347,7 @@ fn a_wizard_ended_by_a_signal_saves_the_input() {
         session.signal(signal);
         let (code, screen) = session.finish();
         assert_eq!(code, Some(130), "{screen}");
-        assert!(screen.contains("\r\n\u{1b}[?25hcancelled, nothing was created\r\n"), "{screen:?}");
+        assert!(screen.contains("\r\n\u{1b}[?25hcanceled, nothing was created\r\n"), "{screen:?}");
         assert!(is_cursor_visible(&screen) && saved_draft(&screen).1.starts_with("title: Lunch"), "{screen}");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Home;
-use super::fake_server::{operator_key, send};
+use super::fake_server::{FakeServer, operator_key, send};
 use super::listen::{Listener, SECRET};
 use super::terminal::Session;
 
@@ -37,7 +37,7 @@ fn create_prints_the_secret_that_the_server_made_or_the_id() {
     );
     assert_eq!(run.stderr, lines);
     let shown = home.ok(&local(&["integrations", "show", &form, "webhook"]));
-    assert!(shown.contains(&format!("secret:     set (…{})\n", &secret[secret.len() - 4..])), "{shown}");
+    assert!(shown.contains(&format!("secret:       set (…{})\n", &secret[secret.len() - 4..])), "{shown}");
     assert!(!shown.contains(&secret[..20]) && shown.contains("health:\n  state: ok\n"), "{shown}");
     home.write("own", &format!("{SECRET}\n"));
     let id = create_webhook(&home, &form, &["--name", "crm", "--set-secret", "secret=@own"]);
@@ -98,6 +98,8 @@ fn an_update_changes_only_what_is_given() {
     };
     let moved = update(&["--set", "url=https://example.org"]).expect(6);
     assert!(moved.stderr.contains("error[secret_required]: `secret` must be sent again"), "{moved:?}");
+    let help = "= help: add --set-secret secret=@FILE, or --set secret= for a new one";
+    assert!(moved.stderr.contains(help), "{moved:?}");
     let new = update(&["--set", "url=https://example.org", "--set", "secret="]).expect(0);
     assert!(new.stdout.starts_with("whsec_") && new.stderr.contains("shown only this once"), "{new:?}");
     assert!(update(&[]).expect(2).stderr.contains("there is nothing to change"));
@@ -112,12 +114,33 @@ fn an_update_changes_only_what_is_given() {
 fn a_secret_is_never_taken_from_an_argument() {
     let home = Home::new();
     let form = home.published_form(&local(&[]));
-    for flag in [["--set", "secret=whsec_abc"], ["--set-secret", "bearer_token=abc"]] {
-        let create = local(&["integrations", "create", &form, "--webhook", "https://example.com"]);
-        let run = home.run(&[&create[..], &flag].concat()).expect(2);
-        assert!(run.stderr.contains("other users can see arguments"), "{run:?}");
-    }
     let create = local(&["integrations", "create", &form, "--webhook", "https://example.com"]);
+    for flag in [
+        ["--set", "secret=CANARY"],
+        ["--set", "secret.value=CANARY"],
+        ["--set", "headers.authorization=CANARY"],
+        ["--set", "headers={X-Key: {value: CANARY}}"],
+        ["--set-secret", "bearer_token=CANARY"],
+        ["--set-secret", "CANARY"],
+        ["--set-secret", "url=CANARY"],
+    ] {
+        for format in [&[][..], &["-o", "json"]] {
+            let run = home.run(&[&create[..], &flag, format].concat()).expect(2);
+            assert!(!run.stderr.contains("CANARY") && run.stdout.is_empty(), "{run:?}");
+            assert!(run.stderr.contains("--set"), "{run:?}");
+        }
+    }
+    let header = home.run(&[&create[..], &["--set", "headers.Cookie=a"]].concat()).expect(2);
+    let help = "use --set-secret headers.Cookie=@FILE, headers.Cookie=@- or headers.Cookie=env:NAME";
+    assert!(header.stderr.contains("other users can see arguments"), "{header:?}");
+    assert!(header.stderr.contains(help), "{header:?}");
+    let no_secret = home.run(&[&create[..], &["--set-secret", "url=@file"]].concat()).expect(2);
+    assert!(no_secret.stderr.starts_with("error: `url` is not a secret\n"), "{no_secret:?}");
+    home.write("header", "Basic dXNlcjpwYXNzd29yZA==");
+    let authorized = ["--name", "basic", "--set-secret", "headers.Authorization=@header"];
+    home.run(&[&create[..], &authorized].concat()).expect(0);
+    let shown = show(&home, &form, "basic");
+    assert_eq!(shown["headers"]["Authorization"], json!({"set": true, "hint": "…ZA=="}));
     let logged = home
         .run_with_input(
             "token-4711-secret",
@@ -186,12 +209,24 @@ fn deliveries_are_listed_selected_and_canceled() {
     assert_eq!(count(&["--form", &form]), 4);
     assert_eq!(count(&["--form", &form, "--integration", "crm", "--status", "pending,dead"]), 2);
     assert_eq!([count(&["--since", "1h"]), count(&["--until", "1h"]), count(&["--limit", "3"])], [4, 0, 3]);
-    let unknown = home.run(&local(&["deliveries", "list", "--status", "ded"])).expect(6);
-    assert!(unknown.stderr.contains("`status`"), "{unknown:?}");
+    let refused = |arguments: &[&str], exit: i32, text: &str| {
+        let run = home.run(&local(&[&["deliveries"], arguments].concat())).expect(exit);
+        assert!(run.stderr.contains(text), "{text}: {run:?}");
+    };
+    for command in ["list", "redeliver", "cancel"] {
+        let names = "= help: expected one of: dead, pending, in_flight, delivered, paused,\n";
+        refused(&[command, "--status", "ded"], 6, names);
+        let help = "= help: add --form FORM, or use the integration's id\n";
+        refused(&[command, "--integration", "crm"], 6, help);
+        let help = format!("= help: forms --data store integrations list {form} shows them\n");
+        refused(&[command, "--form", &form, "--integration", "cmr"], 3, &help);
+    }
+    let rate = "must be a rate such as \"10/s\", found `fast`";
+    refused(&["redeliver", "--form", &form, "--rate", "fast"], 2, rate);
     let row =
         home.ok(&local(&["deliveries", "list", "--integration", "crm", "--form", &form, "--limit", "1"]));
     let cells: Vec<_> = row.trim_end_matches('\n').split('\t').collect();
-    assert_eq!([cells[2], cells[3], cells[4], cells[5]], ["submission.completed", "crm", "pending", "0"]);
+    assert_eq!([cells[1], cells[2], cells[3], cells[5]], ["crm", "pending", "0", "submission.completed"]);
     let shown = home.ok(&local(&["deliveries", "show", cells[0]]));
     assert!(shown.contains("integration:  crm (webhook)\n") && !shown.contains("attempts:"), "{shown}");
     assert_eq!(home.ok(&local(&["deliveries", "cancel", cells[0]])), format!("{}\n", cells[0]));
@@ -316,10 +351,95 @@ fn dead_deliveries_are_sent_again_with_the_same_id() {
     let mut listener = Listener::start_at(&home, &address, &["-o", "json", "--secret-file", "secret"]);
     assert_eq!(home.ok(&["deliveries", "redeliver", "--form", &form, "--rate", "10/s"]), "1\n");
     let first = receive(&mut listener);
-    assert_eq!([&first["delivery"], &first["attempt"]], [&json!(id), &json!("4")]);
+    assert_eq!([&first["delivery"], &first["attempt"]], [&json!(id), &json!(4)]);
     let delivered = ["deliveries", "list", "--form", &form, "--status", "delivered"];
     (0..500).find(|_| !home.ok(&delivered).is_empty()).expect("the outcome is recorded");
     assert_eq!(home.ok(&["deliveries", "redeliver", &id]), format!("{id}\n"));
     let again = receive(&mut listener);
     assert_eq!([&again["id"], &again["body"]], [&first["id"], &first["body"]]);
+}
+
+#[test]
+fn a_redelivery_reports_what_it_waits_for() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    create_webhook(&home, &form, &[]);
+    home.ok(&local(&["submit", &form, "q1=x"]));
+    let id = home.ok(&local(&["deliveries", "list"])).split('\t').next().unwrap().to_owned();
+    let redeliver = local(&["deliveries", "redeliver", &id]);
+    assert_eq!(home.run(&redeliver).expect(0).stderr, "1 delivery waits for a server\n");
+    let all = local(&["deliveries", "redeliver", "--form", &form, "--status", "pending"]);
+    assert_eq!(home.run(&all).expect(0).stderr, "1 delivery waits for a server\n");
+    home.ok(&local(&["integrations", "disable", &form, "webhook"]));
+    let line = format!(
+        "it waits: its integration is disabled or paused; forms --data store integrations enable {form} webhook\n"
+    );
+    assert_eq!(home.run(&redeliver).expect(0).stderr, line);
+    let _server = home.serve();
+    let all = ["deliveries", "redeliver", "--form", &form, "--status", "paused"];
+    let line = format!(
+        "1 delivery selected; those whose integration is disabled or paused wait: forms integrations enable {form} webhook\n"
+    );
+    assert_eq!(home.run(&all).expect(0).stderr, line);
+}
+
+#[test]
+fn a_skipped_delivery_has_no_body() {
+    let home = Home::new();
+    let _server = serve(&home);
+    let form = home.published_form(&[]);
+    home.ok(&["integrations", "create", &form, "--csv-file", "lunch.csv", "--set", "when.q3.lte=2"]);
+    let shown = home.ok(&["integrations", "show", &form, "csv-file"]);
+    assert!(shown.contains("when:         {\"q3\":{\"lte\":2}}\n"), "{shown}");
+    home.ok(&["submit", &form, "q1=x"]);
+    let skipped = ["deliveries", "list", "--status", "skipped"];
+    let row = (0..500).map(|_| home.ok(&skipped)).find(|row| !row.is_empty()).expect("q3 has no answer");
+    let body = home.run(&["deliveries", "show", row.split('\t').next().unwrap(), "--body"]).expect(3);
+    let message = "error[delivery_not_found]: a delivery that was skipped has no body\n";
+    assert!(body.stderr.starts_with(message), "{body:?}");
+}
+
+#[test]
+fn a_terminal_shows_whole_statuses_and_the_beginning_of_long_responses() {
+    let home = Home::new();
+    let _server = serve(&home);
+    let form = home.published_form(&[]);
+    home.write("secret", SECRET);
+    let program = FakeServer::with_replies(vec![FakeServer::status("410 Gone", "", &"long ".repeat(300))]);
+    let create =
+        ["integrations", "create", &form, "--webhook", &program.url, "--set-secret", "secret=@secret"];
+    home.ok(&create);
+    home.ok(&["integrations", "create", &form, "--csv-file", "lunch.csv"]);
+    home.ok(&["submit", &form, "q1=x"]);
+    let ended = ["deliveries", "list", "--status", "dead,delivered"];
+    let rows = (0..500).map(|_| home.ok(&ended)).find(|rows| rows.lines().count() == 2);
+    let rows = rows.expect("one is delivered, one is dead");
+    let screen = |arguments: &[&str]| {
+        let (code, screen) = Session::start(&home, &[], arguments).finish();
+        assert_eq!(code, Some(0), "{screen}");
+        let screen = console::strip_ansi_codes(&screen).into_owned();
+        let is_fixed = |line: &&str| !line.contains("the receiver answered 410 Gone");
+        assert!(screen.lines().filter(is_fixed).all(|line| line.chars().count() <= 80), "{screen}");
+        screen
+    };
+    let list = screen(&["deliveries", "list"]);
+    assert!(list.starts_with("ID  ") && list.contains("  STATUS     ATTEMPTS  ERROR"), "{list}");
+    assert!(list.contains("  delivered  1") && list.contains("  dead       1         the r"), "{list}");
+    let dead = rows.lines().find(|row| row.contains("\tdead\t")).unwrap().split('\t').next().unwrap();
+    let shown = screen(&["deliveries", "show", dead]);
+    assert!(shown.contains("\r\n     long long ") && shown.contains('…'), "{shown}");
+    assert!(home.ok(&["deliveries", "show", dead]).contains(&"long ".repeat(200)));
+}
+
+#[test]
+fn without_a_server_a_variable_allows_networks() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    let create = local(&["integrations", "create", &form, "--webhook", "http://127.0.0.1:9000"]);
+    let refused = home.run(&create).expect(6);
+    assert!(refused.stderr.contains("FORMS_ALLOW_NET=127.0.0.0/8\n"), "{refused:?}");
+    home.run_with(&[("FORMS_ALLOW_NET", "127.0.0.0/8")], &create).expect(0);
+    let file = local(&["integrations", "create", &form, "--csv-file", "a.csv", "--set", "delimiter=x"]);
+    let refused = home.run(&file).expect(6);
+    assert!(refused.stderr.contains("expected one of: `,`, `;`, `\\t`"), "{refused:?}");
 }

@@ -158,3 +158,85 @@ fn the_command_that_prints_a_generated_secret_is_shown() {
     let file = home.ok(&["--data", "store", "show", id, "-o", "yaml"]);
     assert!(!file.contains("secret"), "{file}");
 }
+
+#[test]
+fn excerpts_of_a_file_do_not_show_its_secrets() {
+    let home = Home::new();
+    let file = "title: A
+x: 1
+integrations:
+  - type: webhook
+    url: https://example.com/
+    secret: CANARY-one
+    bearer_token:
+      value: 'CANARY-two'
+      vlaue: CANARY-three
+    headers: { X-A: {value: CANARY-four}, cookie: CANARY-five, 'X B': a }
+";
+    home.write("a.yaml", file);
+    let run = home.run(&["validate", "a.yaml"]).expect(6);
+    assert!(!run.stderr.contains("CANARY"), "{run:?}");
+    for line in ["6 |     secret: ***\n  |             ^^^\n", "9 |       vlaue: ***\n", "2 | x: 1"] {
+        assert!(run.stderr.contains(line), "{line}: {run:?}");
+    }
+    // Texts with a syntax error, or with questions that have the names of secrets.
+    let json = "{\"integrations\": [{\"secret\": \"CANARY\" 1}]}";
+    for (name, text) in
+        [("b.yaml", "integrations:\n- secret: CANARY: x\n"), ("c.yaml", json), ("d.json", json)]
+    {
+        home.write(name, text);
+        let run = home.run(&["validate", name]).expect(6);
+        assert!(run.stderr.contains("***") && !run.stderr.contains("CANARY"), "{run:?}");
+    }
+    let blocks = "title: A\nintegrations:\n- type: webhook\n  url: https://a/\n  secret: |\n    CANARY\n    CANARY\n  x: 1\n";
+    home.write("e.yaml", blocks);
+    let run = home.run(&["validate", "e.yaml"]).expect(6);
+    assert!(run.stderr.contains(" --> e.yaml:8:3\n") && run.stderr.contains("8 |   x: 1\n"), "{run:?}");
+    assert!(!run.stderr.contains("CANARY"), "{run:?}");
+    let question = "title: A\nquestions:\n- {id: q, type: email, title: Q, show_if: {secret: shown, z: 1}}\n";
+    home.write("c.yaml", question);
+    let run = home.run(&["validate", "c.yaml"]).expect(6);
+    assert!(run.stderr.contains("secret: shown"), "{run:?}");
+}
+
+#[test]
+fn an_unusable_variable_is_named_and_located() {
+    let home = Home::new();
+    home.write("lunch.yaml", FORM);
+    let create = ["--data", "store", "create", "-f", "lunch.yaml"];
+    let run = home.run_with(&[("CRM_SECRET", "CANARY"), ("CRM_KEY", KEY)], &create).expect(6);
+    let message = "error[invalid_range]: environment variable `CRM_SECRET`: `secret` must be `whsec_` and";
+    assert!(run.stderr.starts_with(message) && run.stderr.contains("\n --> lunch.yaml:9:13\n"), "{run:?}");
+    assert!(!run.stderr.contains("CANARY"), "{run:?}");
+    let json =
+        home.run_with(&[("CRM_SECRET", "x"), ("CRM_KEY", KEY)], &[&create[..], &["-o", "json"]].concat());
+    let problem: serde_json::Value = serde_json::from_str(&json.expect(6).stderr).unwrap();
+    assert_eq!([&problem["errors"][0]["line"], &problem["errors"][0]["column"]], [&json!(9), &json!(13)]);
+}
+
+#[test]
+fn validate_warns_of_headers_with_secrets_and_of_secrets_as_they_are_shown() {
+    let home = Home::new();
+    let headers = "X-Team: blue\n      authorization: Basic x\n      Cookie: { set: true }";
+    home.write("lunch.yaml", &FORM.replace("X-Team: blue", headers).replace("{ env: CRM_KEY }", "a"));
+    let run = home.run_with(&[("CRM_SECRET", SECRET)], &["validate", "lunch.yaml"]).expect(0);
+    let lines = "warning: lunch.yaml:12: the text of `authorization` is in the file: { env: NAME } keeps it out\n\
+                 warning: lunch.yaml:13: the value of `Cookie` is not in the file: a new form needs { env: NAME }\n";
+    assert_eq!(run.stderr, lines);
+}
+
+#[test]
+fn a_secret_as_it_is_shown_needs_a_variable_in_a_new_form() {
+    let home = Home::new();
+    home.write("token", "token-of-the-receiver");
+    home.write("lunch.yaml", "title: A\nintegrations: [{type: webhook, url: 'https://example.com/'}]\n");
+    let id = home.ok(&["--data", "store", "create", "-f", "lunch.yaml"]);
+    let update = ["--data", "store", "integrations", "update", id.trim(), "webhook"];
+    home.ok(&[&update[..], &["--set-secret", "bearer_token=@token"]].concat());
+    let file = home.ok(&["--data", "store", "show", id.trim(), "-o", "yaml"]);
+    assert!(file.contains("bearer_token:\n    set: true\n"), "{file}");
+    home.write("shown.yaml", &file);
+    let run = home.run(&["--data", "store", "create", "-f", "shown.yaml"]).expect(6);
+    assert!(run.stderr.contains("error[secret_required]: `bearer_token` has no stored value"), "{run:?}");
+    assert!(run.stderr.contains("= help: use { env: NAME }, and set the variable"), "{run:?}");
+}

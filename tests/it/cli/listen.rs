@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::Home;
 use super::fake_server::FakeServer;
+use super::terminal::Session;
 
 pub(crate) const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
@@ -121,7 +122,7 @@ fn json_lines_have_the_body_as_it_came() {
     assert!(line.ends_with(&format!("\"body\":{BODY}}}")), "{line}");
     let event: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(event["signature"], "unverified");
-    assert_eq!([&event["answered"], &event["attempt"]], [&Value::from(503), &Value::from("2")]);
+    assert_eq!([&event["answered"], &event["attempt"]], [&Value::from(503), &Value::from(2)]);
     send(&listener.url, "POST", "", "not JSON");
     let event: Value = serde_json::from_str(&listener.line()).unwrap();
     assert_eq!([&event["body"], &event["type"]], [&Value::from("not JSON"), &Value::Null]);
@@ -179,7 +180,7 @@ fn settings_that_cannot_work_are_refused() {
         (&["--secret-file", "secret"], "secret has no valid secret: a secret is `whsec_` followed by base64"),
         (&["--secret-file", "empty"], "empty has no secret"),
         (&["--forward-to", "localhost:3000"], "expected a URL such as http://localhost:3000/webhook"),
-        (&["--status", "99"], "99 is not in 200..=599"),
+        (&["--status", "99"], "expected a status from 200 to 599"),
         (&["--listen", "localhost:9000"], "expected an IP address and a port"),
         (&["-o", "csv"], "events are lines: use -o table, -o json or -o jsonl"),
     ] {
@@ -190,4 +191,18 @@ fn settings_that_cannot_work_are_refused() {
     let address = listener.url.strip_prefix("http://").unwrap();
     let run = home.run(&["listen", "--listen", address]).expect(5);
     assert!(run.stderr.contains(&format!("{address} is in use")), "{run:?}");
+}
+
+#[test]
+fn it_ends_without_an_error_on_ctrl_c_and_its_lines_fit_a_terminal() {
+    let home = Home::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut session = Session::start(&home, &[], &["listen", "--listen", &free]);
+    session.wait_for(&format!("\r\nhttp://{free}\r\n"));
+    send(&format!("http://{free}"), "POST", "webhook-id: evt_01m81yy3a44cvktw1ah7ycr7zq\r\n", BODY);
+    session.wait_for("  unverified  200\r\n");
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert!(code == Some(0) && !screen.contains("interrupted"), "{code:?} {screen}");
+    assert!(screen.lines().all(|line| line.len() <= 80), "{screen}");
 }

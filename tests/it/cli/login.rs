@@ -114,7 +114,7 @@ fn login_asks_for_the_key_without_showing_it() {
 }
 
 #[test]
-fn a_cancelled_login_stores_nothing() {
+fn a_canceled_login_stores_nothing() {
     let (home, server, _) = with_server();
     for key in ["\u{3}", "\u{4}", "\u{1b}"] {
         let mut session = Session::start(&home, &[], &["login", &server.url]);
@@ -122,7 +122,7 @@ fn a_cancelled_login_stores_nothing() {
         session.type_keys(key);
         let (code, screen) = session.finish();
         assert_eq!(code, Some(130), "{screen}");
-        assert!(screen.contains("cancelled, nothing was stored"), "{screen}");
+        assert!(screen.contains("canceled, nothing was stored"), "{screen}");
     }
     assert!(!credentials(&home).exists());
 }

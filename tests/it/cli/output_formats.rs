@@ -117,7 +117,7 @@ fn calls_about_integrations(command: &str) -> Calls {
         }
         "deliveries redeliver" => (
             &["DELIVERY", "DELIVERY DELIVERY", "--form FORM --dry-run", "--form FORM --rate 10/s"],
-            &[(2, ""), (3, "nope"), (2, "DELIVERY --form FORM"), (6, "--form FORM --rate x")],
+            &[(2, ""), (3, "nope"), (2, "DELIVERY --form FORM"), (2, "--form FORM --rate x")],
         ),
         "deliveries cancel" => (
             &["DELIVERY", "--form FORM --dry-run", "--form FORM --yes", "--form FORM"],

@@ -84,7 +84,7 @@ fn signals_end_a_prompt_like_ctrl_c() {
         session.signal(signal);
         let (code, screen) = session.finish();
         assert_eq!(code, Some(130), "{screen:?}");
-        assert!(screen.ends_with("\r\n\u{1b}[?25hcancelled, nothing was done\r\n"), "{screen:?}");
+        assert!(screen.ends_with("\r\n\u{1b}[?25hcanceled, nothing was done\r\n"), "{screen:?}");
         // The list of types and the line above it are erased.
         let mut session = Session::start(&home, &[], &["--data", "store", "create"]);
         session.wait_for("Title");
@@ -92,7 +92,7 @@ fn signals_end_a_prompt_like_ctrl_c() {
         session.wait_for("> short_text");
         session.signal(signal);
         let (code, screen) = session.finish();
-        let (drawn, _) = screen.split_once("cancelled, nothing was created\r\n").expect(&screen);
+        let (drawn, _) = screen.split_once("canceled, nothing was created\r\n").expect(&screen);
         assert!(drawn.trim_end_matches("\u{1b}[?25h").ends_with("\u{1b}[20A"), "{screen:?}");
         assert!(code == Some(130) && is_cursor_visible(&screen), "{screen:?}");
     }

@@ -113,7 +113,7 @@ fn the_confirmation_names_the_server() {
 }
 
 #[test]
-fn a_cancelled_prompt_ends_its_line_and_exits_130() {
+fn a_canceled_prompt_ends_its_line_and_exits_130() {
     for answers in [0, 1] {
         let (home, id) = with_form(answers);
         // Ctrl-C, Ctrl-D, Esc.
@@ -123,7 +123,7 @@ fn a_cancelled_prompt_ends_its_line_and_exits_130() {
             session.type_keys(key);
             let (code, screen) = session.finish();
             assert_eq!(code, Some(130), "{screen:?}");
-            assert!(screen.ends_with("\r\n\u{1b}[?25hcancelled, nothing was done\r\n"), "{screen:?}");
+            assert!(screen.ends_with("\r\n\u{1b}[?25hcanceled, nothing was done\r\n"), "{screen:?}");
             assert!(is_cursor_visible(&screen), "{screen:?}");
             home.ok(&["--data", "store", "show", &id]);
         }
@@ -191,7 +191,7 @@ questions:
     session.wait_for_next("Large");
     session.type_keys("\u{1b}");
     let (code, screen) = session.finish();
-    assert!(code == Some(130) && screen.contains("cancelled, nothing was sent\r\n"), "{screen}");
+    assert!(code == Some(130) && screen.contains("canceled, nothing was sent\r\n"), "{screen}");
     let later = format!("to send your answers later: forms --data store submit {} name='Ann Lee'", id.trim());
     assert!(screen.contains(&later), "{screen}");
     // There is no prompt if another answer is invalid, or with --no-input.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forms::cli::output::diagnostics::{Diagnostic, Location, Report};
+use forms::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
 use forms::cli::output::exit::CliError;
 use forms::cli::output::humanize::{count_noun, humanize};
 use forms::cli::output::json::indented;
@@ -175,7 +175,7 @@ fn a_message_is_wrapped_and_a_command_is_not() {
 fn github_commands_are_escaped() {
     let location = Location {
         file: "a,b:c%.yaml".to_owned(),
-        source: Arc::from("x\n é: 1\n"),
+        source: Arc::new(Source::new("x\n é: 1\n")),
         span: 5..6,
         label: None,
         earlier: None,

@@ -115,7 +115,7 @@ impl Create {
         session.probe().await?;
         let mut draft = Draft::create(session, "new", "", &self.resume_command())?;
         let answers = self.answers(session, &draft);
-        let form = prompt::dialogue(&session.output, "cancelled, nothing was created", answers).await?;
+        let form = prompt::dialogue(&session.output, "canceled, nothing was created", answers).await?;
         draft.set_resume_command(session, &self.resume_command());
         self.create_without_file(session, &form, Some(draft)).await
     }
@@ -146,8 +146,13 @@ impl Create {
         }
         let forms: Vec<_> =
             documents.iter().map(|document| self.to_form(session, document)).collect::<Result<_, _>>()?;
-        for form in &forms {
-            self.require_question(&definition(form)?)?;
+        for (document, form) in documents.iter().zip(&forms) {
+            let read = Definition::read(form, &Limits::UNLIMITED);
+            let definition = read.map_err(|violations| {
+                let problem = Problem { errors: violations, ..Problem::new(Code::ValidationFailed) };
+                self.refused(document, ClientError::Problem(Box::new(problem)))
+            })?;
+            self.require_question(&definition)?;
         }
         let client = self.client(session).await?;
         if documents.len() > 1 && !self.dry_run {

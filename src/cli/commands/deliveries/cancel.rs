@@ -11,6 +11,7 @@ use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::exit::CliError;
+use crate::client::ClientError;
 
 /// Cancel deliveries that wait
 #[derive(Debug, Args)]
@@ -67,9 +68,10 @@ impl Cancel {
         require_flag(&self.selection, "cancel --form FORM --status pending")?;
         let selection = self.selection.selection(session)?;
         let (client, output) = (session.client().await?, &session.output);
+        let explain = |error: ClientError| self.selection.explain(session, error.into());
         if self.dry_run || !self.yes {
             let dry_run = DeliverySelection { dry_run: true, ..selection.clone() };
-            let counted = client.cancel_deliveries(&dry_run).await?;
+            let counted = client.cancel_deliveries(&dry_run).await.map_err(explain)?;
             let count = deliveries(counted.count);
             if self.dry_run {
                 output.object(&counted, || format!("{}\n", counted.count))?;
@@ -84,7 +86,7 @@ impl Cancel {
             let question = format!("Cancel {count} on {}?", session.target_name()?);
             session.confirm(&format!("canceling {count}"), question, ConfirmBy::Yes).await?;
         }
-        let counted = client.cancel_deliveries(&selection).await?;
+        let counted = client.cancel_deliveries(&selection).await.map_err(explain)?;
         output.object(&counted, || format!("{}\n", counted.count))?;
         output.success(&format!("canceled {}", deliveries(counted.count)));
         if counted.has_more {

@@ -17,9 +17,9 @@ use crate::domain::json::Value;
 /// List deliveries, newest event first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The columns are id, created_at, event, integration, status, attempts,
-next_attempt_at and error; --columns can choose form_id, submission_id and
-finished_at too.
+The columns are id, integration, status, attempts and error; in a pipe and in
+CSV also event, created_at and next_attempt_at. --columns can choose those, and
+form_id, submission_id and finished_at.
 
 Examples:
   forms deliveries list --form lunch --status dead,pending
@@ -39,13 +39,13 @@ pub(super) struct List {
 /// All columns, by their API names.
 const COLUMNS: [&str; 11] = [
     "id",
-    "created_at",
-    "event",
     "integration",
     "status",
     "attempts",
-    "next_attempt_at",
     "error",
+    "event",
+    "created_at",
+    "next_attempt_at",
     "form_id",
     "submission_id",
     "finished_at",
@@ -54,13 +54,20 @@ const COLUMNS: [&str; 11] = [
 /// Number of columns shown unless others are chosen.
 const DEFAULT_COLUMNS: usize = 8;
 
+/// Number of columns that a terminal shows: more would cut the errors in 80 columns.
+const TERMINAL_COLUMNS: usize = 5;
+
 impl List {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let output = &*session.output;
         let (client, now) = (session.client().await?, session.now());
         let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
         let mut pages = client.list_deliveries(&self.selection.query(session)?, list_limit.page_size());
-        let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
+        let count = match output.columns.is_empty() {
+            true if output.truncates_rows() => TERMINAL_COLUMNS,
+            true => DEFAULT_COLUMNS,
+            false => COLUMNS.len(),
+        };
         let row = |one: &ReceivedBody<DeliveryDetail>| cells(one, now).into_iter().take(count).collect();
         let body = |list| Value::Object(vec![("deliveries".to_owned(), Value::Array(list))]);
         let listing = Listing {
@@ -74,7 +81,8 @@ impl List {
             row: &row,
             body: &body,
         };
-        if let Some(shown) = listing.show(&mut pages).await? {
+        let shown = listing.show(&mut pages).await;
+        if let Some(shown) = shown.map_err(|error| self.selection.explain(session, error))? {
             output.status(&format!("showing {shown} — use --all or --limit N"));
         }
         Ok(())
@@ -89,13 +97,13 @@ fn cells(delivery: &DeliveryDetail, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let error = delivery.last_error.as_ref().map(|error| error.message.clone());
     [
         Cell::text(delivery.id.to_string()),
-        Cell::time(delivery.created_at, now),
-        Cell::text(delivery.event.event_type.to_string()),
         Cell::text(name),
         status_cell(delivery),
         Cell::number(delivery.attempts),
-        delivery.next_attempt_at.map_or_else(unset, |due| due_cell(due, now)),
         error.map_or_else(unset, Cell::text),
+        Cell::text(delivery.event.event_type.to_string()),
+        Cell::time(delivery.created_at, now),
+        delivery.next_attempt_at.map_or_else(unset, |due| due_cell(due, now)),
         Cell::text(delivery.form_id.to_string()),
         delivery.submission_id.map_or_else(unset, |id| Cell::text(id.to_string())),
         time(delivery.finished_at),
@@ -113,10 +121,10 @@ fn due_cell(due: Timestamp, now: Timestamp) -> Cell {
     })
 }
 
-/// Returns the status: green if delivered, red if dead, yellow if it waits.
+/// Returns the status, which is never cut: green if delivered, red if dead, yellow if it waits.
 pub(super) fn status_cell(delivery: &DeliveryDetail) -> Cell {
     let status = &delivery.status;
-    let cell = Cell::text(status.to_string()).with_display(status.to_string().replace('_', " "));
+    let cell = Cell::number(status).with_display(status.to_string().replace('_', " "));
     match status.known() {
         Some(DeliveryStatus::Delivered) => cell.with_colour(32),
         Some(DeliveryStatus::Dead) => cell.with_colour(31),

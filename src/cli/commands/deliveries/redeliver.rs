@@ -3,13 +3,17 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::api::DeliverySelection;
+use crate::api::{DeliveryDetail, DeliverySelection};
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
+use crate::cli::connection::target::Target;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
+use crate::client::{DeliveryQuery, ReceivedBody};
+use crate::domain::delivery::DeliveryStatus;
+use crate::domain::rate::Rate;
 
 /// Send deliveries again
 #[derive(Debug, Args)]
@@ -30,7 +34,7 @@ pub(super) struct Redeliver {
     #[command(flatten)]
     selection: SelectionFlags,
     /// How fast, such as 10/s; without it, at once
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_parser = rate)]
     rate: Option<String>,
     /// Only count those that would be sent again
     #[arg(long)]
@@ -57,10 +61,23 @@ impl Redeliver {
             let sent = client.redeliver(id).await;
             let sent = sent.map_err(|error| with_list_hint(session, error, "deliveries"))?;
             output.object(&sent, || format!("{}\n", sent.id))?;
-            output.success("sending it again");
-            Ok(())
+            self.report(session, &sent)
         })
         .await
+    }
+
+    /// Reports whether the delivery is sent, or for what it waits.
+    fn report(&self, session: &Session, sent: &DeliveryDetail) -> Result<(), CliError> {
+        let output = &session.output;
+        if sent.status.known() == Some(DeliveryStatus::Paused) {
+            let command = enable_command(session, sent);
+            output.status(&format!("it waits: its integration is disabled or paused; {command}"));
+        } else if matches!(session.target()?, Target::Data(_)) {
+            output.status(&wait_for_server(1));
+        } else {
+            output.success("sending it again");
+        }
+        Ok(())
     }
 
     async fn redeliver_selected(&self, session: &Session) -> Result<(), CliError> {
@@ -68,19 +85,58 @@ impl Redeliver {
         let selection = self.selection.selection(session)?;
         let (dry_run, rate) = (self.dry_run, self.rate.clone());
         let selection = DeliverySelection { dry_run, rate, ..selection };
-        let counted = session.client().await?.redeliver_all(&selection).await?;
+        let counted = session.client().await?.redeliver_all(&selection).await;
+        let counted = counted.map_err(|error| self.selection.explain(session, error.into()))?;
         let output = &session.output;
         output.object(&counted, || format!("{}\n", counted.count))?;
         let count = deliveries(counted.count);
         match self.dry_run {
             true => output.status(&format!("{count} would be sent again")),
-            false => output.success(&format!("{count} will be sent again")),
+            false if counted.count > 0 && matches!(session.target()?, Target::Data(_)) => {
+                output.status(&wait_for_server(counted.count));
+            }
+            false => match self.paused(session).await {
+                Some(paused) => {
+                    let command = enable_command(session, &paused);
+                    let waiting = "those whose integration is disabled or paused wait";
+                    output.status(&format!("{count} selected; {waiting}: {command}"));
+                }
+                None => output.success(&format!("{count} will be sent again")),
+            },
         }
         if counted.has_more {
             output.status("more match: repeat the command for the others");
         }
         Ok(())
     }
+
+    /// Returns one of the selected deliveries that wait for their integration, if they can be listed.
+    async fn paused(&self, session: &Session) -> Option<ReceivedBody<DeliveryDetail>> {
+        let paused = vec![DeliveryStatus::Paused.name().to_owned()];
+        let query = DeliveryQuery { status: paused, ..self.selection.query(session).ok()? };
+        let client = session.client().await.ok()?;
+        client.list_deliveries(&query, 1).next().await.ok()??.into_iter().next()
+    }
+}
+
+/// Returns the command that enables the integration of `delivery`.
+fn enable_command(session: &Session, delivery: &DeliveryDetail) -> String {
+    let integration = &delivery.integration;
+    let name = integration.name.clone().unwrap_or_else(|| integration.id.to_string());
+    format!("{} integrations enable {} {name}", session.command_prefix(), delivery.form_id)
+}
+
+/// Formats how many deliveries wait because a data directory is used without a server.
+fn wait_for_server(count: u64) -> String {
+    format!("{} {} for a server", deliveries(count), if count == 1 { "waits" } else { "wait" })
+}
+
+/// Parses a rate, which is sent as text.
+fn rate(text: &str) -> Result<String, String> {
+    let parsed: Result<Rate, _> = text.parse();
+    parsed
+        .map(|_| text.to_owned())
+        .map_err(|_invalid| format!("must be a rate such as \"10/s\", found `{text}`"))
 }
 
 /// Formats a number of deliveries.

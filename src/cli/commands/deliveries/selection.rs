@@ -3,11 +3,13 @@
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
-use crate::api::DeliverySelection;
+use crate::api::{Code, DeliverySelection};
 use crate::cli::connection::session::Session;
 use crate::cli::input::moment::moment;
 use crate::cli::output::exit::CliError;
-use crate::client::DeliveryQuery;
+use crate::cli::output::wrap;
+use crate::client::{ClientError, DeliveryQuery};
+use crate::domain::delivery::DeliveryStatus;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct SelectionFlags {
@@ -49,6 +51,29 @@ impl SelectionFlags {
         let now = session.now();
         let time = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
         Ok(DeliveryQuery { form, integration, submission, status, since: time(since)?, until: time(until)? })
+    }
+
+    /// Adds to the server's error about the selection what to change on the command line.
+    pub(super) fn explain(&self, session: &Session, error: CliError) -> CliError {
+        let CliError::Client { error: ClientError::Problem(problem), notes, help: None } = error else {
+            return error;
+        };
+        let about =
+            |name: &str| problem.errors.iter().find(|one| one.pointer.split('/').nth(1) == Some(name));
+        let help = match &self.form {
+            Some(form) if problem.code == Code::IntegrationNotFound => {
+                Some(format!("{} integrations list {form} shows them", session.command_prefix()))
+            }
+            None if about("integration").is_some() => {
+                Some("add --form FORM, or use the integration's id".to_owned())
+            }
+            _ => about("status").map(|violation| {
+                let known = DeliveryStatus::ALL.map(|status| status.name().to_owned()).to_vec();
+                let names = if violation.allowed.is_empty() { &known } else { &violation.allowed };
+                wrap(&format!("expected one of: {}", names.join(", ")), 68)
+            }),
+        };
+        CliError::Client { error: ClientError::Problem(problem), notes, help }
     }
 
     /// Returns the selection for an operation on all that match.

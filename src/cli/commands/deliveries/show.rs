@@ -11,9 +11,10 @@ use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
-use crate::cli::output::{Format, visible};
-use crate::client::ReceivedBody;
+use crate::cli::output::{Format, Output, visible};
+use crate::client::{ClientError, ReceivedBody};
 use crate::clock::Timestamp;
+use crate::domain::delivery::DeliveryStatus;
 use crate::domain::delivery::attempt::AttemptResult;
 use crate::domain::json::Value;
 
@@ -22,7 +23,8 @@ use crate::domain::json::Value;
 #[command(after_long_help = "\
 --attempts prints only the attempts, with the columns number, started_at,
 trigger, result, http_status, duration_ms and error; --columns can choose
-response and remote_address too. --body prints the exact bytes of the body.
+response and remote_address too; the delivery in -o json is without them. --body
+prints the exact bytes of the body.
 
 Examples:
   forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
@@ -74,7 +76,13 @@ impl Show {
             if output.format == Format::Csv {
                 return Err(CliError::usage("--body prints the body as it is sent, not as CSV"));
             }
-            let body = client.get_delivery_event(&self.delivery).await.map_err(refused)?;
+            let body = match client.get_delivery_event(&self.delivery).await {
+                Err(error) if error.status() == Some(404) => {
+                    let found = client.get_delivery(&self.delivery).await;
+                    return Err(found.map_or_else(refused, |delivery| without_body(&delivery, error)));
+                }
+                body => body.map_err(refused)?,
+            };
             return output.data(&(String::from_utf8_lossy(&body) + "\n"));
         }
         if self.attempts {
@@ -86,10 +94,20 @@ impl Show {
             return output.object(&delivery, String::new);
         }
         let attempts = client.list_attempts(&self.delivery).await.map_err(refused)?;
-        let attempts: String = attempts.iter().map(|attempt| attempt_lines(attempt)).collect();
+        let attempts: String = attempts.iter().map(|attempt| attempt_lines(attempt, output)).collect();
         let title = if attempts.is_empty() { "" } else { "attempts:\n" };
         output.write(&(summary(&delivery) + title + &attempts))
     }
+}
+
+/// Converts the error about the body of a `delivery` that exists.
+fn without_body(delivery: &DeliveryDetail, error: ClientError) -> CliError {
+    let ClientError::Problem(mut problem) = error else { return error.into() };
+    problem.detail = Some(match delivery.status.known() {
+        Some(DeliveryStatus::Skipped) => "a delivery that was skipped has no body".to_owned(),
+        _ => "the delivery has no body any more: its submission or form was erased".to_owned(),
+    });
+    ClientError::Problem(problem).into()
 }
 
 fn show_attempts(session: &Session, attempts: &[ReceivedBody<AttemptView>]) -> Result<(), CliError> {
@@ -149,13 +167,13 @@ fn summary(delivery: &DeliveryDetail) -> String {
     lines.into_iter().filter_map(line).collect()
 }
 
-/// Formats an attempt, with the receiver's response below it.
-fn attempt_lines(attempt: &AttemptView) -> String {
+/// Formats an attempt, with the receiver's response below it, on one line of a terminal.
+fn attempt_lines(attempt: &AttemptView, output: &Output) -> String {
     let AttemptView { number, started_at, result, duration_ms, .. } = attempt;
     let status = attempt.http_status.map(|status| format!(" {status}")).unwrap_or_default();
     let error = attempt.error.as_ref().map(|error| format!(": {}", error.message)).unwrap_or_default();
     let line = format!("{number}  {started_at}  {result}{status} in {duration_ms} ms{error}");
     let response = attempt.response.as_ref().filter(|response| !response.trim().is_empty());
-    let response = response.map(|text| format!("     {}\n", visible(text.trim()))).unwrap_or_default();
+    let response = response.map(|text| format!("     {}\n", output.fit(text.trim(), 5))).unwrap_or_default();
     format!("  {}\n{response}", visible(&line))
 }

@@ -17,8 +17,9 @@ use crate::domain::json::Value;
 #[command(after_long_help = "\
 The columns are name, type, target, health, pending and dead: the deliveries
 that wait, and those that have failed for good. Health is ok, failing, or
-paused: the server has stopped calling the receiver. --columns can choose id,
-enabled, events and last_success_at too.
+paused: the server has stopped calling the receiver. A terminal shows disabled
+instead if the integration is not enabled. --columns can choose id, enabled,
+events and last_success_at too.
 
 Examples:
   forms integrations list frm_7k2m9q4x1abz

@@ -9,10 +9,12 @@ use crate::cli::commands::read_input;
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::violations::rejected;
 use crate::cli::input::document::{self, Document, read_value};
+use crate::cli::input::secret_members::find_secret;
 use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
 use crate::domain::integration::webhook::Webhook;
 use crate::domain::json::{Object, Value};
+use crate::domain::validation::violation::Rule;
 
 /// Members that are text, whatever their value looks like.
 const TEXTS: [&str; 4] = ["name", "url", "path", "delimiter"];
@@ -23,11 +25,12 @@ const LISTS: [&str; 4] = ["events", "retry", "fields.only", "fields.except"];
 #[derive(Debug, Args)]
 pub(super) struct MemberFlags {
     /// Set a member, such as payload=thin; repeat for more
-    #[arg(long, value_name = "MEMBER=VALUE", value_parser = parse_setting)]
-    set: Vec<Member>,
-    #[arg(long, value_name = "MEMBER=SOURCE", value_parser = secret_sources::parse)]
+    // Parsed after the command line: its errors quote the value, which may be a secret.
+    #[arg(long, value_name = "MEMBER=VALUE")]
+    set: Vec<String>,
+    #[arg(long, value_name = "MEMBER=SOURCE")]
     #[arg(help = "Set a secret from a file, stdin or a variable: bearer_token=@FILE, @-, env:NAME")]
-    set_secret: Vec<SecretArg>,
+    set_secret: Vec<String>,
     /// All members in YAML or JSON, - for standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -40,18 +43,19 @@ struct Member {
     value: Value,
 }
 
-/// Parses a `--set`.
-fn parse_setting(text: &str) -> Result<Member, String> {
-    let (path, value) = text.split_once('=').ok_or("expected MEMBER=VALUE")?;
-    if path.split('.').any(str::is_empty) {
-        return Err("expected a name before the `=`".to_owned());
+/// Parses a `--set`. No error quotes the value.
+fn parse_setting(text: &str) -> Result<Member, CliError> {
+    let invalid = |expected: &str| CliError::usage(format!("invalid --set: expected {expected}"));
+    let (path, value) = text.split_once('=').ok_or_else(|| invalid("MEMBER=VALUE"))?;
+    let names: Vec<_> = path.split('.').collect();
+    if names.contains(&"") {
+        return Err(invalid("a name before the `=`"));
     }
-    if Webhook::SECRETS.contains(&path) && !value.is_empty() {
-        return Err(format!(
-            "other users can see arguments: use --set-secret {path}=@FILE, {path}=@- or {path}=env:NAME"
-        ));
+    let value = setting_value(path, value);
+    match find_secret(&names, &value) {
+        Some(secret) => Err(secret_sources::visible_secret(&secret)),
+        None => Ok(Member { path: path.to_owned(), value }),
     }
-    Ok(Member { path: path.to_owned(), value: setting_value(path, value) })
 }
 
 /// Returns `text` as the value of a member: YAML, except for members that are text or lists; nothing removes the member.
@@ -87,10 +91,13 @@ impl MemberFlags {
     /// Reads the file and the secrets.
     ///
     /// # Errors
-    /// If one of them cannot be read, or standard input is named more than once.
+    /// If a flag is not valid or has a secret, one of them cannot be read, or standard input is named more than once.
     pub(super) async fn read(&self, session: &Session) -> Result<Input, CliError> {
-        self.check_inputs(session)?;
-        let (file, secrets) = (self.file.clone(), self.set_secret.clone());
+        let settings = self.set.iter().map(|text| parse_setting(text)).collect::<Result<Vec<_>, _>>()?;
+        let secrets = self.set_secret.iter().map(|text| secret_sources::parse(text));
+        let secrets = secrets.collect::<Result<Vec<_>, _>>()?;
+        self.check_inputs(session, &secrets)?;
+        let file = self.file.clone();
         let environment = session.environment.clone();
         let (document, secrets) = read_input(move || {
             let document = file.as_deref().map(document::entry).transpose()?;
@@ -105,16 +112,16 @@ impl MemberFlags {
             Some(document) => document.entry_with_secrets(&session.environment)?,
             None => Value::Object(Object::new()),
         };
-        for Member { path, value } in self.set.iter().cloned().chain(secrets) {
+        for Member { path, value } in settings.into_iter().chain(secrets) {
             set(&mut sent, &path.split('.').collect::<Vec<_>>(), value);
         }
         Ok(Input { sent, document })
     }
 
     /// Refuses to read standard input twice.
-    fn check_inputs(&self, session: &Session) -> Result<(), CliError> {
+    fn check_inputs(&self, session: &Session, secrets: &[SecretArg]) -> Result<(), CliError> {
         let stdin = Path::new("-");
-        let files = self.set_secret.iter().filter_map(SecretArg::file).chain(self.file.as_deref());
+        let files = secrets.iter().filter_map(SecretArg::file).chain(self.file.as_deref());
         let inputs = files.filter(|file| *file == stdin).count();
         if inputs > 1 {
             return Err(CliError::usage("standard input can be read only once"));
@@ -152,7 +159,11 @@ impl Input {
     }
 
     /// Locates the server's violations in the file, if they are about it.
-    pub(super) fn explain(&self, error: ClientError) -> CliError {
+    pub(super) fn explain(&self, mut error: ClientError) -> CliError {
+        if let ClientError::Problem(problem) = &mut error {
+            let missing = problem.errors.iter_mut().filter(|one| one.code == Rule::SecretRequired);
+            missing.for_each(|violation| violation.help = Some(secret_help(&violation.pointer)));
+        }
         match (error, &self.document) {
             (ClientError::Problem(problem), _) if problem.errors.is_empty() => {
                 ClientError::Problem(problem).into()
@@ -164,6 +175,13 @@ impl Input {
             (error, _) => error.into(),
         }
     }
+}
+
+/// Returns the flags that send the secret at `pointer` again.
+fn secret_help(pointer: &str) -> String {
+    let member = pointer.trim_start_matches('/').replace('/', ".");
+    let without = if member == Webhook::SECRET { "for a new one" } else { "to remove it" };
+    format!("add --set-secret {member}=@FILE, or --set {member}= {without}")
 }
 
 #[cfg(test)]
@@ -195,7 +213,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_refused() {
-        for text in ["secret=whsec_x", "bearer_token=x", "payload", "=x", "a..b=x"] {
+        for text in ["secret=whsec_x", "bearer_token.value=x", "headers.COOKIE=x", "payload", "=x", "a..b=x"]
+        {
             assert!(parse_setting(text).is_err(), "{text}");
         }
     }

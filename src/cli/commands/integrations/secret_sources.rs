@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::environment::Environment;
 use crate::cli::input::secret_file;
+use crate::cli::input::secret_members::can_be_secret;
 use crate::cli::output::exit::CliError;
 use crate::domain::json::Value;
-
-/// Syntax of `--set-secret`.
-const EXPECTED: &str = "expected MEMBER=@FILE, MEMBER=@- or MEMBER=env:NAME: other users can see arguments";
 
 /// A secret member and where its value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +23,32 @@ enum Source {
     Variable(String),
 }
 
-/// Parses a `--set-secret`.
-pub(super) fn parse(text: &str) -> Result<SecretArg, String> {
-    let (member, source) = text.split_once('=').ok_or(EXPECTED)?;
+/// Parses a `--set-secret`. No error quotes the value, which may be the secret itself.
+pub(super) fn parse(text: &str) -> Result<SecretArg, CliError> {
+    let invalid = || {
+        let message = "invalid --set-secret: expected MEMBER=@FILE, MEMBER=@- or MEMBER=env:NAME";
+        CliError::usage(message)
+    };
+    let (member, source) = text.split_once('=').ok_or_else(invalid)?;
+    if !can_be_secret(&member.split('.').collect::<Vec<_>>()) {
+        let help = "secrets are secret, bearer_token and headers.NAME; --set sets other members";
+        return Err(CliError::usage_with_help(format!("`{member}` is not a secret"), help));
+    }
     let source = match (source.strip_prefix('@'), source.strip_prefix("env:")) {
         (Some(file), _) if !file.is_empty() => Source::File(file.into()),
         (_, Some(name)) if !name.is_empty() => Source::Variable(name.to_owned()),
-        _ => return Err(EXPECTED.to_owned()),
+        _ if source.is_empty() => return Err(invalid()),
+        _ => return Err(visible_secret(member)),
     };
     Ok(SecretArg { member: member.to_owned(), source })
+}
+
+/// Creates the error about a secret in an argument.
+pub(super) fn visible_secret(member: &str) -> CliError {
+    let shown = member.strip_suffix(".value").unwrap_or(member);
+    let help = format!("use --set-secret {shown}=@FILE, {shown}=@- or {shown}=env:NAME");
+    let message = format!("`{member}` cannot be set in an argument: other users can see arguments");
+    CliError::usage_with_help(message, help)
 }
 
 impl SecretArg {
@@ -69,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_in_the_argument() {
-        for text in ["secret", "secret=", "secret=whsec_abc", "secret=@", "secret=env:"] {
+        for text in ["secret", "secret=", "secret=whsec_abc", "secret=@", "secret=env:", "url=@file"] {
             assert!(parse(text).is_err(), "{text}");
         }
         for text in ["secret=@file", "secret=@-", "headers.X-Key=env:KEY"] {

@@ -55,7 +55,9 @@ fn summary(integration: &Value) -> String {
             let lines = members.iter().map(|(name, value)| format!("  {name}: {}\n", text(value)));
             format!("{}:\n{}", visible(name), lines.collect::<String>())
         }
-        _ => format!("{:<12}{}\n", format!("{}:", visible(name)), text(value)),
+        // As --set takes it.
+        ("when", _) => format!("{:<14}{}\n", "when:", visible(&value.to_string())),
+        _ => format!("{:<14}{}\n", format!("{}:", visible(name)), text(value)),
     };
     members.iter().map(line).collect()
 }

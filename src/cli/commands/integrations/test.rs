@@ -6,8 +6,8 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::AttemptView;
 use crate::cli::commands::integrations::with_list_hint;
 use crate::cli::connection::session::Session;
+use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::visible;
 use crate::domain::delivery::attempt::AttemptResult;
 
 /// Send a test event to an integration, and show the attempt
@@ -34,7 +34,7 @@ impl Test {
         let Self { form, name } = self;
         let attempt = session.client().await?.test_integration(&form, &name).await;
         let attempt = attempt.map_err(|error| with_list_hint(session, error, &form))?;
-        session.output.object(&attempt, || summary(&attempt))?;
+        session.output.object(&attempt, || summary(&attempt, &session.output))?;
         match attempt.result.known() {
             Some(AttemptResult::Delivered) => Ok(()),
             _ => Err(CliError::TestFailed { name }),
@@ -42,7 +42,7 @@ impl Test {
     }
 }
 
-fn summary(attempt: &AttemptView) -> String {
+fn summary(attempt: &AttemptView, output: &Output) -> String {
     let error = attempt.error.as_ref().map(|error| format!("{} ({})", error.message, error.code));
     let lines = [
         ("result", Some(attempt.result.to_string())),
@@ -53,7 +53,7 @@ fn summary(attempt: &AttemptView) -> String {
         ("response", attempt.response.clone()),
     ];
     let line = |(name, value): (&str, Option<String>)| {
-        Some(format!("{:<10}{}\n", format!("{name}:"), visible(value?.trim_end())))
+        Some(format!("{:<10}{}\n", format!("{name}:"), output.fit(value?.trim_end(), 10)))
     };
     lines.into_iter().filter_map(line).collect()
 }

@@ -26,7 +26,7 @@ pub(super) async fn ask_missing(
         return Ok(());
     }
     let asked = ask_all(session, form, &questions, sources, arguments);
-    prompt::dialogue(&session.output, "cancelled, nothing was sent", asked).await
+    prompt::dialogue(&session.output, "canceled, nothing was sent", asked).await
 }
 
 async fn ask_all(

@@ -4,6 +4,7 @@
 
 mod convert;
 mod load;
+mod mask;
 mod raw;
 mod read;
 mod record;
@@ -16,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cli::input::document::violations::locate_violations;
-use crate::cli::output::diagnostics::{Diagnostic, Location};
+use crate::cli::output::diagnostics::{Diagnostic, Location, Source};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
@@ -57,7 +58,7 @@ pub struct Document {
     pub file: String,
     /// The definition, without members that only files have.
     pub value: Value,
-    source: Arc<str>,
+    source: Arc<Source>,
     root: Option<Node>,
     format_version: Option<Value>,
 }

@@ -8,10 +8,11 @@ use serde::Deserialize;
 use crate::cli::input::document::Document;
 use crate::cli::input::document::convert::{Converter, TextMode};
 use crate::cli::input::document::load::load;
+use crate::cli::input::document::mask::find_secrets;
 use crate::cli::input::document::raw::Raw;
 use crate::cli::input::document::spans::{self, Node, Span, YamlIssue};
 use crate::cli::input::document::syntax::explain;
-use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
+use crate::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Value};
 
@@ -90,14 +91,14 @@ pub fn read_value(text: &str) -> Option<Value> {
 /// Reads one file.
 pub(super) struct FileReader<'a> {
     file: &'a str,
-    pub(super) source: Arc<str>,
+    pub(super) source: Arc<Source>,
     pub(super) is_json: bool,
 }
 
 impl<'a> FileReader<'a> {
     /// Creates a reader of `text`, the content of `file`.
     pub(super) fn of(file: &'a str, text: &str) -> Self {
-        let source = Arc::from(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let source = Arc::new(Source::new(text.strip_prefix('\u{feff}').unwrap_or(text)));
         let is_json =
             Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         Self { file, source, is_json }
@@ -106,6 +107,9 @@ impl<'a> FileReader<'a> {
     /// Returns the values of the file, up to the first syntax error, with their positions and all problems of notation.
     pub(super) fn values(&self, text: TextMode) -> (Vec<(Value, Option<Node>)>, Vec<Diagnostic>) {
         let walked = spans::walk(&self.source);
+        if text == TextMode::Named {
+            self.source.secrets.get_or_init(|| find_secrets(&self.source, &walked));
+        }
         let mut diagnostics: Vec<_> =
             walked.issues.iter().map(|issue| self.issue_diagnostic(issue)).collect();
         let mut values = Vec::new();

@@ -2,6 +2,7 @@
 
 use crate::cli::environment::Environment;
 use crate::cli::input::document::Document;
+use crate::cli::input::secret_members::is_secret;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations::{self, env, visit_secrets};
@@ -21,11 +22,14 @@ pub struct FileIntegrations {
 }
 
 /// Problems of the secrets of one file.
+#[derive(Default)]
 struct SecretLint {
     /// JSON pointers of `{ env: NAME }` whose variable is not set, with the name.
     unset: Vec<(String, String)>,
     /// JSON pointers of secrets written in the file.
     literals: Vec<String>,
+    /// JSON pointers of `{ set: true }`, which is how a secret is shown.
+    shown: Vec<String>,
 }
 
 impl Document {
@@ -104,28 +108,30 @@ impl Document {
 
     /// Returns a warning for each variable that is not set, and for each secret that is written in the file.
     pub fn secret_warnings(&self, environment: &Environment) -> Vec<String> {
-        let SecretLint { unset, literals } = self.lint_secrets(environment);
+        let SecretLint { unset, literals, shown } = self.lint_secrets(environment);
         let unset = unset.into_iter().map(|(pointer, name)| {
             format!("{}: environment variable `{name}` is not set here", self.place(&pointer))
         });
         let literals = literals.into_iter().map(|pointer| {
-            let name = pointer.rsplit('/').next().unwrap_or_default();
-            format!(
-                "{}: the text of `{name}` is in the file: {{ env: NAME }} keeps it out",
-                self.place(&pointer)
-            )
+            let (place, name) = (self.place(&pointer), last_name(&pointer));
+            format!("{place}: the text of `{name}` is in the file: {{ env: NAME }} keeps it out")
         });
-        unset.chain(literals).collect()
+        let shown = shown.into_iter().map(|pointer| {
+            let (place, name) = (self.place(&pointer), last_name(&pointer));
+            format!("{place}: the value of `{name}` is not in the file: a new form needs {{ env: NAME }}")
+        });
+        unset.chain(literals).chain(shown).collect()
     }
 
     fn lint_secrets(&self, environment: &Environment) -> SecretLint {
-        let mut lint = SecretLint { unset: Vec::new(), literals: Vec::new() };
+        let mut lint = SecretLint::default();
         let mut list = self.value.get("integrations").cloned().unwrap_or(Value::Null);
         visit_secrets(&mut list, &mut |pointer, secret| match (env(secret), &*secret) {
             (Some(name), _) if environment.get(name).is_none() => {
                 lint.unset.push((pointer.to_owned(), name.to_owned()));
             }
-            (None, Value::String(_)) if is_secret_member(pointer) => lint.literals.push(pointer.to_owned()),
+            (None, secret) if is_literal(pointer, secret) => lint.literals.push(pointer.to_owned()),
+            (None, secret) if secret.get("set").is_some() => lint.shown.push(pointer.to_owned()),
             _ => {}
         });
         lint
@@ -146,6 +152,10 @@ impl Document {
     }
 }
 
+fn last_name(pointer: &str) -> &str {
+    pointer.rsplit('/').next().unwrap_or_default()
+}
+
 /// Whether `value`, from the variable `name` if given, is the stored secret, as far as the hint shows.
 fn is_same(stored: Option<&Value>, name: Option<&str>, value: &str) -> bool {
     let Some(stored) = stored else { return false };
@@ -155,9 +165,15 @@ fn is_same(stored: Option<&Value>, name: Option<&str>, value: &str) -> bool {
     env(stored) == name && stored_hint == hint.as_deref()
 }
 
-/// Whether the member at `pointer` always is a secret.
+/// Whether the server stores the member at `pointer` as a secret, also if it is sent as text.
 fn is_secret_member(pointer: &str) -> bool {
     matches!(pointer.split('/').collect::<Vec<_>>()[..], [_, _, member] if Webhook::SECRETS.contains(&member))
+}
+
+/// Whether `secret`, the member at `pointer`, has the text of a secret.
+fn is_literal(pointer: &str, secret: &Value) -> bool {
+    let names: Vec<_> = pointer.split('/').skip(2).collect();
+    matches!(secret, Value::String(_)) && is_secret(&names) || secret.get("value").is_some()
 }
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {

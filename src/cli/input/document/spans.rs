@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle};
 
+use crate::cli::input::document::mask;
 use crate::domain::json::MAX_DEPTH;
 use crate::domain::validation::violation::unescape;
 
@@ -81,6 +82,10 @@ pub(super) enum YamlIssue {
 pub(super) struct Documents {
     pub(super) roots: Vec<Node>,
     pub(super) issues: Vec<YamlIssue>,
+    /// Spans of values that are secrets, in order.
+    pub(super) secrets: Vec<Span>,
+    /// Where the walk ended, in bytes.
+    pub(super) end: usize,
     /// Whether the walk ended at a [`YamlIssue::Deep`], for which parsers take more than linear time, or at a
     /// [`YamlIssue::Expanded`], for which they take as much memory.
     pub(super) is_too_costly: bool,
@@ -151,7 +156,10 @@ pub(super) fn walk(source: &str) -> Documents {
     let mut walk = Walk::default();
     for event in Parser::new_from_str_with_options(source, options) {
         match event {
-            Ok((event, span)) => walk.take(event, &span),
+            Ok((event, span)) => {
+                walk.documents.end = span.byte_range().map_or(walk.documents.end, |span| span.end);
+                walk.take(event, &span);
+            }
             Err(error) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
                 walk.end_at(error.marker().byte_offset().unwrap_or_default());
             }
@@ -243,6 +251,13 @@ impl Walk {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
+        let is_value = self.open.last().is_some_and(|parent| parent.key.is_some());
+        if is_value
+            && matches!(*node.children, Children::None)
+            && mask::is_masked(self.open.iter().filter_map(Open::key))
+        {
+            self.documents.secrets.push(node.span.clone());
+        }
         let Some(parent) = self.open.last_mut() else {
             self.documents.roots.push(node);
             return;
@@ -257,6 +272,11 @@ impl Walk {
 }
 
 impl Open {
+    /// Returns the key whose value follows.
+    fn key(&self) -> Option<&str> {
+        self.key.as_ref().map(|key| &*key.text)
+    }
+
     /// Takes the key of the next member; returns its issue, if it has one.
     fn begin_member(&mut self, key: &str, node: Node) -> Option<YamlIssue> {
         let span = node.span;

@@ -5,6 +5,7 @@ use crate::cli::input::aliases;
 use crate::cli::input::document::Document;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
+use crate::cli::output::integrations::env;
 use crate::cli::output::wrap;
 use crate::domain::json::Value;
 use crate::domain::validation::similar::similar;
@@ -22,9 +23,25 @@ pub fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<D
     let unexplained = shown.iter().filter(|violation| !is_explained(violation, shown));
     let located = unexplained.map(|violation| Diagnostic {
         location: location(document, violation),
-        ..of_violation(&document.value, violation)
+        ..of_violation(&document.value, &with_variable(&document.value, violation))
     });
     located.chain(others.iter().map(Diagnostic::of)).collect()
+}
+
+/// Adds to a violation of a secret the variable from which `form` takes it, or that it needs one.
+fn with_variable(form: &Value, violation: &Violation) -> Violation {
+    let secret = violation.pointer.strip_suffix("/value").unwrap_or(&violation.pointer);
+    let secret = form.pointer(secret);
+    if violation.code == Rule::SecretRequired && secret.is_some_and(|secret| secret.get("set").is_some()) {
+        return violation.clone().help("use { env: NAME }, and set the variable: a file never has the value");
+    }
+    match secret.and_then(env) {
+        Some(name) if violation.code.known() != Some(Rule::SecretRequired) => Violation {
+            message: format!("environment variable `{name}`: {}", violation.message),
+            ..violation.clone()
+        },
+        _ => violation.clone(),
+    }
 }
 
 /// Converts the violations of `form`, which is not in a file, to diagnostics.
@@ -70,7 +87,11 @@ pub fn help(text: &str, violation: &Violation) -> Option<String> {
         Some(name) => Some(format!("{label}: `{name}`")),
         None => aliases::resolve(text, &violation.allowed).map(|(_, hint)| hint),
     };
-    let names = || Some(violation.allowed.join(", ")).filter(|names| !names.is_empty());
+    // Names such as `,` and `;` are quoted.
+    let is_plain = violation.allowed.iter().all(|name| name.starts_with(char::is_alphanumeric));
+    let quoted = || violation.allowed.iter().map(|name| format!("`{}`", name.replace('\t', "\\t"))).collect();
+    let list: Vec<String> = if is_plain { violation.allowed.clone() } else { quoted() };
+    let names = || Some(list.join(", ")).filter(|names| !names.is_empty());
     let allowed = || names().map(|names| format!("expected one of: {names}"));
     suggestion.or_else(|| violation.help.clone()).or_else(allowed)
 }

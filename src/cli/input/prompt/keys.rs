@@ -1,7 +1,7 @@
 //! Decoding of terminal input into keys.
 //!
 //! `console` has a decoder too, but it takes the end of an unknown escape sequence for typed text, reads bytes that are
-//! not UTF-8 as Latin-1, and cannot be cancelled while it waits.
+//! not UTF-8 as Latin-1, and cannot be canceled while it waits.
 
 use std::io::{self, PipeReader};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,15 +22,15 @@ static AFTER_RETURN: AtomicBool = AtomicBool::new(false);
 
 /// The keyboard of the terminal at stdin.
 pub(super) struct Keyboard {
-    /// Closed when the prompt is cancelled from outside: from then on each key is Ctrl-C.
-    cancelled: PipeReader,
+    /// Closed when the prompt is canceled from outside: from then on each key is Ctrl-C.
+    canceled: PipeReader,
     /// A byte to be read again.
     put_back: Option<u8>,
 }
 
 impl Keyboard {
-    pub(super) fn new(cancelled: PipeReader) -> Self {
-        Self { cancelled, put_back: None }
+    pub(super) fn new(canceled: PipeReader) -> Self {
+        Self { canceled, put_back: None }
     }
 
     /// Waits for the next key; [`Key::Unknown`] if it has no meaning here.
@@ -71,7 +71,7 @@ impl Keyboard {
     /// Waits for a byte from the terminal; Ctrl-C at the end of the input.
     fn read(&self) -> io::Result<u8> {
         let stdin = io::stdin();
-        let mut sources = [PollFd::new(&self.cancelled, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
+        let mut sources = [PollFd::new(&self.canceled, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
         retry_on_intr(|| poll(&mut sources, None))?;
         let mut byte = [CTRL_C];
         if sources[0].revents().is_empty() {

@@ -168,16 +168,16 @@ fn themed(format: impl FnOnce(&mut String) -> fmt::Result) -> String {
     text
 }
 
-/// Runs a sequence of prompts. Prints `cancelled` if a key or a signal cancels it.
+/// Runs a sequence of prompts. Prints `canceled` if a key or a signal cancels it.
 ///
 /// # Errors
-/// Those of `questions`; [`CliError::Interrupted`] if cancelled.
+/// Those of `questions`; [`CliError::Interrupted`] if canceled.
 pub async fn dialogue<T>(
     output: &Output,
-    cancelled: &str,
+    canceled: &str,
     questions: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    let mut report = CancelReport { output, text: Some(cancelled) };
+    let mut report = CancelReport { output, text: Some(canceled) };
     // One mode for all prompts: pasted text may answer several of them.
     let raw = TerminalRestore::raw().map_err(|error| CliError::io("cannot use the terminal", error))?;
     let result = questions.await;
@@ -188,7 +188,7 @@ pub async fn dialogue<T>(
     result
 }
 
-/// Reports a cancelled dialogue when dropped, also if a signal drops the dialogue itself.
+/// Reports a canceled dialogue when dropped, also if a signal drops the dialogue itself.
 struct CancelReport<'a> {
     output: &'a Output,
     text: Option<&'a str>,
@@ -206,12 +206,12 @@ impl Drop for CancelReport<'_> {
 async fn run_prompt<T: Send + 'static>(
     ask: impl FnOnce(&Term, &mut Keyboard) -> io::Result<Option<T>> + Send + 'static,
 ) -> Result<T, CliError> {
-    let (cancelled, cancel) = io::pipe().map_err(|error| CliError::io("cannot ask", error))?;
+    let (canceled, cancel) = io::pipe().map_err(|error| CliError::io("cannot ask", error))?;
     let (running, end) = channel();
     let _cancel = CancelOnDrop { cancel: Some(cancel), end };
     let answer = tokio::task::spawn_blocking(move || {
         let _running = running;
-        ask(&Term::stderr(), &mut Keyboard::new(cancelled))
+        ask(&Term::stderr(), &mut Keyboard::new(canceled))
     });
     match answer.await {
         Ok(Ok(answer)) => answer.ok_or(CliError::Interrupted),
