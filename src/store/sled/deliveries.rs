@@ -164,7 +164,7 @@ impl Deliveries for SledStore {
     }
 
     fn prune_deliveries(&self, now: Timestamp) {
-        let mut pruning = Pruning { now, done: None };
+        let mut pruning = Pruning::new(now);
         self.engine.background(move |tx| pruning.step(tx));
     }
 }

@@ -238,3 +238,35 @@ pub(super) async fn ended_deliveries_are_erased_after_some_days(fixture: &impl S
         assert_eq!(store.find_delivery(workspace(1), due.delivery.id()).await.unwrap(), None);
     }
 }
+
+pub(super) async fn what_was_decided_by_hand_is_not_forgotten_before_its_turn(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    let mut ids = submit_many(&store, form, 60, 5).await;
+    let all = list_deliveries(&*store, &DeliveryFilter::default(), 100).await;
+    // All but the first are canceled, and one of these delivered on request.
+    for one in &all[..59] {
+        assert!(matches!(cancel(&*store, one, 10).await, StepResult::Done(_)));
+    }
+    assert!(matches!(redeliver(&*store, &all[7], 10).await, StepResult::Done(_)));
+    let due = load(&*store, queues[0], 10, 1).await.due;
+    assert_eq!(due[0].delivery.event, all[7].event);
+    let begun = begin(&*store, queues[0], send(&due), 10).await;
+    finish(&*store, queues[0], begun, Outcome::Delivered, 11).await;
+    // Another one, which is erased once nothing is left to be done.
+    ids.push(submit_with(&*store, form, 12, false).await);
+    trash_submission(&*store, form, ids[60], 12).await;
+    let deletion = load(&*store, queues[0], 12, 1).await.due;
+    let begun = begin(&*store, queues[0], send(&deletion), 12).await;
+    finish(&*store, queues[0], begun, Outcome::Delivered, 12).await;
+    store.prune_deliveries(at(20 + 7 * DAY_MILLIS));
+    while list_deliveries(&*store, &DeliveryFilter::default(), 100).await.len() > 60 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(due_events(&*store, queues[0], 30).await, completed(&ids[..1]));
+    assert_eq!(deliver_due(&*store, queues[0], 30, 9).await.len(), 1);
+    store.prune_deliveries(at(40 + 7 * DAY_MILLIS));
+    while !list_deliveries(&*store, &DeliveryFilter::default(), 100).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
