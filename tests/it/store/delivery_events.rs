@@ -180,6 +180,19 @@ pub(super) async fn a_decision_about_the_trash_is_checked_again(fixture: &impl S
     assert!(events.iter().any(|event| event.id == due[0].delivery.event));
 }
 
+pub(super) async fn a_submission_erased_after_it_was_loaded_is_not_sent(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    let id = submit_with(&*store, form, 5, true).await;
+    let due = load(&*store, queues[0], 6, 9).await.due;
+    let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(7)).await.unwrap();
+    assert!(matches!(purged, StepResult::Done(())));
+    assert_eq!(begin(&*store, queues[0], send(&due), 8).await.len(), 0);
+    let found = store.load_delivery(workspace(1), due[0].delivery.id()).await.unwrap().unwrap().1;
+    assert_eq!((found.delivery.status, found.body), (DeliveryStatus::Canceled, None));
+    assert_eq!(types(&deliver_due(&*store, queues[0], 9, 9).await), [EventType::SubmissionDeleted]);
+}
+
 pub(super) async fn nothing_is_delivered_of_an_erased_form(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
