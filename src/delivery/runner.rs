@@ -119,11 +119,6 @@ impl Runner {
         self.service.clock.now()
     }
 
-    /// Returns when a queue is due after a failure of the store.
-    fn after_backoff(&self) -> Timestamp {
-        Timestamp::from_millis(self.now().millis() + STORE_BACKOFF.as_millis() as i64)
-    }
-
     fn time_to_next_due(&self) -> Duration {
         let Some(due) = self.scheduler.next_due() else { return MAX_SLEEP };
         let millis = due.millis().saturating_sub(self.now().millis());
@@ -166,12 +161,10 @@ impl Runner {
     fn loaded(&mut self, turn: Turn, loaded: Result<Loaded>) {
         let batch = match loaded {
             Ok(Loaded::Batch(batch)) => batch,
-            Ok(Loaded::Nothing { next_due, paced_until }) => {
-                return self.scheduler.loaded_none(&turn, next_due, paced_until);
-            }
+            Ok(Loaded::Nothing(next_due)) => return self.scheduler.loaded_none(&turn, next_due),
             Err(error) => {
                 tracing::warn!(queue = %turn.queue.integration, %error, "deliveries cannot be loaded");
-                return self.scheduler.loaded_none(&turn, Some(self.after_backoff()), None);
+                return self.scheduler.loaded_none(&turn, Some(self.service.after_backoff()));
             }
         };
         let max_batch = batch.integration.max_batch().max(1);
@@ -208,7 +201,7 @@ impl Runner {
     ) {
         let begun = begun.unwrap_or_else(|error| {
             tracing::warn!(queue = %queue.integration, %error, "deliveries cannot be begun");
-            self.scheduler.postpone(queue, self.after_backoff());
+            self.scheduler.postpone(queue, self.service.after_backoff());
             Vec::new()
         });
         self.scheduler.begun(queue);
@@ -295,10 +288,10 @@ impl Runner {
         match running {
             Running::Listing => {}
             Running::Loading(turn) => {
-                self.scheduler.loaded_none(&turn, Some(self.after_backoff()), None);
+                self.scheduler.loaded_none(&turn, Some(self.service.after_backoff()));
             }
             Running::Beginning { queue, slots, .. } => {
-                self.scheduler.postpone(queue, self.after_backoff());
+                self.scheduler.postpone(queue, self.service.after_backoff());
                 slots.into_iter().for_each(|slot| self.scheduler.release(slot, None));
             }
             Running::Sending { slot, batch, started_at } => {

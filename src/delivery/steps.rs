@@ -20,11 +20,8 @@ const LEASE_MILLIS: i64 = 60_000;
 /// The result of loading a queue.
 pub(super) enum Loaded {
     Batch(Box<LoadedBatch>),
-    Nothing {
-        next_due: Option<Timestamp>,
-        /// The receiver asked for no request before this time.
-        paced_until: Option<Timestamp>,
-    },
+    /// Nothing to do until this time, or until the queue is woken.
+    Nothing(Option<Timestamp>),
 }
 
 /// Due deliveries, with what to do about them.
@@ -33,13 +30,6 @@ pub(super) struct LoadedBatch {
     pub(super) integration: Arc<Integration>,
     pub(super) state: QueueState,
     pub(super) attempts: Vec<NewAttempt>,
-}
-
-impl Loaded {
-    /// Nothing to do until `next_due`.
-    fn nothing(next_due: Option<Timestamp>) -> Self {
-        Self::Nothing { next_due, paced_until: None }
-    }
 }
 
 impl DeliveryService {
@@ -95,24 +85,27 @@ impl DeliveryService {
         let now = self.clock.now();
         let Some(batch) = self.store.load_queue(queue, now, limit).await? else {
             self.store.drop_queue(queue);
-            return Ok(Loaded::nothing(None));
+            return Ok(Loaded::Nothing(None));
         };
         let QueueBatch { form, state, due, next_due } = batch;
         let Some(integration) = form.integration(queue.integration).cloned() else {
-            return Ok(Loaded::nothing(None));
+            return Ok(Loaded::Nothing(None));
         };
-        if !integration.enabled || state.health.paused.is_some() {
-            return Ok(Loaded::nothing(None));
-        }
-        if let Some(until) = state.paced_until.filter(|until| *until > now) {
-            return Ok(Loaded::Nothing { next_due: Some(until), paced_until: Some(until) });
-        }
         if due.is_empty() {
-            return Ok(Loaded::nothing(next_due));
+            return Ok(Loaded::Nothing(next_due));
         }
         let attempts = self.decide(&form, &integration, due).await?;
+        if attempts.is_empty() {
+            // The form was moved to the trash since. It may be restored before the queue is loaded again.
+            return Ok(Loaded::Nothing(Some(self.after_backoff())));
+        }
         let batch = LoadedBatch { form, integration: Arc::new(integration), state, attempts };
         Ok(Loaded::Batch(Box::new(batch)))
+    }
+
+    /// Returns when to try again after a failure of the store.
+    pub(super) fn after_backoff(&self) -> Timestamp {
+        Timestamp::from_millis(self.clock.now().millis() + STORE_BACKOFF.as_millis() as i64)
     }
 
     /// Counts the attempts that are about to be made.

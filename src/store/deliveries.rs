@@ -47,7 +47,7 @@ pub struct QueueBatch {
     pub form: Arc<Form>,
     pub state: QueueState,
     pub due: Vec<DueDelivery>,
-    /// When the next one is due, if `due` is empty; `None` if none is.
+    /// When to load the queue again, if `due` is empty; `None` if nothing is known to become due.
     pub next_due: Option<Timestamp>,
 }
 
@@ -167,7 +167,8 @@ pub trait Deliveries: Send + Sync {
 
     /// Loads at most `limit` deliveries of a queue that are due at `now`: retries first, then those from the outbox. `None`
     /// if the form or the integration no longer exists; then [`drop_queue`](Self::drop_queue) is called for. Loads nothing
-    /// of a form in the trash but deletions. The caller decides about pauses and disabled integrations.
+    /// of a form in the trash but deletions, nothing of an integration that is disabled or paused, and nothing before the time
+    /// that the receiver asked for: `next_due` is then when the next lease ends, or that time.
     async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>>;
 
     /// Records decisions about due deliveries. Those to be sent are counted as attempted, keep their body, and belong to the

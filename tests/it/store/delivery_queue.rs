@@ -153,9 +153,31 @@ pub(super) async fn a_receiver_that_asks_to_be_called_later_paces_its_queue(fixt
     let paced = Outcome::Paced { wait_ms: 30_000, error: error() };
     let state = finish(&*store, queues[0], begun, paced, 11).await;
     assert_eq!(state.paced_until, Some(at(30_011)));
+    let loaded = load(&*store, queues[0], 30_010, 9).await;
+    assert_eq!((loaded.due.len(), loaded.next_due), (0, Some(at(30_011))));
     let loaded = load(&*store, queues[0], 30_011, 9).await;
     assert_eq!((loaded.state.paced_until, loaded.due.len()), (Some(at(30_011)), 2));
     assert_eq!(load(&*store, queues[1], 10, 9).await.state.paced_until, None);
+}
+
+pub(super) async fn a_dead_lease_of_a_paused_queue_ends(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    submit_many(&store, form, 40, 5).await;
+    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 35).await.due), 10).await;
+    set_integrations(&*store, form, &[webhook("one", false, &["submission.completed"])], 11).await;
+    store.close().await.unwrap();
+    let store = fixture.open();
+    let loaded = load(&*store, queues[0], 12, 9).await;
+    assert_eq!((loaded.due.len(), loaded.next_due), (0, Some(at(10 + LEASE))));
+    for next in [Some(at(10 + LEASE)), None] {
+        let loaded = load(&*store, queues[0], 10 + LEASE, 9).await;
+        assert_eq!((loaded.due.len(), loaded.next_due), (0, next));
+    }
+    for one in &begun {
+        let found = store.find_delivery(workspace(1), one.delivery.id()).await.unwrap().unwrap();
+        assert_eq!((found.status, found.attempts), (DeliveryStatus::Paused, 1));
+    }
 }
 
 pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(fixture: &impl StoreFixture) {
