@@ -11,7 +11,6 @@ use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::id::{FormId, IntegrationId, WorkspaceId};
 use crate::store::{BegunAttempt, FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, Result};
 
 /// How long a begun attempt belongs to this process: well over the longest send.
@@ -44,40 +43,6 @@ impl DeliveryService {
                 }
             }
         }
-    }
-
-    /// Lists the queues of `forms` as due now.
-    pub(super) async fn queues_of(
-        self: Arc<Self>,
-        forms: Vec<(WorkspaceId, FormId)>,
-    ) -> Vec<(QueueId, Timestamp)> {
-        let now = self.clock.now();
-        let mut queues = Vec::new();
-        for (workspace, form) in forms {
-            let integrations = loop {
-                match self.integrations_of(workspace, form).await {
-                    Ok(integrations) => break integrations,
-                    Err(error) => {
-                        tracing::warn!(%form, %error, "the integrations of a form cannot be listed");
-                        sleep(STORE_BACKOFF).await;
-                    }
-                }
-            };
-            queues.extend(
-                integrations.into_iter().map(|integration| (QueueId { workspace, form, integration }, now)),
-            );
-        }
-        queues
-    }
-
-    /// Lists the integrations of a form that may have to deliver something.
-    async fn integrations_of(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<IntegrationId>> {
-        if let Some(form) = self.store.find_form(workspace, form).await? {
-            return Ok(form.integrations.iter().filter(|one| one.enabled).map(|one| one.id).collect());
-        }
-        // The form is in the trash, and that is reported.
-        let totals = self.store.queue_totals(workspace, form).await?;
-        Ok(totals.into_iter().filter_map(|totals| totals.integration).collect())
     }
 
     /// Loads at most `limit` due deliveries of a queue and decides about them.

@@ -158,12 +158,13 @@ pub struct TypeStats {
 #[async_trait]
 pub trait Deliveries: Send + Sync {
     /// Lists the queues with deliveries that wait, each with a time before which no attempt is due. Takes time by the number
-    /// of queues, not of deliveries. A queue whose deliveries wait in the outbox is due at once, whatever its state.
+    /// of queues, not of deliveries. A queue whose deliveries wait in the outbox is due at once, whatever its state. Also goes
+    /// on with what [`resume_queue`](Self::resume_queue) had to do when the process ended.
     async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>>;
 
-    /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the forms. Only
-    /// one task may wait.
-    async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)>;
+    /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the queues of the
+    /// form whose integrations are enabled. Only one task may wait. A queue that cannot be read is left out.
+    async fn changed_queues(&self) -> Vec<QueueId>;
 
     /// Loads at most `limit` deliveries of a queue that are due at `now`: retries first, then those from the outbox. `None`
     /// if the form or the integration no longer exists; then [`drop_queue`](Self::drop_queue) is called for. Loads nothing

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::delivery_list::DeliverySearch;
 use super::delivery_manage::ManualChange;
-use super::delivery_upkeep::{self, Pruning, QueueRemoval};
+use super::delivery_upkeep::{Pruning, QueueRemoval};
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::{SledStore, delivery_attempts, delivery_layout as keys, delivery_rows, layout};
@@ -27,8 +27,17 @@ impl Deliveries for SledStore {
         self.scan_on_pool(usize::MAX, Self::read_queues).await
     }
 
-    async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)> {
-        self.changed_forms.take().await
+    async fn changed_queues(&self) -> Vec<QueueId> {
+        loop {
+            let forms = self.changed_forms.take().await;
+            let queues: Vec<_> = forms
+                .into_iter()
+                .flat_map(|(workspace, form)| self.enabled_queues(workspace, form))
+                .collect();
+            if !queues.is_empty() {
+                return queues;
+            }
+        }
     }
 
     async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>> {
@@ -62,10 +71,13 @@ impl Deliveries for SledStore {
     ) -> Result<QueueState> {
         let context = self.queue_context();
         let work = move |tx: &mut Tx<'_>| delivery_attempts::finish(tx, &context, queue, finished, file, now);
-        let (state, is_paused) = self.engine.write_as(WriteKind::Reclaim, work).await?;
-        if is_paused {
-            self.wake_queues(queue.workspace, queue.form);
-        }
+        let changed_forms = Arc::clone(&self.changed_forms);
+        let wake = move |(_, is_paused): &(QueueState, bool)| {
+            if *is_paused {
+                changed_forms.record(queue.workspace, queue.form);
+            }
+        };
+        let (state, _) = self.engine.write_then(WriteKind::Reclaim, work, wake).await?;
         Ok(state)
     }
 
@@ -82,15 +94,8 @@ impl Deliveries for SledStore {
     async fn resume_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
         let context = self.queue_context();
         let work = move |tx: &mut Tx<'_>| delivery_attempts::resume(tx, &context, queue, now);
-        let failing_since = self.engine.write(work).await?;
-        self.wake_queues(queue.workspace, queue.form);
-        if let Some(since) = failing_since {
-            let changed_forms = Arc::clone(&self.changed_forms);
-            self.engine.background(move |tx| {
-                // The slice before this one is durable.
-                changed_forms.record(queue.workspace, queue.form);
-                delivery_upkeep::revive(tx, queue, since, now)
-            });
+        if self.write_and_wake(WriteKind::Normal, (queue.workspace, queue.form), work).await? {
+            self.continue_revival(queue);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::delivery_rows::{self, DeliveryRow};
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_cached;
 use super::outbox::{self, OutboxEntry, OutboxRow};
@@ -117,11 +118,8 @@ impl SledStore {
         let Delivery { form, event, integration, .. } = found.delivery;
         let place = DeliveryPlace { form, event, integration, sequence: found.sequence };
         let context = self.queue_context();
-        let step = self.engine.write(move |tx| apply(tx, &context, workspace, &place, change)).await?;
-        if matches!(step, StepResult::Done(_)) {
-            self.wake_queues(workspace, form);
-        }
-        Ok(step)
+        let work = move |tx: &mut Tx<'_>| apply(tx, &context, workspace, &place, change);
+        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 }
 

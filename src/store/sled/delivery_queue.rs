@@ -8,19 +8,19 @@ use super::delivery_rows::{DeliveryRow, IndexValue};
 use super::engine::tx::{Direction, KeyRange, Tx};
 use super::queue_state::StoredQueue;
 use super::queue_writer::QueueContext;
-use super::{BATCH_ROWS, SledStore, delivery_attempts, events, layout, outbox};
+use super::{BATCH_ROWS, SledStore, delivery_attempts, delivery_upkeep, events, layout, outbox};
 use crate::clock::Timestamp;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::id::{EventId, FormId};
+use crate::id::{EventId, FormId, WorkspaceId};
 use crate::store::{DueDelivery, QueueBatch, QueueId, Result};
 
 /// Index entries read of a paused queue to find leases: more than the attempts that one can have in flight.
 const LEASE_ENTRIES: usize = 500;
 
 impl SledStore {
-    /// Lists the queues with deliveries that wait. Reads a few rows for each queue.
+    /// Lists the queues with deliveries that wait, and continues revivals. Reads a few rows for each queue.
     pub(super) fn read_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
         let (mut found, mut range) = (Vec::new(), keys::queues());
         let mut last_event = (FormId::ZERO, 0);
@@ -36,12 +36,33 @@ impl SledStore {
                 if last_event.0 != form {
                     last_event = (form, outbox::last_row(&self.reader, form)?.map_or(0, |row| row.last()));
                 }
-                let queue = QueueId { workspace, form, integration };
-                if let Some(due) = self.first_due(queue, &StoredQueue::decode(&body)?, last_event.1)? {
+                let (queue, state) = (QueueId { workspace, form, integration }, StoredQueue::decode(&body)?);
+                if state.revival.is_some() {
+                    self.continue_revival(queue);
+                }
+                if let Some(due) = self.first_due(queue, &state, last_event.1)? {
                     found.push((queue, due));
                 }
             }
         }
+    }
+
+    /// Revives deliveries in the background. Has no effect once that is done.
+    pub(super) fn continue_revival(&self, queue: QueueId) {
+        let changed_forms = Arc::clone(&self.changed_forms);
+        self.engine.background(move |tx| {
+            // The slice before this one is durable.
+            changed_forms.record(queue.workspace, queue.form);
+            delivery_upkeep::revive(tx, queue)
+        });
+    }
+
+    /// Returns the queues of a form whose integrations are enabled. None if it cannot be read: then they are due when all queues
+    /// are listed again.
+    pub(super) fn enabled_queues(&self, workspace: WorkspaceId, form: FormId) -> Vec<QueueId> {
+        let Ok(Some(found)) = self.form(workspace, form) else { return Vec::new() };
+        let enabled = found.integrations.iter().filter(|one| one.enabled);
+        enabled.map(|one| QueueId { workspace, form, integration: one.id }).collect()
     }
 
     /// Returns a time before which nothing of a queue is due, and the last event of the outbox is `last`; `None` if nothing

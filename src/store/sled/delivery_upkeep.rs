@@ -8,7 +8,7 @@ use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find;
 use super::outbox::OutboxRow;
-use super::queue_state::StoredQueue;
+use super::queue_state::{Revival, StoredQueue};
 use super::queue_writer::is_passed;
 use super::{BATCH_ROWS, layout};
 use crate::clock::{DAY_MILLIS, Timestamp};
@@ -142,19 +142,27 @@ fn cancel_entry(tx: &mut Tx<'_>, queue: QueueId, entry: Vec<u8>, at: Timestamp) 
     }
 }
 
-/// Makes a batch of the deliveries of a queue pending again that are dead since `since`, due at `now`.
-pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId, since: Timestamp, now: Timestamp) -> Result<Progress> {
-    let range = keys::index_from(keys::queue_key(queue), QueueClass::Dead, since);
+/// Makes a batch of the deliveries pending again whose revival is recorded in the state of their queue.
+pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
+    let key = keys::queue_key(queue);
+    let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
+    let state = StoredQueue::read(tx, queue.form, queue.integration)?;
+    let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
+    let mut range = keys::index_from(key, QueueClass::Dead, since);
+    range.1 = keys::index_until(key, QueueClass::Dead, until).1;
     let rows = tx.scan(range, Direction::Ascending, BATCH)?;
-    let progress = if rows.is_empty() { Progress::Done } else { Progress::More };
+    if rows.is_empty() || form.integration(queue.integration).is_none() {
+        StoredQueue { revival: None, ..state }.put(tx, queue.form, queue.integration)?;
+        return Ok(Progress::Done);
+    }
     for (key, _) in rows {
         let (_, event) = keys::index_position(&key)?;
         match DeliveryRow::read(tx, queue.form, event, queue.integration)? {
-            Some(row) => row.with(row.delivery.restarted(now)).replace(tx, &row)?,
+            Some(row) => row.with(row.delivery.restarted(until)).replace(tx, &row)?,
             None => tx.delete(key),
         }
     }
-    Ok(progress)
+    Ok(Progress::More)
 }
 
 /// Erasure of deliveries that ended long ago, queue by queue.

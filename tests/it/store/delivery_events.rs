@@ -78,13 +78,13 @@ pub(super) async fn a_form_in_the_trash_pauses_all_but_deletions(fixture: &impl 
     let all = list_deliveries(&*store, &Default::default(), 9).await;
     let paused = all.iter().filter(|one| one.status == DeliveryStatus::Paused);
     assert_eq!((paused.count(), all.len()), (3, 4));
-    store.changed_forms().await;
+    store.changed_queues().await;
     assert_eq!(types(&deliver_due(&*store, queues[0], 3_600_000, 9).await), [EventType::FormDeleted]);
     assert_eq!(waiting_queues(&*store).await, []);
 
     let restored = store.restore_form(workspace(1), form, None, at(10)).await.unwrap();
     assert!(matches!(restored, StepResult::Done(_)));
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     let events = deliver_due(&*store, queues[0], 3_600_000, 9).await;
     assert_eq!(events.iter().map(|event| event.id).collect::<Vec<_>>(), completed(&ids));
 }
@@ -122,11 +122,11 @@ pub(super) async fn deliveries_of_a_restored_submission_go_on(fixture: &impl Sto
     let store = fixture.open();
     let (form, queue, ids, waiting) = paused_submissions(&*store).await;
     assert_eq!(store.queue_totals(workspace(1), form).await.unwrap()[0].pending, 3);
-    store.changed_forms().await;
+    store.changed_queues().await;
     for id in ids {
         assert!(matches!(restore_submission(&*store, form, id, 12).await, StepResult::Done(_)));
     }
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, [queue]);
     let mut due = load(&*store, queue, 12, 9).await.due;
     due.sort_by_key(|due| due.delivery.event);
     let mut expected: Vec<_> = waiting.iter().map(|due| due.delivery.event).collect();

@@ -16,7 +16,7 @@ pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: 
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     let mut ids = submit_many(&store, form, 120, 5).await;
     ids.push(submit_with(&*store, form, 6, true).await);
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     assert_eq!(waiting_queues(&*store).await.len(), 2);
     store.close().await.unwrap();
     let store = fixture.open();
@@ -200,17 +200,65 @@ pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(
     assert_eq!((told.len(), *id, name.as_str()), (1, queues[0].integration, "one"));
     assert_eq!((told[0].event_type, told[0].sequence), (EventType::IntegrationDisabled, 61));
 
-    store.changed_forms().await;
+    store.changed_queues().await;
     store.resume_queue(queues[0], at(HOUR)).await.unwrap();
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     while store.queue_totals(workspace(1), form).await.unwrap()[0].dead > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     let loaded = load(&*store, queues[0], HOUR, 100).await;
     assert_eq!((loaded.due.len(), loaded.state.health.paused), (60, None));
     assert_eq!(loaded.due.iter().filter(|due| due.body.is_some()).count(), 50);
     assert_eq!(status(&*store, &dead).await, DeliveryStatus::Pending);
+}
+
+pub(super) async fn a_revival_goes_on_after_a_restart(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    submit_many(&store, form, 80, 5).await;
+    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 80).await.due), 10).await;
+    let last = begun[79].delivery.clone();
+    finish(&*store, queues[0], begun, Outcome::Gone { error: error() }, 11).await;
+    let mut resuming = Box::pin(store.resume_queue(queues[0], at(20)));
+    // The process may end at any time after this.
+    is_ready(&mut resuming).await;
+    drop(resuming);
+    store.close().await.unwrap();
+    let store = fixture.open();
+    assert_eq!(load(&*store, queues[0], 21, 100).await.state.health.paused, None);
+    store.list_queues().await.unwrap();
+    while store.queue_totals(workspace(1), form).await.unwrap()[0].dead > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(load(&*store, queues[0], 21, 100).await.due.len(), 80);
+    // One that dies again afterwards stays dead.
+    let due = load(&*store, queues[0], 21, 100).await.due;
+    let begun = begin(&*store, queues[0], send(&due), 21).await;
+    finish(&*store, queues[0], begun, Outcome::Permanent { error: error() }, 22).await;
+    store.list_queues().await.unwrap();
+    submit_with(&*store, form, 23, true).await;
+    assert_eq!(status(&*store, &last).await, DeliveryStatus::Dead);
+}
+
+pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    store.changed_queues().await;
+    let new = forms::store::NewSubmission {
+        form,
+        checked_revision: 3,
+        checked_version: 1,
+        answers: "{}",
+        metadata: None,
+        notify: true,
+        idempotency_key: None,
+    };
+    let mut accepting = Box::pin(store.accept_submission(workspace(1), new, at(5)));
+    is_ready(&mut accepting).await;
+    drop(accepting);
+    assert_eq!(store.changed_queues().await, queues);
+    assert_eq!(load(&*store, queues[0], 6, 9).await.due.len(), 1);
 }
 
 pub(super) async fn only_what_integrations_are_owed_is_recorded(fixture: &impl StoreFixture) {
@@ -358,11 +406,11 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
 
 pub(super) async fn a_form_is_reported_once_it_has_something_to_deliver(fixture: &impl StoreFixture) {
     let store = fixture.open();
-    let (form, _) = form_with(&*store, 1, &["one"]).await;
-    store.changed_forms().await;
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    store.changed_queues().await;
     change_form(&*store, super::published_form(&*store, 2).await, patch(r#"{"title":"Other"}"#), 2).await;
-    let mut changed = std::pin::pin!(store.changed_forms());
+    let mut changed = std::pin::pin!(store.changed_queues());
     assert!(!is_ready(&mut changed).await, "a form without integrations has nothing to deliver");
     submit_with(&*store, form, 5, true).await;
-    assert_eq!(changed.await, [(workspace(1), form)]);
+    assert_eq!(changed.await, queues);
 }
