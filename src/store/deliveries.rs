@@ -20,7 +20,7 @@ use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::csv_file::CsvPosition;
 use crate::domain::integration::event::Event;
-use crate::id::{DeliveryId, FormId, IntegrationId, SubmissionId, WorkspaceId};
+use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 
 /// The deliveries of one integration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +28,21 @@ pub struct QueueId {
     pub workspace: WorkspaceId,
     pub form: FormId,
     pub integration: IntegrationId,
+}
+
+/// Where a delivery is: it is read there without a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryPlace {
+    pub form: FormId,
+    pub event: EventId,
+    pub integration: IntegrationId,
+}
+
+impl DeliveryPlace {
+    pub fn of(delivery: &Delivery) -> Self {
+        let Delivery { form, event, integration, .. } = *delivery;
+        Self { form, event, integration }
+    }
 }
 
 /// State of a queue beyond its deliveries.
@@ -205,7 +220,7 @@ pub trait Deliveries: Send + Sync {
     /// Returns the totals of the queues of all integrations of a form.
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>>;
 
-    /// Returns a delivery, which may have no row yet.
+    /// Finds a delivery, which may have no row yet, in the workspace's outboxes too.
     async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>>;
 
     /// Lists the deliveries that match `filter`, newest event first, after the position `after`.
@@ -218,20 +233,20 @@ pub trait Deliveries: Send + Sync {
     ) -> Result<DeliveryRows>;
 
     /// Lists the attempts of a delivery, oldest first.
-    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Vec<Attempt>>;
+    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryPlace) -> Result<Vec<Attempt>>;
 
     /// Returns a delivery with what it sends: its event, and its body, if it has been rendered.
     async fn load_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
     ) -> Result<Option<(Arc<Form>, DueDelivery)>>;
 
     /// Makes a delivery pending again, due at `at`, with a new schedule. One that waits already becomes due at `at`.
     async fn redeliver(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         at: Timestamp,
     ) -> Result<StepResult<Delivery>>;
 
@@ -239,7 +254,7 @@ pub trait Deliveries: Send + Sync {
     async fn cancel_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>>;
 

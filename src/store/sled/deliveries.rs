@@ -9,7 +9,7 @@ use super::delivery_manage::ManualChange;
 use super::delivery_upkeep::{Pruning, QueueRemoval};
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::{SledStore, delivery_attempts, delivery_layout as keys, delivery_rows, layout};
+use super::{SledStore, delivery_attempts, delivery_layout as keys, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::Attempt;
@@ -17,8 +17,8 @@ use crate::domain::form::Form;
 use crate::domain::integration::csv_file::CsvPosition;
 use crate::id::{DeliveryId, FormId, WorkspaceId};
 use crate::store::{
-    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryRows, DueDelivery, FinishedAttempt,
-    NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
+    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryPlace, DeliveryRows, DueDelivery,
+    FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
 };
 
 #[async_trait]
@@ -101,14 +101,15 @@ impl Deliveries for SledStore {
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
-        self.scan_on_pool(usize::MAX, move |store| store.read_totals(workspace, form)).await
+        self.read_totals(workspace, form).await
     }
 
     async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>> {
-        match self.find_row(workspace, delivery)? {
-            Some(row) => self.show(workspace, row.delivery),
+        let find = move |store: &Self| match store.find_row(workspace, delivery)? {
+            Some(row) => store.show(workspace, row.delivery),
             None => Ok(None),
-        }
+        };
+        self.scan_on_pool(usize::MAX, find).await
     }
 
     async fn list_deliveries(
@@ -121,14 +122,11 @@ impl Deliveries for SledStore {
         self.search_deliveries(DeliverySearch::new(workspace, filter, after.as_deref(), limit)).await
     }
 
-    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Vec<Attempt>> {
-        let Some(row) = delivery_rows::find(&self.reader, workspace, delivery)? else {
-            return Ok(Vec::new());
-        };
-        if self.form(workspace, row.delivery.form)?.is_none() {
+    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryPlace) -> Result<Vec<Attempt>> {
+        let DeliveryPlace { form, event, integration } = delivery;
+        if self.form(workspace, form)?.is_none() {
             return Ok(Vec::new());
         }
-        let Delivery { form, event, integration, .. } = row.delivery;
         let rows =
             self.reader.scan(keys::attempts(form, event, integration), Direction::Ascending, usize::MAX)?;
         rows.iter().map(|(_, body)| layout::from_json("an attempt", body)).collect()
@@ -137,7 +135,7 @@ impl Deliveries for SledStore {
     async fn load_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
     ) -> Result<Option<(Arc<Form>, DueDelivery)>> {
         self.read_delivery(workspace, delivery)
     }
@@ -145,7 +143,7 @@ impl Deliveries for SledStore {
     async fn redeliver(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         at: Timestamp,
     ) -> Result<StepResult<Delivery>> {
         self.change_delivery(workspace, delivery, ManualChange::Redeliver(at)).await
@@ -154,7 +152,7 @@ impl Deliveries for SledStore {
     async fn cancel_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>> {
         self.change_delivery(workspace, delivery, ManualChange::Cancel(now)).await

@@ -6,7 +6,7 @@ use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::attempt::Outcome;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
 use forms::domain::form::admission::Refusal;
-use forms::store::{DeliveryFilter, StepResult, Store};
+use forms::store::{DeliveryFilter, DeliveryPlace, StepResult, Store};
 
 use super::deliveries::*;
 use super::{StoreFixture, at, trash_submission, workspace};
@@ -15,11 +15,11 @@ use super::{StoreFixture, at, trash_submission, workspace};
 type Condition<'a> = dyn Fn(&Delivery) -> bool + 'a;
 
 async fn cancel(store: &dyn Store, delivery: &Delivery, millis: i64) -> StepResult<Delivery> {
-    store.cancel_delivery(workspace(1), delivery.id(), at(millis)).await.unwrap()
+    store.cancel_delivery(workspace(1), DeliveryPlace::of(delivery), at(millis)).await.unwrap()
 }
 
 async fn redeliver(store: &dyn Store, delivery: &Delivery, millis: i64) -> StepResult<Delivery> {
-    store.redeliver(workspace(1), delivery.id(), at(millis)).await.unwrap()
+    store.redeliver(workspace(1), DeliveryPlace::of(delivery), at(millis)).await.unwrap()
 }
 
 pub(super) async fn a_waiting_delivery_is_canceled(fixture: &impl StoreFixture) {
@@ -54,7 +54,7 @@ pub(super) async fn only_what_waits_is_canceled(fixture: &impl StoreFixture) {
     assert!(matches!(cancel(&*store, &delivery, 7).await, StepResult::Refused(Refusal::NotPending)));
     finish(&*store, queues[0], begun, failure(), 8).await;
     assert!(matches!(cancel(&*store, &delivery, 9).await, StepResult::Done(_)));
-    let found = store.load_delivery(workspace(1), delivery.id()).await.unwrap().unwrap().1;
+    let found = store.load_delivery(workspace(1), DeliveryPlace::of(&delivery)).await.unwrap().unwrap().1;
     assert_eq!(found.body, None);
     assert!(found.event.is_some());
     assert_eq!(waiting_queues(&*store).await, []);
@@ -83,7 +83,7 @@ pub(super) async fn a_delivery_is_sent_again_on_request(fixture: &impl StoreFixt
     let mut events: Vec<_> = events.into_iter().map(|event| event.id).collect();
     events.sort_unstable();
     assert_eq!(events, completed(&ids));
-    assert_eq!(store.list_attempts(workspace(1), all[3].id()).await.unwrap().len(), 2);
+    assert_eq!(store.list_attempts(workspace(1), DeliveryPlace::of(&all[3])).await.unwrap().len(), 2);
     assert_eq!(waiting_queues(&*store).await, []);
 }
 

@@ -5,7 +5,7 @@ use forms::domain::delivery::attempt::Outcome;
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, SubmissionId};
-use forms::store::{AttemptDecision, DueDelivery, QueueId, StepResult, Store};
+use forms::store::{AttemptDecision, DeliveryPlace, DueDelivery, QueueId, StepResult, Store};
 
 use super::deliveries::*;
 use super::{
@@ -151,7 +151,8 @@ pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &im
         while status(&*store, &due.delivery).await != DeliveryStatus::Canceled {
             tokio::task::yield_now().await;
         }
-        let found = store.load_delivery(workspace(1), due.delivery.id()).await.unwrap().unwrap().1;
+        let found =
+            store.load_delivery(workspace(1), DeliveryPlace::of(&due.delivery)).await.unwrap().unwrap().1;
         assert_eq!((found.event, found.body, found.delivery.finished_at), (None, None, Some(at(10))));
     }
     let due = load(&*store, queue, 30, 9).await.due;
@@ -188,7 +189,8 @@ pub(super) async fn a_submission_erased_after_it_was_loaded_is_not_sent(fixture:
     let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(7)).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
     assert_eq!(begin(&*store, queues[0], send(&due), 8).await.len(), 0);
-    let found = store.load_delivery(workspace(1), due[0].delivery.id()).await.unwrap().unwrap().1;
+    let found =
+        store.load_delivery(workspace(1), DeliveryPlace::of(&due[0].delivery)).await.unwrap().unwrap().1;
     assert_eq!((found.delivery.status, found.body), (DeliveryStatus::Canceled, None));
     assert_eq!(types(&deliver_due(&*store, queues[0], 9, 9).await), [EventType::SubmissionDeleted]);
 }

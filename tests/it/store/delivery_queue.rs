@@ -4,7 +4,7 @@ use forms::domain::delivery::DeliveryStatus;
 use forms::domain::delivery::attempt::{AttemptResult, Outcome};
 use forms::domain::integration::csv_file::CsvPosition;
 use forms::domain::integration::event::{EventType, Subject};
-use forms::store::{AttemptDecision, StepResult};
+use forms::store::{AttemptDecision, DeliveryPlace, StepResult};
 
 use super::deliveries::*;
 use super::{StoreFixture, at, find_submission, insert_workspace, is_ready, patch, workspace};
@@ -79,7 +79,7 @@ pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl 
     submit_with(&*store, form, 5, true).await;
     let queue = queues[0];
     let first = begin(&*store, queue, send(&load(&*store, queue, 10, 9).await.due), 10).await;
-    let id = first[0].delivery.id();
+    let (id, place) = (first[0].delivery.id(), DeliveryPlace::of(&first[0].delivery));
     store.close().await.unwrap();
     let store = fixture.open();
     assert_eq!(waiting_queues(&*store).await, [(queue, 10 + LEASE)]);
@@ -87,7 +87,7 @@ pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl 
     assert_eq!(loaded.due.len(), 0);
     let next = loaded.next_due.expect("it is tried again");
     assert!(next > at(10 + LEASE), "it waits as after a failure");
-    let attempts = store.list_attempts(workspace(1), id).await.unwrap();
+    let attempts = store.list_attempts(workspace(1), place).await.unwrap();
     assert_eq!(attempts.len(), 1);
     assert_eq!((attempts[0].number, attempts[0].result), (1, AttemptResult::Interrupted));
     assert_eq!(attempts[0].started_at, at(10));
@@ -105,9 +105,9 @@ pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl 
     finish(&*store, queue, second, Outcome::Delivered, later + 1).await;
     let delivered = store.find_delivery(workspace(1), id).await.unwrap().unwrap();
     assert_eq!((delivered.status, delivered.attempts), (DeliveryStatus::Delivered, 2));
-    let attempts = store.list_attempts(workspace(1), id).await.unwrap();
+    let attempts = store.list_attempts(workspace(1), place).await.unwrap();
     assert_eq!(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(store.load_delivery(workspace(1), id).await.unwrap().unwrap().1.body, None);
+    assert_eq!(store.load_delivery(workspace(1), place).await.unwrap().unwrap().1.body, None);
 }
 
 pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl StoreFixture) {
@@ -129,7 +129,7 @@ pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl
         }
     };
     assert_eq!(attempts, 10);
-    let found = store.load_delivery(workspace(1), dead.id()).await.unwrap().unwrap().1;
+    let found = store.load_delivery(workspace(1), DeliveryPlace::of(&dead)).await.unwrap().unwrap().1;
     assert_eq!((found.delivery.status, found.delivery.last_error), (DeliveryStatus::Dead, Some(error())));
     assert_eq!(found.body, Some(body(&dead)), "a dead delivery can be sent again");
     let totals = store.queue_totals(workspace(1), form).await.unwrap();
@@ -138,7 +138,7 @@ pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl
         (Some(queues[0].integration), 0, 1)
     );
 
-    let again = store.redeliver(workspace(1), dead.id(), at(millis + 1)).await.unwrap();
+    let again = store.redeliver(workspace(1), DeliveryPlace::of(&dead), at(millis + 1)).await.unwrap();
     let StepResult::Done(again) = again else { panic!("{again:?}") };
     assert_eq!((again.status, again.earlier_attempts), (DeliveryStatus::Pending, 10));
     assert_eq!(deliver_due(&*store, queues[0], millis + 1, 9).await.len(), 1);
@@ -349,7 +349,7 @@ pub(super) async fn decisions_other_than_to_send_end_a_delivery(fixture: &impl S
     assert_eq!(begin(&*store, queues[0], decided, 10).await.len(), 0);
     assert_eq!(status(&*store, &due[0].delivery).await, DeliveryStatus::Skipped);
     assert_eq!(status(&*store, &due[1].delivery).await, DeliveryStatus::Dead);
-    let attempts = store.list_attempts(workspace(1), due[1].delivery.id()).await.unwrap();
+    let attempts = store.list_attempts(workspace(1), DeliveryPlace::of(&due[1].delivery)).await.unwrap();
     assert_eq!(attempts.len(), 1, "a failure to send counts as an attempt");
     assert_eq!(waiting_queues(&*store).await, []);
 }
@@ -386,14 +386,14 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
     assert!(store.load_queue(foreign, at(10), 9).await.unwrap().is_none());
     assert_eq!(begin(&*store, foreign, send(&waiting), 10).await.len(), 0);
     for delivery in [&begun[0].delivery, &waiting[0].delivery] {
-        let id = delivery.id();
+        let (id, place) = (delivery.id(), DeliveryPlace::of(delivery));
         assert!(store.find_delivery(workspace(1), id).await.unwrap().is_some());
         assert_eq!(store.find_delivery(workspace(2), id).await.unwrap(), None);
-        assert!(store.load_delivery(workspace(2), id).await.unwrap().is_none());
-        assert!(store.list_attempts(workspace(2), id).await.unwrap().is_empty());
+        assert!(store.load_delivery(workspace(2), place).await.unwrap().is_none());
+        assert!(store.list_attempts(workspace(2), place).await.unwrap().is_empty());
         for step in [
-            store.redeliver(workspace(2), id, at(10)).await.unwrap(),
-            store.cancel_delivery(workspace(2), id, at(10)).await.unwrap(),
+            store.redeliver(workspace(2), place, at(10)).await.unwrap(),
+            store.cancel_delivery(workspace(2), place, at(10)).await.unwrap(),
         ] {
             assert!(matches!(step, StepResult::Missing), "{step:?}");
         }
