@@ -20,8 +20,10 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::{DeliveryId, FormId, IntegrationId};
-use crate::store::{DeliveryFilter, IdempotencyKey, IdempotentOperation, StepResult, StoreError, TypeStats};
+use crate::id::{FormId, IntegrationId};
+use crate::store::{
+    DeliveryFilter, DeliveryPlace, IdempotencyKey, IdempotentOperation, StepResult, StoreError, TypeStats,
+};
 
 /// A request for a page of the list of deliveries.
 #[derive(Debug, Clone)]
@@ -58,7 +60,7 @@ pub struct BulkCount {
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
 
-/// Deliveries that a bulk operation looks up together, and changes at the same time.
+/// Deliveries that a bulk operation finds together, and changes at the same time.
 const BULK_PAGE: usize = 500;
 
 /// Time after which a bulk operation stops between two pages.
@@ -142,7 +144,7 @@ impl App {
         let form = match self.store.find_form(caller.workspace, delivery.form).await? {
             Some(form) => Some(form),
             None => {
-                let loaded = self.store.load_delivery(caller.workspace, delivery.id()).await?;
+                let loaded = self.store.load_delivery(caller.workspace, DeliveryPlace::of(delivery)).await?;
                 loaded.map(|(form, _)| form)
             }
         };
@@ -173,14 +175,14 @@ impl App {
     pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, AppError> {
         require_scope(caller, Scope::Read)?;
         let delivery = self.delivery(caller, id).await?;
-        Ok(self.store.list_attempts(caller.workspace, delivery.id()).await?)
+        Ok(self.store.list_attempts(caller.workspace, DeliveryPlace::of(&delivery)).await?)
     }
 
     /// Returns the exact body that a delivery sends, JSON.
     pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, AppError> {
         require_scope(caller, Scope::Read)?;
         let delivery = self.delivery(caller, id).await?;
-        let loaded = self.store.load_delivery(caller.workspace, delivery.id()).await?;
+        let loaded = self.store.load_delivery(caller.workspace, DeliveryPlace::of(&delivery)).await?;
         let (form, due) = loaded.ok_or_else(|| no_delivery(id))?;
         self.deliveries.render(&form, &due).await?.ok_or_else(|| no_delivery(id))
     }
@@ -194,10 +196,11 @@ impl App {
         render: impl Fn(&DeliveryView) -> String,
     ) -> Result<Repeatable<DeliveryView>, AppError> {
         require_scope(caller, Scope::Write)?;
-        let delivery = self.delivery(caller, id).await?.id();
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::Redeliver(delivery));
+        let delivery = self.delivery(caller, id).await?;
+        let place = DeliveryPlace::of(&delivery);
+        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::Redeliver(delivery.id()));
         let redeliver = async {
-            let step = self.store.redeliver(caller.workspace, delivery, self.now()).await?;
+            let step = self.store.redeliver(caller.workspace, place, self.now()).await?;
             let (redelivered, _) = into_result(step, no_delivery(id))?;
             self.delivery_view(caller, redelivered).await
         };
@@ -213,10 +216,12 @@ impl App {
         render: impl Fn(&DeliveryView) -> String,
     ) -> Result<Repeatable<DeliveryView>, AppError> {
         require_scope(caller, Scope::Write)?;
-        let delivery = self.delivery(caller, id).await?.id();
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CancelDelivery(delivery));
+        let delivery = self.delivery(caller, id).await?;
+        let place = DeliveryPlace::of(&delivery);
+        let idempotency_key =
+            request.idempotency_key(caller, IdempotentOperation::CancelDelivery(delivery.id()));
         let cancel = async {
-            let step = self.store.cancel_delivery(caller.workspace, delivery, self.now()).await?;
+            let step = self.store.cancel_delivery(caller.workspace, place, self.now()).await?;
             let (canceled, _) = into_result(step, no_delivery(id))?;
             self.delivery_view(caller, canceled).await
         };
@@ -275,9 +280,9 @@ impl App {
                 has_more = true;
                 break;
             }
-            let due = page.iter().map(|(number, id)| {
+            let due = page.iter().map(|(number, place)| {
                 let offset = rate.map_or(0, |rate| rate.offset_millis(*number));
-                (*id, Timestamp::from_millis(now.millis().saturating_add(offset)))
+                (*place, Timestamp::from_millis(now.millis().saturating_add(offset)))
             });
             count += self.change_page(caller, due, change).await?;
         }
@@ -290,14 +295,16 @@ impl App {
         caller: &Caller,
         filter: &DeliveryFilter,
         change: BulkChange,
-    ) -> Result<(Vec<DeliveryId>, bool), AppError> {
+    ) -> Result<(Vec<DeliveryPlace>, bool), AppError> {
         let _permit = self.job_permit(caller).await?;
         let (mut found, mut after, mut slow_pages) = (Vec::new(), None, 0);
         loop {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
             let page = self.store.list_deliveries(caller.workspace, filter, after, limit).await?;
             slow_pages += usize::from(page.rows.len() < limit);
-            found.extend(page.rows.iter().filter(|delivery| change.applies_to(delivery)).map(Delivery::id));
+            found.extend(
+                page.rows.iter().filter(|delivery| change.applies_to(delivery)).map(DeliveryPlace::of),
+            );
             after = page.next;
             if after.is_none() || found.len() >= MAX_BULK || slow_pages >= MAX_SLOW_PAGES {
                 return Ok((found, after.is_some()));
@@ -309,7 +316,7 @@ impl App {
     async fn change_page(
         &self,
         caller: &Caller,
-        due: impl Iterator<Item = (DeliveryId, Timestamp)>,
+        due: impl Iterator<Item = (DeliveryPlace, Timestamp)>,
         change: BulkChange,
     ) -> Result<u64, AppError> {
         let (mut tasks, now) = (JoinSet::new(), self.now());

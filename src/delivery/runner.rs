@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::{self, AbortHandle, JoinError, JoinSet};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::attempt::{Batch, Outcomes};
 use super::scheduler::{Receiver, Scheduler, Slot, Turn};
@@ -25,22 +25,26 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest sleep: due times are those of the wall clock, which may be set.
 const MAX_SLEEP: Duration = Duration::from_secs(30);
 
+/// How often all queues are listed: at the start, and then in case that a queue was not woken, because its form could not be read
+/// when it changed, or a listing panicked.
+const LIST_INTERVAL: Duration = Duration::from_secs(600);
+
 impl DeliveryService {
     /// Carries out deliveries until `stop` resolves. Then waits up to `grace` for the sends in progress, and records those
     /// cut off as interrupted, within two more seconds. Only one call may run at a time.
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>, grace: Duration) {
         let mut runner = Runner::new(self);
         let mut stop = pin!(stop);
-        runner.list(runner.service.clone().list_queues());
+        let mut listing = interval(LIST_INTERVAL);
+        listing.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             runner.start_turns();
             let sleep_time = runner.time_to_next_due();
             tokio::select! {
                 () = &mut stop => break,
                 Some(ended) = runner.tasks.join_next_with_id() => runner.handle(ended),
-                forms = runner.service.store.changed_forms() => {
-                    runner.list(runner.service.clone().queues_of(forms));
-                }
+                _ = listing.tick() => runner.list(),
+                queues = runner.service.store.changed_queues() => runner.wake(queues),
                 () = sleep(sleep_time) => {}
             }
         }
@@ -50,7 +54,7 @@ impl DeliveryService {
     /// Carries out what is due now, and returns once nothing is left that is due.
     pub async fn run_due(self: Arc<Self>) {
         let mut runner = Runner::new(self);
-        runner.list(runner.service.clone().list_queues());
+        runner.list();
         while let Some(ended) = runner.tasks.join_next_with_id().await {
             runner.handle(ended);
             runner.start_turns();
@@ -111,17 +115,18 @@ impl Runner {
         self.running.insert(handle.id(), (running, handle));
     }
 
-    fn list(&mut self, listing: impl Future<Output = Vec<(QueueId, Timestamp)>> + Send + 'static) {
+    fn list(&mut self) {
+        let listing = self.service.clone().list_queues();
         self.spawn(Running::Listing, async { Done::Listed(listing.await) });
+    }
+
+    fn wake(&mut self, queues: Vec<QueueId>) {
+        let now = self.now();
+        queues.into_iter().for_each(|queue| self.scheduler.wake(queue, now));
     }
 
     fn now(&self) -> Timestamp {
         self.service.clock.now()
-    }
-
-    /// Returns when a queue is due after a failure of the store.
-    fn after_backoff(&self) -> Timestamp {
-        Timestamp::from_millis(self.now().millis() + STORE_BACKOFF.as_millis() as i64)
     }
 
     fn time_to_next_due(&self) -> Duration {
@@ -166,12 +171,10 @@ impl Runner {
     fn loaded(&mut self, turn: Turn, loaded: Result<Loaded>) {
         let batch = match loaded {
             Ok(Loaded::Batch(batch)) => batch,
-            Ok(Loaded::Nothing { next_due, paced_until }) => {
-                return self.scheduler.loaded_none(&turn, next_due, paced_until);
-            }
+            Ok(Loaded::Nothing(next_due)) => return self.scheduler.loaded_none(&turn, next_due),
             Err(error) => {
                 tracing::warn!(queue = %turn.queue.integration, %error, "deliveries cannot be loaded");
-                return self.scheduler.loaded_none(&turn, Some(self.after_backoff()), None);
+                return self.scheduler.loaded_none(&turn, Some(self.service.after_backoff()));
             }
         };
         let max_batch = batch.integration.max_batch().max(1);
@@ -208,7 +211,7 @@ impl Runner {
     ) {
         let begun = begun.unwrap_or_else(|error| {
             tracing::warn!(queue = %queue.integration, %error, "deliveries cannot be begun");
-            self.scheduler.postpone(queue, self.after_backoff());
+            self.scheduler.postpone(queue, self.service.after_backoff());
             Vec::new()
         });
         self.scheduler.begun(queue);
@@ -293,12 +296,13 @@ impl Runner {
     fn panicked(&mut self, running: Running) {
         tracing::error!("a step of the deliveries panicked");
         match running {
+            // All queues are listed again later.
             Running::Listing => {}
             Running::Loading(turn) => {
-                self.scheduler.loaded_none(&turn, Some(self.after_backoff()), None);
+                self.scheduler.loaded_none(&turn, Some(self.service.after_backoff()));
             }
             Running::Beginning { queue, slots, .. } => {
-                self.scheduler.postpone(queue, self.after_backoff());
+                self.scheduler.postpone(queue, self.service.after_backoff());
                 slots.into_iter().for_each(|slot| self.scheduler.release(slot, None));
             }
             Running::Sending { slot, batch, started_at } => {

@@ -11,7 +11,6 @@ use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::id::{FormId, IntegrationId, WorkspaceId};
 use crate::store::{BegunAttempt, FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, Result};
 
 /// How long a begun attempt belongs to this process: well over the longest send.
@@ -20,11 +19,8 @@ const LEASE_MILLIS: i64 = 60_000;
 /// The result of loading a queue.
 pub(super) enum Loaded {
     Batch(Box<LoadedBatch>),
-    Nothing {
-        next_due: Option<Timestamp>,
-        /// The receiver asked for no request before this time.
-        paced_until: Option<Timestamp>,
-    },
+    /// Nothing to do until this time, or until the queue is woken.
+    Nothing(Option<Timestamp>),
 }
 
 /// Due deliveries, with what to do about them.
@@ -33,13 +29,6 @@ pub(super) struct LoadedBatch {
     pub(super) integration: Arc<Integration>,
     pub(super) state: QueueState,
     pub(super) attempts: Vec<NewAttempt>,
-}
-
-impl Loaded {
-    /// Nothing to do until `next_due`.
-    fn nothing(next_due: Option<Timestamp>) -> Self {
-        Self::Nothing { next_due, paced_until: None }
-    }
 }
 
 impl DeliveryService {
@@ -56,63 +45,32 @@ impl DeliveryService {
         }
     }
 
-    /// Lists the queues of `forms` as due now.
-    pub(super) async fn queues_of(
-        self: Arc<Self>,
-        forms: Vec<(WorkspaceId, FormId)>,
-    ) -> Vec<(QueueId, Timestamp)> {
-        let now = self.clock.now();
-        let mut queues = Vec::new();
-        for (workspace, form) in forms {
-            let integrations = loop {
-                match self.integrations_of(workspace, form).await {
-                    Ok(integrations) => break integrations,
-                    Err(error) => {
-                        tracing::warn!(%form, %error, "the integrations of a form cannot be listed");
-                        sleep(STORE_BACKOFF).await;
-                    }
-                }
-            };
-            queues.extend(
-                integrations.into_iter().map(|integration| (QueueId { workspace, form, integration }, now)),
-            );
-        }
-        queues
-    }
-
-    /// Lists the integrations of a form that may have to deliver something.
-    async fn integrations_of(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<IntegrationId>> {
-        if let Some(form) = self.store.find_form(workspace, form).await? {
-            return Ok(form.integrations.iter().filter(|one| one.enabled).map(|one| one.id).collect());
-        }
-        // The form is in the trash, and that is reported.
-        let totals = self.store.queue_totals(workspace, form).await?;
-        Ok(totals.into_iter().filter_map(|totals| totals.integration).collect())
-    }
-
     /// Loads at most `limit` due deliveries of a queue and decides about them.
     pub(super) async fn load(self: Arc<Self>, queue: QueueId, limit: usize) -> Result<Loaded> {
         let now = self.clock.now();
         let Some(batch) = self.store.load_queue(queue, now, limit).await? else {
             self.store.drop_queue(queue);
-            return Ok(Loaded::nothing(None));
+            return Ok(Loaded::Nothing(None));
         };
         let QueueBatch { form, state, due, next_due } = batch;
         let Some(integration) = form.integration(queue.integration).cloned() else {
-            return Ok(Loaded::nothing(None));
+            return Ok(Loaded::Nothing(None));
         };
-        if !integration.enabled || state.health.paused.is_some() {
-            return Ok(Loaded::nothing(None));
-        }
-        if let Some(until) = state.paced_until.filter(|until| *until > now) {
-            return Ok(Loaded::Nothing { next_due: Some(until), paced_until: Some(until) });
-        }
         if due.is_empty() {
-            return Ok(Loaded::nothing(next_due));
+            return Ok(Loaded::Nothing(next_due));
         }
         let attempts = self.decide(&form, &integration, due).await?;
+        if attempts.is_empty() {
+            // The form was moved to the trash since. It may be restored before the queue is loaded again.
+            return Ok(Loaded::Nothing(Some(self.after_backoff())));
+        }
         let batch = LoadedBatch { form, integration: Arc::new(integration), state, attempts };
         Ok(Loaded::Batch(Box::new(batch)))
+    }
+
+    /// Returns when to try again after a failure of the store.
+    pub(super) fn after_backoff(&self) -> Timestamp {
+        Timestamp::from_millis(self.clock.now().millis() + STORE_BACKOFF.as_millis() as i64)
     }
 
     /// Counts the attempts that are about to be made.

@@ -20,7 +20,7 @@ use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::csv_file::CsvPosition;
 use crate::domain::integration::event::Event;
-use crate::id::{DeliveryId, FormId, IntegrationId, SubmissionId, WorkspaceId};
+use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 
 /// The deliveries of one integration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +28,21 @@ pub struct QueueId {
     pub workspace: WorkspaceId,
     pub form: FormId,
     pub integration: IntegrationId,
+}
+
+/// Where a delivery is: it is read there without a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryPlace {
+    pub form: FormId,
+    pub event: EventId,
+    pub integration: IntegrationId,
+}
+
+impl DeliveryPlace {
+    pub fn of(delivery: &Delivery) -> Self {
+        let Delivery { form, event, integration, .. } = *delivery;
+        Self { form, event, integration }
+    }
 }
 
 /// State of a queue beyond its deliveries.
@@ -47,7 +62,7 @@ pub struct QueueBatch {
     pub form: Arc<Form>,
     pub state: QueueState,
     pub due: Vec<DueDelivery>,
-    /// When the next one is due, if `due` is empty; `None` if none is.
+    /// When to load the queue again, if `due` is empty; `None` if nothing is known to become due.
     pub next_due: Option<Timestamp>,
 }
 
@@ -158,19 +173,21 @@ pub struct TypeStats {
 #[async_trait]
 pub trait Deliveries: Send + Sync {
     /// Lists the queues with deliveries that wait, each with a time before which no attempt is due. Takes time by the number
-    /// of queues, not of deliveries. A queue whose deliveries wait in the outbox is due at once, whatever its state.
+    /// of queues, not of deliveries. A queue whose deliveries wait in the outbox is due at once, whatever its state. Also goes
+    /// on with what [`resume_queue`](Self::resume_queue) had to do when the process ended.
     async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>>;
 
     /// Whether any form has an integration, or had one that is still to be forgotten.
     async fn has_integrations(&self) -> Result<bool>;
 
-    /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the forms. Only
-    /// one task may wait.
-    async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)>;
+    /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the queues of the
+    /// form whose integrations are enabled. Only one task may wait. A queue that cannot be read is left out.
+    async fn changed_queues(&self) -> Vec<QueueId>;
 
     /// Loads at most `limit` deliveries of a queue that are due at `now`: retries first, then those from the outbox. `None`
     /// if the form or the integration no longer exists; then [`drop_queue`](Self::drop_queue) is called for. Loads nothing
-    /// of a form in the trash but deletions. The caller decides about pauses and disabled integrations.
+    /// of a form in the trash but deletions, nothing of an integration that is disabled or paused, and nothing before the time
+    /// that the receiver asked for: `next_due` is then when the next lease ends, or that time.
     async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>>;
 
     /// Records decisions about due deliveries. Those to be sent are counted as attempted, keep their body, and belong to the
@@ -206,7 +223,7 @@ pub trait Deliveries: Send + Sync {
     /// Returns the totals of the queues of all integrations of a form.
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>>;
 
-    /// Returns a delivery, which may have no row yet.
+    /// Finds a delivery, which may have no row yet, in the workspace's outboxes too.
     async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>>;
 
     /// Lists the deliveries that match `filter`, newest event first, after the position `after`.
@@ -219,20 +236,20 @@ pub trait Deliveries: Send + Sync {
     ) -> Result<DeliveryRows>;
 
     /// Lists the attempts of a delivery, oldest first.
-    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Vec<Attempt>>;
+    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryPlace) -> Result<Vec<Attempt>>;
 
     /// Returns a delivery with what it sends: its event, and its body, if it has been rendered.
     async fn load_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
     ) -> Result<Option<(Arc<Form>, DueDelivery)>>;
 
     /// Makes a delivery pending again, due at `at`, with a new schedule. One that waits already becomes due at `at`.
     async fn redeliver(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         at: Timestamp,
     ) -> Result<StepResult<Delivery>>;
 
@@ -240,7 +257,7 @@ pub trait Deliveries: Send + Sync {
     async fn cancel_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>>;
 

@@ -36,8 +36,6 @@ pub(super) struct Destination {
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) phase: Phase,
-    /// Not due before this time, because the receiver asked for it.
-    pub(super) paced_until: Option<Timestamp>,
     pub(super) sends: usize,
     pub(super) window: usize,
     pub(super) is_failing: bool,
@@ -51,7 +49,6 @@ impl Default for Queue {
     fn default() -> Self {
         Self {
             phase: Phase::Idle,
-            paced_until: None,
             sends: 0,
             window: FIRST_WINDOW,
             is_failing: false,
@@ -70,7 +67,6 @@ impl Queue {
         self.max_batch = receiver.max_batch.max(1);
         self.is_failing = receiver.is_failing;
         self.is_paused = false;
-        self.paced_until = None;
         self.destination = Some(destination);
     }
 

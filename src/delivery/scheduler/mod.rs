@@ -57,7 +57,6 @@ impl Scheduler {
     /// Makes a queue due at `at`, or at once if it is being loaded.
     pub(super) fn wake(&mut self, queue: QueueId, at: Timestamp) {
         let entry = self.queues.entry(queue).or_default();
-        let at = entry.paced_until.map_or(at, |paced| paced.max(at));
         match &mut entry.phase {
             Phase::Idle => self.set_timer(queue, at),
             Phase::Timer(current) if at < *current => {
@@ -172,20 +171,14 @@ impl Scheduler {
     }
 
     /// Ends a turn that found nothing to send. The queue is due again at `next`.
-    pub(super) fn loaded_none(
-        &mut self,
-        turn: &Turn,
-        next: Option<Timestamp>,
-        paced_until: Option<Timestamp>,
-    ) {
+    pub(super) fn loaded_none(&mut self, turn: &Turn, next: Option<Timestamp>) {
         self.give_back(turn, turn.sends);
         let Some(queue) = self.queues.get_mut(&turn.queue) else { return };
         let is_due = queue.phase == (Phase::Loading { is_due: true });
-        queue.paced_until = paced_until;
         queue.phase = Phase::Idle;
         let destination = queue.destination.clone();
-        match next.map(|next| paced_until.map_or(next, |paced| paced.max(next))) {
-            _ if is_due && paced_until.is_none() => self.set_ready(turn.queue),
+        match next {
+            _ if is_due => self.set_ready(turn.queue),
             Some(next) => self.set_timer(turn.queue, next),
             None => self.forget_idle(turn.queue),
         }
@@ -363,21 +356,23 @@ mod tests {
         let turn = scheduler.next_turn(now()).unwrap();
         scheduler.wake(queue(1), now());
         assert_eq!(scheduler.next_turn(now()), None);
-        scheduler.loaded_none(&turn, None, None);
+        scheduler.loaded_none(&turn, None);
         let turn = scheduler.next_turn(now()).unwrap();
-        scheduler.loaded_none(&turn, None, None);
+        scheduler.loaded_none(&turn, None);
         assert_eq!(scheduler.next_turn(now()), None);
         assert!(scheduler.queues.is_empty());
     }
 
     #[test]
-    fn a_paced_queue_waits_although_it_is_woken() {
+    fn a_paced_queue_is_loaded_when_it_is_woken_and_when_its_time_has_come() {
         let (mut scheduler, later) = (Scheduler::default(), Timestamp::from_millis(5_000));
-        scheduler.wake(queue(1), now());
-        let turn = scheduler.next_turn(now()).unwrap();
-        scheduler.loaded_none(&turn, Some(later), Some(later));
-        scheduler.wake(queue(1), now());
-        assert_eq!((scheduler.next_turn(now()), scheduler.next_due()), (None, Some(later)));
+        for _ in 0..2 {
+            scheduler.wake(queue(1), now());
+            // The store finds nothing to send before that time.
+            let turn = scheduler.next_turn(now()).unwrap();
+            scheduler.loaded_none(&turn, Some(later));
+            assert_eq!((scheduler.next_turn(now()), scheduler.next_due()), (None, Some(later)));
+        }
         assert_eq!(scheduler.next_turn(later).map(|turn| turn.queue), Some(queue(1)));
     }
 
@@ -405,7 +400,7 @@ mod tests {
             slots.into_iter().for_each(|slot| scheduler.release(slot, Some(round % 5 > 0)));
         }
         while let Some(turn) = scheduler.next_turn(now()) {
-            scheduler.loaded_none(&turn, None, None);
+            scheduler.loaded_none(&turn, None);
         }
         assert_eq!((scheduler.sends, scheduler.failing_sends), (0, 0));
         assert!(scheduler.queues.is_empty() && scheduler.destinations.is_empty(), "{scheduler:?}");

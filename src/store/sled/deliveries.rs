@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::delivery_list::DeliverySearch;
 use super::delivery_manage::ManualChange;
-use super::delivery_upkeep::{self, Pruning, QueueRemoval};
+use super::delivery_upkeep::{Pruning, QueueRemoval};
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::{SledStore, delivery_attempts, delivery_layout as keys, delivery_rows, layout};
+use super::{SledStore, delivery_attempts, delivery_layout as keys, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::Attempt;
@@ -17,8 +17,8 @@ use crate::domain::form::Form;
 use crate::domain::integration::csv_file::CsvPosition;
 use crate::id::{DeliveryId, FormId, WorkspaceId};
 use crate::store::{
-    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryRows, DueDelivery, FinishedAttempt,
-    NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
+    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryPlace, DeliveryRows, DueDelivery,
+    FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
 };
 
 #[async_trait]
@@ -31,8 +31,17 @@ impl Deliveries for SledStore {
         Ok(!self.reader.scan(keys::queues(), Direction::Ascending, 1)?.is_empty())
     }
 
-    async fn changed_forms(&self) -> Vec<(WorkspaceId, FormId)> {
-        self.changed_forms.take().await
+    async fn changed_queues(&self) -> Vec<QueueId> {
+        loop {
+            let forms = self.changed_forms.take().await;
+            let queues: Vec<_> = forms
+                .into_iter()
+                .flat_map(|(workspace, form)| self.enabled_queues(workspace, form))
+                .collect();
+            if !queues.is_empty() {
+                return queues;
+            }
+        }
     }
 
     async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>> {
@@ -66,10 +75,13 @@ impl Deliveries for SledStore {
     ) -> Result<QueueState> {
         let context = self.queue_context();
         let work = move |tx: &mut Tx<'_>| delivery_attempts::finish(tx, &context, queue, finished, file, now);
-        let (state, is_paused) = self.engine.write_as(WriteKind::Reclaim, work).await?;
-        if is_paused {
-            self.wake_queues(queue.workspace, queue.form);
-        }
+        let changed_forms = Arc::clone(&self.changed_forms);
+        let wake = move |(_, is_paused): &(QueueState, bool)| {
+            if *is_paused {
+                changed_forms.record(queue.workspace, queue.form);
+            }
+        };
+        let (state, _) = self.engine.write_then(WriteKind::Reclaim, work, wake).await?;
         Ok(state)
     }
 
@@ -86,28 +98,22 @@ impl Deliveries for SledStore {
     async fn resume_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
         let context = self.queue_context();
         let work = move |tx: &mut Tx<'_>| delivery_attempts::resume(tx, &context, queue, now);
-        let failing_since = self.engine.write(work).await?;
-        self.wake_queues(queue.workspace, queue.form);
-        if let Some(since) = failing_since {
-            let changed_forms = Arc::clone(&self.changed_forms);
-            self.engine.background(move |tx| {
-                // The slice before this one is durable.
-                changed_forms.record(queue.workspace, queue.form);
-                delivery_upkeep::revive(tx, queue, since, now)
-            });
+        if self.write_and_wake(WriteKind::Normal, (queue.workspace, queue.form), work).await? {
+            self.continue_revival(queue);
         }
         Ok(())
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
-        self.scan_on_pool(usize::MAX, move |store| store.read_totals(workspace, form)).await
+        self.read_totals(workspace, form).await
     }
 
     async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>> {
-        match self.find_row(workspace, delivery)? {
-            Some(row) => self.show(workspace, row.delivery),
+        let find = move |store: &Self| match store.find_row(workspace, delivery)? {
+            Some(row) => store.show(workspace, row.delivery),
             None => Ok(None),
-        }
+        };
+        self.scan_on_pool(usize::MAX, find).await
     }
 
     async fn list_deliveries(
@@ -120,14 +126,11 @@ impl Deliveries for SledStore {
         self.search_deliveries(DeliverySearch::new(workspace, filter, after.as_deref(), limit)).await
     }
 
-    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Vec<Attempt>> {
-        let Some(row) = delivery_rows::find(&self.reader, workspace, delivery)? else {
-            return Ok(Vec::new());
-        };
-        if self.form(workspace, row.delivery.form)?.is_none() {
+    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryPlace) -> Result<Vec<Attempt>> {
+        let DeliveryPlace { form, event, integration } = delivery;
+        if self.form(workspace, form)?.is_none() {
             return Ok(Vec::new());
         }
-        let Delivery { form, event, integration, .. } = row.delivery;
         let rows =
             self.reader.scan(keys::attempts(form, event, integration), Direction::Ascending, usize::MAX)?;
         rows.iter().map(|(_, body)| layout::from_json("an attempt", body)).collect()
@@ -136,7 +139,7 @@ impl Deliveries for SledStore {
     async fn load_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
     ) -> Result<Option<(Arc<Form>, DueDelivery)>> {
         self.read_delivery(workspace, delivery)
     }
@@ -144,7 +147,7 @@ impl Deliveries for SledStore {
     async fn redeliver(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         at: Timestamp,
     ) -> Result<StepResult<Delivery>> {
         self.change_delivery(workspace, delivery, ManualChange::Redeliver(at)).await
@@ -153,7 +156,7 @@ impl Deliveries for SledStore {
     async fn cancel_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryId,
+        delivery: DeliveryPlace,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>> {
         self.change_delivery(workspace, delivery, ManualChange::Cancel(now)).await
@@ -168,7 +171,7 @@ impl Deliveries for SledStore {
     }
 
     fn prune_deliveries(&self, now: Timestamp) {
-        let mut pruning = Pruning { now, done: None };
+        let mut pruning = Pruning::new(now);
         self.engine.background(move |tx| pruning.step(tx));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::delivery_rows::{DeliveryRow, put_attempt};
 use super::engine::tx::Tx;
 use super::outbox;
-use super::queue_state::StoredQueue;
+use super::queue_state::{Revival, StoredQueue};
 use super::queue_writer::{QueueContext, QueueWriter};
 use super::{BATCH_ROWS, delivery_layout as keys};
 use crate::clock::Timestamp;
@@ -107,19 +107,24 @@ pub(super) fn settle(
     writer.close(tx).map(drop)
 }
 
-/// Ends a pause by the server. Returns since when the integration failed.
+/// Ends a pause by the server. Returns whether deliveries are to be revived.
 pub(super) fn resume(
     tx: &mut Tx<'_>,
     context: &QueueContext,
     queue: QueueId,
     now: Timestamp,
-) -> Result<Option<Timestamp>> {
-    let Some(mut writer) = QueueWriter::open(tx, context, queue, now)? else { return Ok(None) };
-    let failing_since = writer.state.health.failing_since;
-    writer.state.health = writer.state.health.resumed();
-    writer.state.paced_until = None;
+) -> Result<bool> {
+    let Some(mut writer) = QueueWriter::open(tx, context, queue, now)? else { return Ok(false) };
+    let state = &mut writer.state;
+    if let Some(since) = state.health.failing_since {
+        let since = state.revival.map_or(since, |earlier| earlier.since.min(since));
+        state.revival = Some(Revival { since, until: now });
+    }
+    state.health = state.health.resumed();
+    state.paced_until = None;
+    let is_reviving = state.revival.is_some();
     writer.close(tx)?;
-    Ok(failing_since)
+    Ok(is_reviving)
 }
 
 /// Stores the position of a CSV file.

@@ -75,10 +75,9 @@ pub(super) fn outbox_up_to(form: FormId, sequence: u64) -> KeyRange {
     (outbox(form).0, Bound::Included(outbox_row(form, sequence)))
 }
 
-/// Range of the outbox rows of all forms after `form`, of all forms if it is `None`.
-pub(super) fn outboxes_after(form: Option<FormId>) -> KeyRange {
-    let (start, end) = with_prefix(vec![OUTBOX]);
-    (form.map_or(start, |form| Bound::Excluded(outbox_row(form, u64::MAX))), end)
+/// Range of the outbox rows of all forms.
+pub(super) fn outboxes() -> KeyRange {
+    with_prefix(vec![OUTBOX])
 }
 
 pub(super) fn queue(form: FormId, integration: IntegrationId) -> Vec<u8> {

@@ -125,7 +125,11 @@ impl DeliverySearch {
 
     fn open(&self, store: &SledStore) -> Result<Sources> {
         let mut outboxes = Vec::new();
-        for form in store.outbox_forms(self.workspace)? {
+        let forms = match self.filter.form {
+            Some(form) => store.form(self.workspace, form)?.into_iter().collect(),
+            None => store.outbox_forms(self.workspace)?,
+        };
+        for form in forms {
             if self.includes_form(form.id) {
                 let row = match self.upper_bound() {
                     Some((event, _)) => outbox::seek(&store.reader, form.id, event.completed_submission())?,

@@ -1,15 +1,17 @@
 //! One delivery: finding it, whether it has rows of its own or only an entry in the outbox, and changing it by hand.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::delivery_rows::{self, DeliveryRow};
+use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_cached;
 use super::outbox::{self, OutboxEntry, OutboxRow};
 use super::queue_state::StoredQueue;
 use super::queue_writer::QueueContext;
 use super::row_source::RowSource;
-use super::{SledStore, delivery_layout as keys, events, locate};
+use super::{SledStore, delivery_layout as keys, events, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
@@ -17,7 +19,7 @@ use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::integration::Integration;
 use crate::id::{DeliveryId, EventId, FormId, IntegrationId, WorkspaceId};
-use crate::store::{DueDelivery, Result, StepResult};
+use crate::store::{DeliveryPlace, DueDelivery, Result, StepResult};
 
 /// A change of a delivery by hand.
 #[derive(Debug, Clone, Copy)]
@@ -26,15 +28,6 @@ pub(super) enum ManualChange {
     Redeliver(Timestamp),
     /// Cancels it at a time.
     Cancel(Timestamp),
-}
-
-/// Where a delivery is.
-pub(super) struct DeliveryPlace {
-    pub(super) form: FormId,
-    pub(super) event: EventId,
-    pub(super) integration: IntegrationId,
-    /// Number of the event.
-    pub(super) sequence: u64,
 }
 
 impl SledStore {
@@ -76,15 +69,24 @@ impl SledStore {
         Ok(waits.then(|| DeliveryRow::new(Delivery::new(head, integration), entry.sequence)))
     }
 
-    /// Returns the forms of a workspace with an outbox that is not empty.
+    /// Returns the forms of a workspace with an outbox that is not empty. Takes time by the number of such outboxes, or of the
+    /// workspace's forms, whichever is less: both are in order of the form, and each skips what the other lacks.
     pub(super) fn outbox_forms(&self, workspace: WorkspaceId) -> Result<Vec<Arc<Form>>> {
-        let (mut forms, mut last) = (Vec::new(), None);
+        let (mut forms, mut outboxes) = (Vec::new(), keys::outboxes());
         loop {
-            let next = self.reader.scan(keys::outboxes_after(last), Direction::Ascending, 1)?.pop();
-            let Some((key, _)) = next else { return Ok(forms) };
-            let (form, _) = keys::outbox_position(&key)?;
-            last = Some(form);
-            forms.extend(self.form(workspace, form)?);
+            let outbox = self.reader.scan(outboxes.clone(), Direction::Ascending, 1)?.pop();
+            let Some((outbox, _)) = outbox else { return Ok(forms) };
+            let (with_outbox, _) = keys::outbox_position(&outbox)?;
+            let range = layout::forms_from(workspace, with_outbox);
+            let form = self.reader.scan(range, Direction::Ascending, 1)?.pop();
+            let Some((form, _)) = form else { return Ok(forms) };
+            let form = layout::listed_form(&form)?;
+            outboxes.0 = if form == with_outbox {
+                forms.extend(self.form(workspace, form)?);
+                Bound::Excluded(keys::outbox_row(form, u64::MAX))
+            } else {
+                Bound::Included(keys::outbox_row(form, 0))
+            };
         }
     }
 
@@ -95,13 +97,26 @@ impl SledStore {
         Ok(Some(delivery.shown(&form, &health)))
     }
 
+    /// Reads a delivery of a form at its place, with rows of its own or in the outbox.
+    fn read_row(&self, form: &Form, place: DeliveryPlace) -> Result<Option<DeliveryRow>> {
+        let DeliveryPlace { event, integration, .. } = place;
+        if let Some(row) = DeliveryRow::read(&self.reader, form.id, event, integration)? {
+            return Ok(Some(row));
+        }
+        if let Some(row) = self.find_entry(form, event, integration)? {
+            return Ok(Some(row));
+        }
+        // Since then, it may have been taken from the outbox.
+        DeliveryRow::read(&self.reader, form.id, event, integration)
+    }
+
     pub(super) fn read_delivery(
         &self,
         workspace: WorkspaceId,
-        id: DeliveryId,
+        place: DeliveryPlace,
     ) -> Result<Option<(Arc<Form>, DueDelivery)>> {
-        let Some(row) = self.find_row(workspace, id)? else { return Ok(None) };
-        let Some(form) = self.form(workspace, row.delivery.form)? else { return Ok(None) };
+        let Some(form) = self.form(workspace, place.form)? else { return Ok(None) };
+        let Some(row) = self.read_row(&form, place)? else { return Ok(None) };
         let due = self.due(row)?;
         let Some(delivery) = self.show(workspace, due.delivery)? else { return Ok(None) };
         Ok(Some((form, DueDelivery { delivery, ..due })))
@@ -111,18 +126,14 @@ impl SledStore {
     pub(super) async fn change_delivery(
         &self,
         workspace: WorkspaceId,
-        id: DeliveryId,
+        place: DeliveryPlace,
         change: ManualChange,
     ) -> Result<StepResult<Delivery>> {
-        let Some(found) = self.find_row(workspace, id)? else { return Ok(StepResult::Missing) };
-        let Delivery { form, event, integration, .. } = found.delivery;
-        let place = DeliveryPlace { form, event, integration, sequence: found.sequence };
+        let Some(form) = self.form(workspace, place.form)? else { return Ok(StepResult::Missing) };
+        let Some(found) = self.read_row(&form, place)? else { return Ok(StepResult::Missing) };
         let context = self.queue_context();
-        let step = self.engine.write(move |tx| apply(tx, &context, workspace, &place, change)).await?;
-        if matches!(step, StepResult::Done(_)) {
-            self.wake_queues(workspace, form);
-        }
-        Ok(step)
+        let work = move |tx: &mut Tx<'_>| apply(tx, &context, workspace, (place, found.sequence), change);
+        self.write_and_wake(WriteKind::Normal, (workspace, place.form), work).await
     }
 }
 
@@ -130,7 +141,7 @@ fn apply(
     tx: &mut Tx<'_>,
     context: &QueueContext,
     workspace: WorkspaceId,
-    place: &DeliveryPlace,
+    (place, sequence): (DeliveryPlace, u64),
     change: ManualChange,
 ) -> Result<StepResult<Delivery>> {
     let Some(form) = find_cached(tx, &context.forms, workspace, place.form)? else {
@@ -140,7 +151,7 @@ fn apply(
     let old = DeliveryRow::read(tx, place.form, place.event, place.integration)?;
     let row = match &old {
         Some(row) => Some(row.clone()),
-        None => entry_row(tx, &state, place)?,
+        None => entry_row(tx, &state, place, sequence)?,
     };
     let Some(row) = row else { return Ok(StepResult::Missing) };
     let shown = row.delivery.clone().shown(&form, &state.health);
@@ -186,17 +197,22 @@ fn refusal(integration: Option<&Integration>, delivery: &Delivery, change: &Manu
     }
 }
 
-/// Returns the delivery of an entry that is still in the outbox.
-fn entry_row(tx: &Tx<'_>, state: &StoredQueue, place: &DeliveryPlace) -> Result<Option<DeliveryRow>> {
-    let Some(row) = outbox::find_row(tx, place.form, place.sequence)? else { return Ok(None) };
+/// Returns the delivery of the event `sequence` if it is still in the outbox.
+fn entry_row(
+    tx: &Tx<'_>,
+    state: &StoredQueue,
+    place: DeliveryPlace,
+    sequence: u64,
+) -> Result<Option<DeliveryRow>> {
+    let Some(row) = outbox::find_row(tx, place.form, sequence)? else { return Ok(None) };
     let is_entry = |entry: &OutboxEntry| {
-        entry.sequence == place.sequence && EventId::of_completed(entry.submission) == place.event
+        entry.sequence == sequence && EventId::of_completed(entry.submission) == place.event
     };
     let waits = row.names(place.integration)
-        && state.position < place.sequence
+        && state.position < sequence
         && row.entries().any(|entry| is_entry(&entry));
     let head = EventHead::of_completed(place.form, place.event.completed_submission());
-    Ok(waits.then(|| DeliveryRow::new(Delivery::new(head, place.integration), place.sequence)))
+    Ok(waits.then(|| DeliveryRow::new(Delivery::new(head, place.integration), sequence)))
 }
 
 /// Reads the row of the outbox before the event `sequence`.

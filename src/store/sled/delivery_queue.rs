@@ -8,16 +8,19 @@ use super::delivery_rows::{DeliveryRow, IndexValue};
 use super::engine::tx::{Direction, KeyRange, Tx};
 use super::queue_state::StoredQueue;
 use super::queue_writer::QueueContext;
-use super::{BATCH_ROWS, SledStore, delivery_attempts, events, layout, outbox};
+use super::{BATCH_ROWS, SledStore, delivery_attempts, delivery_upkeep, events, layout, outbox};
 use crate::clock::Timestamp;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::id::{EventId, FormId};
+use crate::id::{EventId, FormId, WorkspaceId};
 use crate::store::{DueDelivery, QueueBatch, QueueId, Result};
 
+/// Index entries read of a paused queue to find leases: more than the attempts that one can have in flight.
+const LEASE_ENTRIES: usize = 500;
+
 impl SledStore {
-    /// Lists the queues with deliveries that wait. Reads a few rows for each queue.
+    /// Lists the queues with deliveries that wait, and continues revivals. Reads a few rows for each queue.
     pub(super) fn read_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
         let (mut found, mut range) = (Vec::new(), keys::queues());
         let mut last_event = (FormId::ZERO, 0);
@@ -33,12 +36,33 @@ impl SledStore {
                 if last_event.0 != form {
                     last_event = (form, outbox::last_row(&self.reader, form)?.map_or(0, |row| row.last()));
                 }
-                let queue = QueueId { workspace, form, integration };
-                if let Some(due) = self.first_due(queue, &StoredQueue::decode(&body)?, last_event.1)? {
+                let (queue, state) = (QueueId { workspace, form, integration }, StoredQueue::decode(&body)?);
+                if state.revival.is_some() {
+                    self.continue_revival(queue);
+                }
+                if let Some(due) = self.first_due(queue, &state, last_event.1)? {
                     found.push((queue, due));
                 }
             }
         }
+    }
+
+    /// Revives deliveries in the background. Has no effect once that is done.
+    pub(super) fn continue_revival(&self, queue: QueueId) {
+        let changed_forms = Arc::clone(&self.changed_forms);
+        self.engine.background(move |tx| {
+            // The slice before this one is durable.
+            changed_forms.record(queue.workspace, queue.form);
+            delivery_upkeep::revive(tx, queue)
+        });
+    }
+
+    /// Returns the queues of a form whose integrations are enabled. None if it cannot be read: then they are due when all queues
+    /// are listed again.
+    pub(super) fn enabled_queues(&self, workspace: WorkspaceId, form: FormId) -> Vec<QueueId> {
+        let Ok(Some(found)) = self.form(workspace, form) else { return Vec::new() };
+        let enabled = found.integrations.iter().filter(|one| one.enabled);
+        enabled.map(|one| QueueId { workspace, form, integration: one.id }).collect()
     }
 
     /// Returns a time before which nothing of a queue is due, and the last event of the outbox is `last`; `None` if nothing
@@ -50,7 +74,7 @@ impl SledStore {
         if is_dropped || state.position < last && !is_form_waiting {
             return Ok(Some(Timestamp::from_millis(0)));
         }
-        self.next_due(queue, classes(&form))
+        self.next_due(queue, sendable_classes(&form))
     }
 
     /// Returns when the first delivery of these classes is due.
@@ -83,9 +107,10 @@ impl SledStore {
         }
         let mut batch = loaded.batch;
         if batch.due.is_empty() {
-            batch.next_due = match loaded.has_more {
-                true => Some(now),
-                false => self.next_due(queue, classes(&batch.form))?,
+            batch.next_due = match (loaded.has_more, loaded.next_due) {
+                (true, _) => Some(now),
+                (false, Some(next)) => next,
+                (false, None) => self.next_due(queue, sendable_classes(&batch.form))?,
             };
         }
         Ok(Some(batch))
@@ -93,14 +118,24 @@ impl SledStore {
 
     fn read_due(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<LoadedQueue>> {
         let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
-        if form.integration(queue.integration).is_none() {
+        let Some(is_enabled) = form.integration(queue.integration).map(|one| one.enabled) else {
             return Ok(None);
-        }
+        };
         let state = StoredQueue::read(&self.reader, queue.form, queue.integration)?;
-        let position = state.position;
+        let (position, paced_until) = (state.position, state.paced_until.filter(|until| *until > now));
+        let is_paused = !is_enabled || state.health.paused.is_some();
         let batch = QueueBatch { form, state: state.into_state(), due: Vec::new(), next_due: None };
-        let mut loaded = LoadedQueue { batch, expired: Vec::new(), can_advance: false, has_more: false };
-        for class in classes(&loaded.batch.form) {
+        let mut loaded =
+            LoadedQueue { batch, expired: Vec::new(), can_advance: false, has_more: false, next_due: None };
+        if is_paused {
+            self.read_leases(queue, now, &mut loaded)?;
+            return Ok(Some(loaded));
+        }
+        if paced_until.is_some() {
+            loaded.next_due = Some(paced_until);
+            return Ok(Some(loaded));
+        }
+        for class in sendable_classes(&loaded.batch.form) {
             let range = keys::index_until(keys::queue_key(queue), *class, now);
             self.read_retries(queue, range, limit, &mut loaded)?;
         }
@@ -108,6 +143,33 @@ impl SledStore {
             self.read_fresh(queue, position, limit, &mut loaded)?;
         }
         Ok(Some(loaded))
+    }
+
+    /// Adds the attempts of a paused queue whose leases have ended, and sets when the next lease ends. Reads so many entries
+    /// around `now` that it finds them unless very many retries are due at the same time; those are found once it is resumed.
+    fn read_leases(&self, queue: QueueId, now: Timestamp, loaded: &mut LoadedQueue) -> Result<()> {
+        let mut next = None;
+        for class in DUE_CLASSES {
+            let of_queue = keys::queue_key(queue);
+            let (past, future) =
+                (keys::index_until(of_queue, class, now), keys::index_from(of_queue, class, now));
+            for (key, value) in self.reader.scan(past, Direction::Descending, LEASE_ENTRIES)? {
+                if IndexValue::decode(&value)? == IndexValue::InFlight {
+                    loaded.expired.push(keys::index_position(&key)?.1);
+                }
+            }
+            for (key, value) in self.reader.scan(future, Direction::Ascending, LEASE_ENTRIES)? {
+                let (end, _) = keys::index_position(&key)?;
+                if IndexValue::decode(&value)? == IndexValue::InFlight && end > now {
+                    next = next.into_iter().chain([end]).min();
+                    break;
+                }
+            }
+        }
+        loaded.has_more = loaded.expired.len() > BATCH_ROWS / 4;
+        loaded.expired.truncate(BATCH_ROWS / 4);
+        loaded.next_due = Some(next);
+        Ok(())
     }
 
     /// Adds the deliveries with these entries in the index, and those whose leases have ended.
@@ -186,10 +248,12 @@ struct LoadedQueue {
     can_advance: bool,
     /// Whether more may be due although nothing was found.
     has_more: bool,
+    /// When the queue is to be loaded again, if it is paused or paced; else that depends on what is due.
+    next_due: Option<Option<Timestamp>>,
 }
 
 /// Classes of deliveries that may be attempted: of a form in the trash, deletions alone.
-fn classes(form: &Form) -> &'static [QueueClass] {
+fn sendable_classes(form: &Form) -> &'static [QueueClass] {
     match form.deleted_at {
         Some(_) => &DUE_CLASSES[..1],
         None => &DUE_CLASSES,

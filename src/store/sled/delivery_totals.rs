@@ -1,9 +1,12 @@
 //! Totals and statistics of deliveries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use std::sync::Arc;
 
-use super::delivery_layout::{self as keys, DUE_CLASSES, QueueClass};
+use tokio::time::Instant;
+
+use super::delivery_layout::{self as keys, DUE_CLASSES, QueueClass, WAITING_CLASSES};
 use super::delivery_rows::IndexValue;
 use super::engine::tx::{Direction, KeyRange};
 use super::outbox::OutboxRow;
@@ -36,48 +39,40 @@ struct Collected {
 }
 
 impl SledStore {
-    /// Reads the totals of all queues of a form; takes time by the number of deliveries that wait.
-    pub(super) fn read_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
+    /// Reads the totals of all queues of a form, in slices; takes time by the number of deliveries that wait.
+    pub(super) async fn read_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
         let Some(form) = self.form(workspace, form)? else { return Ok(Vec::new()) };
-        let (queues, waiting) = self.read_outbox(&form)?;
-        let mut totals = Vec::new();
-        for (integration, state) in form.integrations.iter().zip(queues) {
-            let queue = (form.id, integration.id);
-            let mut pending = waiting.get(&integration.id).map_or(0, |waiting| waiting.count);
-            for class in DUE_CLASSES {
-                pending += self.count(keys::index(queue, class), |_, _| Ok(()))?;
-            }
-            pending += self.count(keys::index(queue, QueueClass::Paused), |_, _| Ok(()))?;
-            let dead = self.count(keys::index(queue, QueueClass::Dead), |_, _| Ok(()))?;
-            let state = state.into_state();
-            totals.push(QueueTotals { integration: Some(integration.id), state, pending, dead });
+        if form.integrations.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(totals)
+        let job = self.pool.admit()?;
+        let mut totals = TotalsRead::new(self, form)?;
+        while !totals.remaining.is_empty() {
+            let store = self.clone();
+            let step = move |until| totals.run(&store, until).map(|()| totals);
+            totals = job.run(step).await??;
+        }
+        Ok(totals.into_totals())
     }
 
     /// Reads the states of a form's queues, and counts the entries of the outbox that wait for each.
     fn read_outbox(&self, form: &Form) -> Result<(Vec<StoredQueue>, BTreeMap<IntegrationId, Waiting>)> {
-        let ids = form.integrations.iter().map(|one| one.id);
-        let queues =
-            ids.clone().map(|id| StoredQueue::read(&self.reader, form.id, id)).collect::<Result<Vec<_>>>()?;
-        let mut waiting = BTreeMap::<_, Waiting>::new();
+        let queues = self.read_states(form)?;
+        let mut waiting = BTreeMap::new();
         self.count(keys::outbox(form.id), |key, body| {
-            let row = OutboxRow::decode(key, body)?;
-            for (id, state) in ids.clone().zip(&queues).filter(|(id, _)| row.names(*id)) {
-                let of_queue = waiting.entry(id).or_default();
-                for entry in row.entries().filter(|entry| entry.sequence > state.position) {
-                    of_queue.count += 1;
-                    of_queue.oldest.get_or_insert(Timestamp::from_millis(entry.submission.millis()));
-                }
-            }
+            add_waiting(form, &queues, &OutboxRow::decode(key, body)?, &mut waiting);
             Ok(())
         })?;
-        for (id, state) in ids.zip(&queues) {
-            if let Some(of_queue) = waiting.get_mut(&id) {
+        for (integration, state) in form.integrations.iter().zip(&queues) {
+            if let Some(of_queue) = waiting.get_mut(&integration.id) {
                 of_queue.count = of_queue.count.saturating_sub(state.ahead);
             }
         }
         Ok((queues, waiting))
+    }
+
+    fn read_states(&self, form: &Form) -> Result<Vec<StoredQueue>> {
+        form.integrations.iter().map(|one| StoredQueue::read(&self.reader, form.id, one.id)).collect()
     }
 
     /// Counts the rows of a range, each of which is given to `visit`.
@@ -189,6 +184,104 @@ impl SledStore {
             Ok(())
         })?;
         Ok(())
+    }
+}
+
+/// Totals of the queues of a form, being read.
+struct TotalsRead {
+    form: Arc<Form>,
+    queues: Vec<StoredQueue>,
+    waiting: BTreeMap<IntegrationId, Waiting>,
+    totals: Vec<QueueTotals>,
+    /// What is still to be read.
+    remaining: VecDeque<(TotalsPart, KeyRange)>,
+}
+
+/// Rows that are counted for totals.
+#[derive(Debug, Clone, Copy)]
+enum TotalsPart {
+    Outbox,
+    /// A class of deliveries of the integration with this index.
+    Class(usize, QueueClass),
+}
+
+impl TotalsRead {
+    fn new(store: &SledStore, form: Arc<Form>) -> Result<Self> {
+        let queues = store.read_states(&form)?;
+        let mut remaining = VecDeque::from([(TotalsPart::Outbox, keys::outbox(form.id))]);
+        let mut totals = Vec::new();
+        for (index, (integration, state)) in form.integrations.iter().zip(&queues).enumerate() {
+            for class in WAITING_CLASSES.into_iter().chain([QueueClass::Dead]) {
+                let range = keys::index((form.id, integration.id), class);
+                remaining.push_back((TotalsPart::Class(index, class), range));
+            }
+            let state = state.clone().into_state();
+            totals.push(QueueTotals { integration: Some(integration.id), state, pending: 0, dead: 0 });
+        }
+        Ok(Self { form, queues, waiting: BTreeMap::new(), totals, remaining })
+    }
+
+    /// Counts until nothing remains, or until `until`.
+    fn run(&mut self, store: &SledStore, until: Instant) -> Result<()> {
+        while let Some((part, mut range)) = self.remaining.pop_front() {
+            let rows = store.reader.scan(range.clone(), Direction::Ascending, BATCH)?;
+            match part {
+                TotalsPart::Outbox => {
+                    for (key, body) in &rows {
+                        add_waiting(
+                            &self.form,
+                            &self.queues,
+                            &OutboxRow::decode(key, body)?,
+                            &mut self.waiting,
+                        );
+                    }
+                }
+                TotalsPart::Class(index, class) => {
+                    if let Some(totals) = self.totals.get_mut(index) {
+                        let total =
+                            if class == QueueClass::Dead { &mut totals.dead } else { &mut totals.pending };
+                        *total += rows.len() as u64;
+                    }
+                }
+            }
+            if rows.len() == BATCH
+                && let Some((last, _)) = rows.into_iter().next_back()
+            {
+                range.0 = Bound::Excluded(last);
+                self.remaining.push_front((part, range));
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn into_totals(mut self) -> Vec<QueueTotals> {
+        for ((integration, state), totals) in
+            self.form.integrations.iter().zip(&self.queues).zip(&mut self.totals)
+        {
+            let waiting = self.waiting.get(&integration.id).map_or(0, |waiting| waiting.count);
+            totals.pending += waiting.saturating_sub(state.ahead);
+        }
+        self.totals
+    }
+}
+
+/// Adds the entries of an outbox row that wait for integrations of `form`, whose queues have the states `queues`.
+fn add_waiting(
+    form: &Form,
+    queues: &[StoredQueue],
+    row: &OutboxRow,
+    waiting: &mut BTreeMap<IntegrationId, Waiting>,
+) {
+    let ids = form.integrations.iter().map(|one| one.id);
+    for (id, state) in ids.zip(queues).filter(|(id, _)| row.names(*id)) {
+        let of_queue = waiting.entry(id).or_default();
+        for entry in row.entries().filter(|entry| entry.sequence > state.position) {
+            of_queue.count += 1;
+            of_queue.oldest.get_or_insert(Timestamp::from_millis(entry.submission.millis()));
+        }
     }
 }
 

@@ -1,15 +1,19 @@
 //! Changes of many deliveries at a time: with their submission or their integration, and when they have ended long ago.
 
+use std::ops::{Bound, RangeBounds};
+
 use super::delivery_layout::{self as keys, QueueClass, WAITING_CLASSES};
 use super::delivery_rows::DeliveryRow;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find;
 use super::outbox::OutboxRow;
+use super::queue_state::{Revival, StoredQueue};
 use super::queue_writer::is_passed;
 use super::{BATCH_ROWS, layout};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::integration::event::EventType;
 use crate::domain::submission::Submission;
 use crate::id::{EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 use crate::store::{QueueId, Result};
@@ -143,29 +147,43 @@ fn cancel_entry(tx: &mut Tx<'_>, queue: QueueId, entry: Vec<u8>, at: Timestamp) 
     }
 }
 
-/// Makes a batch of the deliveries of a queue pending again that are dead since `since`, due at `now`.
-pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId, since: Timestamp, now: Timestamp) -> Result<Progress> {
-    let range = keys::index_from(keys::queue_key(queue), QueueClass::Dead, since);
+/// Makes a batch of the deliveries pending again whose revival is recorded in the state of their queue.
+pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
+    let key = keys::queue_key(queue);
+    let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
+    let state = StoredQueue::read(tx, queue.form, queue.integration)?;
+    let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
+    let mut range = keys::index_from(key, QueueClass::Dead, since);
+    range.1 = keys::index_until(key, QueueClass::Dead, until).1;
     let rows = tx.scan(range, Direction::Ascending, BATCH)?;
-    let progress = if rows.is_empty() { Progress::Done } else { Progress::More };
+    if rows.is_empty() || form.integration(queue.integration).is_none() {
+        StoredQueue { revival: None, ..state }.put(tx, queue.form, queue.integration)?;
+        return Ok(Progress::Done);
+    }
     for (key, _) in rows {
         let (_, event) = keys::index_position(&key)?;
         match DeliveryRow::read(tx, queue.form, event, queue.integration)? {
-            Some(row) => row.with(row.delivery.restarted(now)).replace(tx, &row)?,
+            Some(row) => row.with(row.delivery.restarted(until)).replace(tx, &row)?,
             None => tx.delete(key),
         }
     }
-    Ok(progress)
+    Ok(Progress::More)
 }
 
 /// Erasure of deliveries that ended long ago, queue by queue.
 pub(super) struct Pruning {
-    pub(super) now: Timestamp,
+    now: Timestamp,
     /// The last queue that is done.
-    pub(super) done: Option<(FormId, IntegrationId)>,
+    done: Option<(FormId, IntegrationId)>,
+    /// The last index entry of the next queue whose delivery is kept.
+    kept: Option<Vec<u8>>,
 }
 
 impl Pruning {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { now, done: None, kept: None }
+    }
+
     pub(super) fn step(&mut self, tx: &mut Tx<'_>) -> Result<Progress> {
         let next = tx.scan(keys::indexes_after(self.done), Direction::Ascending, 1)?.pop();
         let Some((key, _)) = next else { return Ok(Progress::Done) };
@@ -179,35 +197,55 @@ impl Pruning {
                 }
             }
         }
-        self.done = Some(queue);
+        (self.done, self.kept) = (Some(queue), None);
         Ok(Progress::More)
     }
 
     fn erase(
-        &self,
+        &mut self,
         tx: &mut Tx<'_>,
         workspace: WorkspaceId,
         queue: (FormId, IntegrationId),
         (class, days): (QueueClass, i64),
     ) -> Result<Progress> {
         let cutoff = Timestamp::from_millis(self.now.millis() - days * DAY_MILLIS);
-        let rows = tx.scan(keys::index_until(queue, class, cutoff), Direction::Ascending, BATCH)?;
+        let mut range = keys::index_until(queue, class, cutoff);
+        // The classes of a queue are erased in the order of their keys.
+        if let Some(kept) = self.kept.clone().filter(|kept| range.contains(kept)) {
+            range.0 = Bound::Excluded(kept);
+        }
+        let rows = tx.scan(range, Direction::Ascending, BATCH)?;
+        // The queue of an integration that was removed has no state any more.
+        let state =
+            tx.get(&keys::queue(queue.0, queue.1))?.map(|body| StoredQueue::decode(&body)).transpose()?;
+        let position = state.map_or(u64::MAX, |state| state.position);
         let mut left = BATCH_ROWS;
         for (key, _) in &rows {
             let (_, event) = keys::index_position(key)?;
+            let row = DeliveryRow::read(tx, queue.0, event, queue.1)?;
+            if row.as_ref().is_some_and(|row| is_ahead(row, position)) {
+                self.kept = Some(key.clone());
+                continue;
+            }
             let attempts = tx.scan(keys::attempts(queue.0, event, queue.1), Direction::Ascending, left)?;
             left = left.saturating_sub(attempts.len() + 4);
             attempts.into_iter().for_each(|(key, _)| tx.delete(key));
             if left == 0 {
                 return Ok(Progress::More);
             }
-            match DeliveryRow::read(tx, queue.0, event, queue.1)? {
+            match row {
                 Some(row) => erase_delivery(tx, workspace, &row)?,
                 None => tx.delete(key.clone()),
             }
         }
         Ok(if rows.is_empty() { Progress::Done } else { Progress::More })
     }
+}
+
+/// Whether the delivery, which was canceled or redelivered by hand, is still in the outbox of a queue at `position`. Without its
+/// row it would be sent again.
+fn is_ahead(row: &DeliveryRow, position: u64) -> bool {
+    row.delivery.event_type == EventType::SubmissionCompleted && row.sequence > position
 }
 
 /// Deletes the rows of a delivery, and of its event if no other delivery has it.

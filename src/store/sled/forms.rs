@@ -113,12 +113,11 @@ impl Forms for SledStore {
         let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
         let (form, random) = (update.form.id, Arc::clone(&self.random));
         let work = move |tx: &mut Tx<'_>| replace(tx, &*random, workspace, &update, rows);
-        let replaced = self.engine.write_as(kind, work).await?;
+        let replaced = self.write_and_wake(kind, (workspace, form), work).await?;
         if let StepResult::Done(removed) = &replaced {
             for integration in removed {
                 self.drop_queue(QueueId { workspace, form, integration: *integration });
             }
-            self.wake_queues(workspace, form);
         }
         Ok(replaced.map(drop))
     }
@@ -132,9 +131,7 @@ impl Forms for SledStore {
     ) -> Result<StepResult<()>> {
         let random = Arc::clone(&self.random);
         let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, &*random, workspace, form, &expected, now);
-        let step = self.engine.write_as(WriteKind::Reclaim, work).await?;
-        self.wake_queues(workspace, form);
-        Ok(step)
+        self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await
     }
 
     async fn restore_form(
@@ -146,9 +143,7 @@ impl Forms for SledStore {
     ) -> Result<StepResult<Restored>> {
         let work =
             move |tx: &mut Tx<'_>| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now);
-        let step = self.engine.write(work).await?;
-        self.wake_queues(workspace, form);
-        Ok(step)
+        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 
     async fn purge_form(

@@ -150,14 +150,16 @@ impl SledStore {
         Self { retry_schedule: schedule.map(Into::into), ..self }
     }
 
-    /// Reports that a durable write may have given the queues of a form something to do.
-    fn wake_queues(&self, workspace: WorkspaceId, form: FormId) {
-        // If the form cannot be read, its queues cannot be either; they are listed again at the next start.
-        if let Ok(Some(found)) = self.form(workspace, form)
-            && !found.integrations.is_empty()
-        {
-            self.changed_forms.record(workspace, form);
-        }
+    /// Runs a write that may give the queues of a form something to do, and reports the form. The writer reports it, because a
+    /// write that is queued takes place also if its caller is gone.
+    async fn write_and_wake<T: Send + 'static>(
+        &self,
+        kind: WriteKind,
+        (workspace, form): (WorkspaceId, FormId),
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let changed_forms = Arc::clone(&self.changed_forms);
+        self.engine.write_then(kind, work, move |_| changed_forms.record(workspace, form)).await
     }
 
     fn resume_purges(&self) -> Result<()> {

@@ -25,6 +25,17 @@ pub(super) struct StoredQueue {
     pub(super) paced_until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) file: Option<CsvPosition>,
+    /// Deliveries that are being made pending again, in the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revival: Option<Revival>,
+}
+
+/// Revival of the deliveries that died in a time, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Revival {
+    pub(super) since: Timestamp,
+    /// When the integration was resumed: a delivery that dies later has been tried again.
+    pub(super) until: Timestamp,
 }
 
 impl StoredQueue {

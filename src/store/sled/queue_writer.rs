@@ -99,6 +99,13 @@ impl<'a> QueueWriter<'a> {
         let attempted =
             || DeliveryRow { begun_at: Some(self.now), ..row.with(delivery.begin_attempt(lease_until)) };
         let ended = match decision {
+            // Erasing it canceled the deliveries with rows, and has not known of one without: to send it would also keep its
+            // answers in the body.
+            AttemptDecision::Send(_) | AttemptDecision::Fail(_)
+                if old.is_none() && is_erased(tx, delivery)? =>
+            {
+                delivery.canceled(self.now)
+            }
             AttemptDecision::Send(body) => {
                 let row = attempted();
                 self.write(tx, &row, old)?;

@@ -54,11 +54,8 @@ impl Submissions for SledStore {
         };
         let random = Arc::clone(&self.random);
         let forms = Arc::clone(&self.forms);
-        let step = self.engine.write(move |tx| accept(tx, &forms, &*random, workspace, checked, now)).await?;
-        if matches!(step, StepResult::Done(_)) {
-            self.wake_queues(workspace, new.form);
-        }
-        Ok(step)
+        let work = move |tx: &mut Tx<'_>| accept(tx, &forms, &*random, workspace, checked, now);
+        self.write_and_wake(WriteKind::Normal, (workspace, new.form), work).await
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64> {
@@ -156,9 +153,7 @@ impl Submissions for SledStore {
         let kind = WriteKind::for_size(checked.edit.answers.len());
         let (form, random) = (checked.form, Arc::clone(&self.random));
         let work = move |tx: &mut Tx<'_>| edits::edit(tx, &*random, workspace, checked, now);
-        let step = self.engine.write_as(kind, work).await?;
-        self.wake_queues(workspace, form);
-        Ok(step)
+        self.write_and_wake(kind, (workspace, form), work).await
     }
 
     async fn trash_submission(
@@ -173,9 +168,7 @@ impl Submissions for SledStore {
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::trash(tx, &*random, workspace, (form, submission), &expected, now)
         };
-        let step = self.engine.write_as(WriteKind::Reclaim, work).await?;
-        self.wake_queues(workspace, form);
-        Ok(step)
+        self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await
     }
 
     async fn restore_submission(
@@ -189,9 +182,7 @@ impl Submissions for SledStore {
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
         };
-        let step = self.engine.write(work).await?;
-        self.wake_queues(workspace, form);
-        Ok(step)
+        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 
     async fn purge_submission(
@@ -206,11 +197,10 @@ impl Submissions for SledStore {
         let work = move |tx: &mut Tx<'_>| {
             submission_trash::purge(tx, &*random, workspace, (form, submission), &expected, now)
         };
-        let purged = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        let purged = self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
         if matches!(&purged, StepResult::Done(RemainingRows::Some)) {
             self.resume_submission_purge(form, submission);
         }
-        self.wake_queues(workspace, form);
         Ok(purged.map(drop))
     }
 }

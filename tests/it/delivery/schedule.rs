@@ -122,6 +122,24 @@ async fn a_receiver_that_asks_to_be_called_later_is_not_called_before_and_loses_
 }
 
 #[tokio::test]
+async fn an_integration_that_is_enabled_again_is_no_longer_paced() {
+    let sender = Scripted::new(429, Some("120"));
+    let rig = rig(&sender).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    rig.submit("Bea").await;
+    sender.answer(200);
+    let path = format!("/api/v1/forms/{}/integrations/hook", rig.form);
+    for enabled in [false, true] {
+        let patch = json!({"enabled": enabled});
+        rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
+    }
+    rig.server.deliver().await;
+    // What was asked to come later still does.
+    assert_eq!(rig.deliveries("status=delivered").await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_receiver_that_is_gone_pauses_its_integration_at_once() {
     let sender = Scripted::new(410, None);
     let rig = rig(&sender).await;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forms::cpu_pool::CpuPool;
-use forms::store::Store;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Change, Index, IndexError, IndexProvider};
 use forms::store::sled::engine::state::IndexIdentity;
 use forms::store::sled::engine::tx::Direction;
+use forms::store::{DeliveryPlace, StepResult, Store};
 
 use super::machine::Machine;
 use super::model_index::ModelIndexes;
 use crate::store::deliveries::{
     begin, deliver_due, failure, finish, form_with, load, send, submit_many, submit_with, waiting_queues,
 };
-use crate::store::{SeededRandom, workspace};
+use crate::store::{SeededRandom, at, workspace};
 
 /// Indexes that count the rows that are read.
 struct CountingIndexes {
@@ -133,4 +133,14 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     deliver_due(&*store, queues[1], 13, 500).await;
     let totals = store.queue_totals(workspace(1), form).await.unwrap();
     assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_001, 0]);
+    // Other forms with something in their outboxes.
+    for number in 2..100 {
+        let (other, _) = form_with(&*store, number, &["one"]).await;
+        submit_with(&*store, other, 14, true).await;
+    }
+    let waiting = load(&*store, queues[0], 15, 100).await.due.pop().unwrap().delivery;
+    count();
+    let step = store.cancel_delivery(workspace(1), DeliveryPlace::of(&waiting), at(16)).await.unwrap();
+    assert!(matches!(step, StepResult::Done(_)), "{step:?}");
+    assert!(count() < 60, "a delivery whose place is known is changed without a search");
 }

@@ -15,8 +15,8 @@ use forms::id::{EventId, FormId, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::{
-    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, FinishedAttempt, Forms, Keys, NewSubmission,
-    QueueId, StepResult, Submissions,
+    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryPlace, FinishedAttempt, Forms, Keys,
+    NewSubmission, QueueId, StepResult, Submissions,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -255,7 +255,10 @@ impl Simulation {
 
     fn check_attempts(&self, store: &SledStore, all: &[Delivery]) {
         for delivery in all {
-            let log = self.runtime.block_on(store.list_attempts(workspace(1), delivery.id())).unwrap();
+            let log = self
+                .runtime
+                .block_on(store.list_attempts(workspace(1), DeliveryPlace::of(delivery)))
+                .unwrap();
             assert!(log.iter().map(|attempt| attempt.number).eq(1..=delivery.attempts), "{log:?}");
         }
     }

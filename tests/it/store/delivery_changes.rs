@@ -6,7 +6,7 @@ use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::attempt::Outcome;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
 use forms::domain::form::admission::Refusal;
-use forms::store::{DeliveryFilter, StepResult, Store};
+use forms::store::{DeliveryFilter, DeliveryPlace, StepResult, Store};
 
 use super::deliveries::*;
 use super::{StoreFixture, at, trash_submission, workspace};
@@ -15,11 +15,11 @@ use super::{StoreFixture, at, trash_submission, workspace};
 type Condition<'a> = dyn Fn(&Delivery) -> bool + 'a;
 
 async fn cancel(store: &dyn Store, delivery: &Delivery, millis: i64) -> StepResult<Delivery> {
-    store.cancel_delivery(workspace(1), delivery.id(), at(millis)).await.unwrap()
+    store.cancel_delivery(workspace(1), DeliveryPlace::of(delivery), at(millis)).await.unwrap()
 }
 
 async fn redeliver(store: &dyn Store, delivery: &Delivery, millis: i64) -> StepResult<Delivery> {
-    store.redeliver(workspace(1), delivery.id(), at(millis)).await.unwrap()
+    store.redeliver(workspace(1), DeliveryPlace::of(delivery), at(millis)).await.unwrap()
 }
 
 pub(super) async fn a_waiting_delivery_is_canceled(fixture: &impl StoreFixture) {
@@ -54,7 +54,7 @@ pub(super) async fn only_what_waits_is_canceled(fixture: &impl StoreFixture) {
     assert!(matches!(cancel(&*store, &delivery, 7).await, StepResult::Refused(Refusal::NotPending)));
     finish(&*store, queues[0], begun, failure(), 8).await;
     assert!(matches!(cancel(&*store, &delivery, 9).await, StepResult::Done(_)));
-    let found = store.load_delivery(workspace(1), delivery.id()).await.unwrap().unwrap().1;
+    let found = store.load_delivery(workspace(1), DeliveryPlace::of(&delivery)).await.unwrap().unwrap().1;
     assert_eq!(found.body, None);
     assert!(found.event.is_some());
     assert_eq!(waiting_queues(&*store).await, []);
@@ -83,7 +83,7 @@ pub(super) async fn a_delivery_is_sent_again_on_request(fixture: &impl StoreFixt
     let mut events: Vec<_> = events.into_iter().map(|event| event.id).collect();
     events.sort_unstable();
     assert_eq!(events, completed(&ids));
-    assert_eq!(store.list_attempts(workspace(1), all[3].id()).await.unwrap().len(), 2);
+    assert_eq!(store.list_attempts(workspace(1), DeliveryPlace::of(&all[3])).await.unwrap().len(), 2);
     assert_eq!(waiting_queues(&*store).await, []);
 }
 
@@ -236,5 +236,37 @@ pub(super) async fn ended_deliveries_are_erased_after_some_days(fixture: &impl S
     }
     for due in due {
         assert_eq!(store.find_delivery(workspace(1), due.delivery.id()).await.unwrap(), None);
+    }
+}
+
+pub(super) async fn what_was_decided_by_hand_is_not_forgotten_before_its_turn(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    let mut ids = submit_many(&store, form, 60, 5).await;
+    let all = list_deliveries(&*store, &DeliveryFilter::default(), 100).await;
+    // All but the first are canceled, and one of these delivered on request.
+    for one in &all[..59] {
+        assert!(matches!(cancel(&*store, one, 10).await, StepResult::Done(_)));
+    }
+    assert!(matches!(redeliver(&*store, &all[7], 10).await, StepResult::Done(_)));
+    let due = load(&*store, queues[0], 10, 1).await.due;
+    assert_eq!(due[0].delivery.event, all[7].event);
+    let begun = begin(&*store, queues[0], send(&due), 10).await;
+    finish(&*store, queues[0], begun, Outcome::Delivered, 11).await;
+    // Another one, which is erased once nothing is left to be done.
+    ids.push(submit_with(&*store, form, 12, false).await);
+    trash_submission(&*store, form, ids[60], 12).await;
+    let deletion = load(&*store, queues[0], 12, 1).await.due;
+    let begun = begin(&*store, queues[0], send(&deletion), 12).await;
+    finish(&*store, queues[0], begun, Outcome::Delivered, 12).await;
+    store.prune_deliveries(at(20 + 7 * DAY_MILLIS));
+    while list_deliveries(&*store, &DeliveryFilter::default(), 100).await.len() > 60 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(due_events(&*store, queues[0], 30).await, completed(&ids[..1]));
+    assert_eq!(deliver_due(&*store, queues[0], 30, 9).await.len(), 1);
+    store.prune_deliveries(at(40 + 7 * DAY_MILLIS));
+    while !list_deliveries(&*store, &DeliveryFilter::default(), 100).await.is_empty() {
+        tokio::task::yield_now().await;
     }
 }

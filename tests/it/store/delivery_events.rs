@@ -5,7 +5,7 @@ use forms::domain::delivery::attempt::Outcome;
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, SubmissionId};
-use forms::store::{AttemptDecision, DueDelivery, QueueId, StepResult, Store};
+use forms::store::{AttemptDecision, DeliveryPlace, DueDelivery, QueueId, StepResult, Store};
 
 use super::deliveries::*;
 use super::{
@@ -78,13 +78,13 @@ pub(super) async fn a_form_in_the_trash_pauses_all_but_deletions(fixture: &impl 
     let all = list_deliveries(&*store, &Default::default(), 9).await;
     let paused = all.iter().filter(|one| one.status == DeliveryStatus::Paused);
     assert_eq!((paused.count(), all.len()), (3, 4));
-    store.changed_forms().await;
+    store.changed_queues().await;
     assert_eq!(types(&deliver_due(&*store, queues[0], 3_600_000, 9).await), [EventType::FormDeleted]);
     assert_eq!(waiting_queues(&*store).await, []);
 
     let restored = store.restore_form(workspace(1), form, None, at(10)).await.unwrap();
     assert!(matches!(restored, StepResult::Done(_)));
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     let events = deliver_due(&*store, queues[0], 3_600_000, 9).await;
     assert_eq!(events.iter().map(|event| event.id).collect::<Vec<_>>(), completed(&ids));
 }
@@ -122,11 +122,11 @@ pub(super) async fn deliveries_of_a_restored_submission_go_on(fixture: &impl Sto
     let store = fixture.open();
     let (form, queue, ids, waiting) = paused_submissions(&*store).await;
     assert_eq!(store.queue_totals(workspace(1), form).await.unwrap()[0].pending, 3);
-    store.changed_forms().await;
+    store.changed_queues().await;
     for id in ids {
         assert!(matches!(restore_submission(&*store, form, id, 12).await, StepResult::Done(_)));
     }
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, [queue]);
     let mut due = load(&*store, queue, 12, 9).await.due;
     due.sort_by_key(|due| due.delivery.event);
     let mut expected: Vec<_> = waiting.iter().map(|due| due.delivery.event).collect();
@@ -151,9 +151,10 @@ pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &im
         while status(&*store, &due.delivery).await != DeliveryStatus::Canceled {
             tokio::task::yield_now().await;
         }
-        let found = store.load_delivery(workspace(1), due.delivery.id()).await.unwrap().unwrap().1;
+        let found =
+            store.load_delivery(workspace(1), DeliveryPlace::of(&due.delivery)).await.unwrap().unwrap().1;
         assert_eq!((found.event, found.body, found.delivery.finished_at), (None, None, Some(at(10))));
-        let attempts = store.list_attempts(workspace(1), due.delivery.id()).await.unwrap();
+        let attempts = store.list_attempts(workspace(1), DeliveryPlace::of(&due.delivery)).await.unwrap();
         assert_eq!(attempts, [], "receivers may have answered with what they got");
     }
     let due = load(&*store, queue, 30, 9).await.due;
@@ -180,6 +181,20 @@ pub(super) async fn a_decision_about_the_trash_is_checked_again(fixture: &impl S
     assert!(find_submission(&*store, form, id).await.is_some());
     let events = deliver_due(&*store, queues[0], 10, 9).await;
     assert!(events.iter().any(|event| event.id == due[0].delivery.event));
+}
+
+pub(super) async fn a_submission_erased_after_it_was_loaded_is_not_sent(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    let id = submit_with(&*store, form, 5, true).await;
+    let due = load(&*store, queues[0], 6, 9).await.due;
+    let purged = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(7)).await.unwrap();
+    assert!(matches!(purged, StepResult::Done(())));
+    assert_eq!(begin(&*store, queues[0], send(&due), 8).await.len(), 0);
+    let found =
+        store.load_delivery(workspace(1), DeliveryPlace::of(&due[0].delivery)).await.unwrap().unwrap().1;
+    assert_eq!((found.delivery.status, found.body), (DeliveryStatus::Canceled, None));
+    assert_eq!(types(&deliver_due(&*store, queues[0], 9, 9).await), [EventType::SubmissionDeleted]);
 }
 
 pub(super) async fn nothing_is_delivered_of_an_erased_form(fixture: &impl StoreFixture) {

@@ -4,7 +4,7 @@ use forms::domain::delivery::DeliveryStatus;
 use forms::domain::delivery::attempt::{AttemptResult, Outcome};
 use forms::domain::integration::csv_file::{CsvFile, CsvPosition};
 use forms::domain::integration::event::{EventType, Subject};
-use forms::store::{AttemptDecision, StepResult};
+use forms::store::{AttemptDecision, DeliveryPlace, StepResult};
 
 use super::deliveries::*;
 use super::{StoreFixture, at, find_submission, insert_workspace, is_ready, patch, workspace};
@@ -16,7 +16,7 @@ pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: 
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     let mut ids = submit_many(&store, form, 120, 5).await;
     ids.push(submit_with(&*store, form, 6, true).await);
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     assert_eq!(waiting_queues(&*store).await.len(), 2);
     store.close().await.unwrap();
     let store = fixture.open();
@@ -79,7 +79,7 @@ pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl 
     submit_with(&*store, form, 5, true).await;
     let queue = queues[0];
     let first = begin(&*store, queue, send(&load(&*store, queue, 10, 9).await.due), 10).await;
-    let id = first[0].delivery.id();
+    let (id, place) = (first[0].delivery.id(), DeliveryPlace::of(&first[0].delivery));
     store.close().await.unwrap();
     let store = fixture.open();
     assert_eq!(waiting_queues(&*store).await, [(queue, 10 + LEASE)]);
@@ -87,7 +87,7 @@ pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl 
     assert_eq!(loaded.due.len(), 0);
     let next = loaded.next_due.expect("it is tried again");
     assert!(next > at(10 + LEASE), "it waits as after a failure");
-    let attempts = store.list_attempts(workspace(1), id).await.unwrap();
+    let attempts = store.list_attempts(workspace(1), place).await.unwrap();
     assert_eq!(attempts.len(), 1);
     assert_eq!((attempts[0].number, attempts[0].result), (1, AttemptResult::Interrupted));
     assert_eq!(attempts[0].started_at, at(10));
@@ -105,9 +105,9 @@ pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl 
     finish(&*store, queue, second, Outcome::Delivered, later + 1).await;
     let delivered = store.find_delivery(workspace(1), id).await.unwrap().unwrap();
     assert_eq!((delivered.status, delivered.attempts), (DeliveryStatus::Delivered, 2));
-    let attempts = store.list_attempts(workspace(1), id).await.unwrap();
+    let attempts = store.list_attempts(workspace(1), place).await.unwrap();
     assert_eq!(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(store.load_delivery(workspace(1), id).await.unwrap().unwrap().1.body, None);
+    assert_eq!(store.load_delivery(workspace(1), place).await.unwrap().unwrap().1.body, None);
 }
 
 pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl StoreFixture) {
@@ -129,7 +129,7 @@ pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl
         }
     };
     assert_eq!(attempts, 10);
-    let found = store.load_delivery(workspace(1), dead.id()).await.unwrap().unwrap().1;
+    let found = store.load_delivery(workspace(1), DeliveryPlace::of(&dead)).await.unwrap().unwrap().1;
     assert_eq!((found.delivery.status, found.delivery.last_error), (DeliveryStatus::Dead, Some(error())));
     assert_eq!(found.body, Some(body(&dead)), "a dead delivery can be sent again");
     let totals = store.queue_totals(workspace(1), form).await.unwrap();
@@ -138,7 +138,7 @@ pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl
         (Some(queues[0].integration), 0, 1)
     );
 
-    let again = store.redeliver(workspace(1), dead.id(), at(millis + 1)).await.unwrap();
+    let again = store.redeliver(workspace(1), DeliveryPlace::of(&dead), at(millis + 1)).await.unwrap();
     let StepResult::Done(again) = again else { panic!("{again:?}") };
     assert_eq!((again.status, again.earlier_attempts), (DeliveryStatus::Pending, 10));
     assert_eq!(deliver_due(&*store, queues[0], millis + 1, 9).await.len(), 1);
@@ -153,9 +153,31 @@ pub(super) async fn a_receiver_that_asks_to_be_called_later_paces_its_queue(fixt
     let paced = Outcome::Paced { wait_ms: 30_000, error: error() };
     let state = finish(&*store, queues[0], begun, paced, 11).await;
     assert_eq!(state.paced_until, Some(at(30_011)));
+    let loaded = load(&*store, queues[0], 30_010, 9).await;
+    assert_eq!((loaded.due.len(), loaded.next_due), (0, Some(at(30_011))));
     let loaded = load(&*store, queues[0], 30_011, 9).await;
     assert_eq!((loaded.state.paced_until, loaded.due.len()), (Some(at(30_011)), 2));
     assert_eq!(load(&*store, queues[1], 10, 9).await.state.paced_until, None);
+}
+
+pub(super) async fn a_dead_lease_of_a_paused_queue_ends(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    submit_many(&store, form, 40, 5).await;
+    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 35).await.due), 10).await;
+    set_integrations(&*store, form, &[webhook("one", false, &["submission.completed"])], 11).await;
+    store.close().await.unwrap();
+    let store = fixture.open();
+    let loaded = load(&*store, queues[0], 12, 9).await;
+    assert_eq!((loaded.due.len(), loaded.next_due), (0, Some(at(10 + LEASE))));
+    for next in [Some(at(10 + LEASE)), None] {
+        let loaded = load(&*store, queues[0], 10 + LEASE, 9).await;
+        assert_eq!((loaded.due.len(), loaded.next_due), (0, next));
+    }
+    for one in &begun {
+        let found = store.find_delivery(workspace(1), one.delivery.id()).await.unwrap().unwrap();
+        assert_eq!((found.status, found.attempts), (DeliveryStatus::Paused, 1));
+    }
 }
 
 pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(fixture: &impl StoreFixture) {
@@ -178,17 +200,65 @@ pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(
     assert_eq!((told.len(), *id, name.as_str()), (1, queues[0].integration, "one"));
     assert_eq!((told[0].event_type, told[0].sequence), (EventType::IntegrationDisabled, 61));
 
-    store.changed_forms().await;
+    store.changed_queues().await;
     store.resume_queue(queues[0], at(HOUR)).await.unwrap();
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     while store.queue_totals(workspace(1), form).await.unwrap()[0].dead > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.changed_forms().await, [(workspace(1), form)]);
+    assert_eq!(store.changed_queues().await, queues);
     let loaded = load(&*store, queues[0], HOUR, 100).await;
     assert_eq!((loaded.due.len(), loaded.state.health.paused), (60, None));
     assert_eq!(loaded.due.iter().filter(|due| due.body.is_some()).count(), 50);
     assert_eq!(status(&*store, &dead).await, DeliveryStatus::Pending);
+}
+
+pub(super) async fn a_revival_goes_on_after_a_restart(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    submit_many(&store, form, 80, 5).await;
+    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 80).await.due), 10).await;
+    let last = begun[79].delivery.clone();
+    finish(&*store, queues[0], begun, Outcome::Gone { error: error() }, 11).await;
+    let mut resuming = Box::pin(store.resume_queue(queues[0], at(20)));
+    // The process may end at any time after this.
+    is_ready(&mut resuming).await;
+    drop(resuming);
+    store.close().await.unwrap();
+    let store = fixture.open();
+    assert_eq!(load(&*store, queues[0], 21, 100).await.state.health.paused, None);
+    store.list_queues().await.unwrap();
+    while store.queue_totals(workspace(1), form).await.unwrap()[0].dead > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(load(&*store, queues[0], 21, 100).await.due.len(), 80);
+    // One that dies again afterwards stays dead.
+    let due = load(&*store, queues[0], 21, 100).await.due;
+    let begun = begin(&*store, queues[0], send(&due), 21).await;
+    finish(&*store, queues[0], begun, Outcome::Permanent { error: error() }, 22).await;
+    store.list_queues().await.unwrap();
+    submit_with(&*store, form, 23, true).await;
+    assert_eq!(status(&*store, &last).await, DeliveryStatus::Dead);
+}
+
+pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    store.changed_queues().await;
+    let new = forms::store::NewSubmission {
+        form,
+        checked_revision: 3,
+        checked_version: 1,
+        answers: "{}",
+        metadata: None,
+        notify: true,
+        idempotency_key: None,
+    };
+    let mut accepting = Box::pin(store.accept_submission(workspace(1), new, at(5)));
+    is_ready(&mut accepting).await;
+    drop(accepting);
+    assert_eq!(store.changed_queues().await, queues);
+    assert_eq!(load(&*store, queues[0], 6, 9).await.due.len(), 1);
 }
 
 pub(super) async fn only_what_integrations_are_owed_is_recorded(fixture: &impl StoreFixture) {
@@ -279,7 +349,7 @@ pub(super) async fn decisions_other_than_to_send_end_a_delivery(fixture: &impl S
     assert_eq!(begin(&*store, queues[0], decided, 10).await.len(), 0);
     assert_eq!(status(&*store, &due[0].delivery).await, DeliveryStatus::Skipped);
     assert_eq!(status(&*store, &due[1].delivery).await, DeliveryStatus::Dead);
-    let attempts = store.list_attempts(workspace(1), due[1].delivery.id()).await.unwrap();
+    let attempts = store.list_attempts(workspace(1), DeliveryPlace::of(&due[1].delivery)).await.unwrap();
     assert_eq!(attempts.len(), 1, "a failure to send counts as an attempt");
     assert_eq!(waiting_queues(&*store).await, []);
 }
@@ -321,14 +391,14 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
     assert!(store.load_queue(foreign, at(10), 9).await.unwrap().is_none());
     assert_eq!(begin(&*store, foreign, send(&waiting), 10).await.len(), 0);
     for delivery in [&begun[0].delivery, &waiting[0].delivery] {
-        let id = delivery.id();
+        let (id, place) = (delivery.id(), DeliveryPlace::of(delivery));
         assert!(store.find_delivery(workspace(1), id).await.unwrap().is_some());
         assert_eq!(store.find_delivery(workspace(2), id).await.unwrap(), None);
-        assert!(store.load_delivery(workspace(2), id).await.unwrap().is_none());
-        assert!(store.list_attempts(workspace(2), id).await.unwrap().is_empty());
+        assert!(store.load_delivery(workspace(2), place).await.unwrap().is_none());
+        assert!(store.list_attempts(workspace(2), place).await.unwrap().is_empty());
         for step in [
-            store.redeliver(workspace(2), id, at(10)).await.unwrap(),
-            store.cancel_delivery(workspace(2), id, at(10)).await.unwrap(),
+            store.redeliver(workspace(2), place, at(10)).await.unwrap(),
+            store.cancel_delivery(workspace(2), place, at(10)).await.unwrap(),
         ] {
             assert!(matches!(step, StepResult::Missing), "{step:?}");
         }
@@ -341,11 +411,11 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
 
 pub(super) async fn a_form_is_reported_once_it_has_something_to_deliver(fixture: &impl StoreFixture) {
     let store = fixture.open();
-    let (form, _) = form_with(&*store, 1, &["one"]).await;
-    store.changed_forms().await;
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    store.changed_queues().await;
     change_form(&*store, super::published_form(&*store, 2).await, patch(r#"{"title":"Other"}"#), 2).await;
-    let mut changed = std::pin::pin!(store.changed_forms());
+    let mut changed = std::pin::pin!(store.changed_queues());
     assert!(!is_ready(&mut changed).await, "a form without integrations has nothing to deliver");
     submit_with(&*store, form, 5, true).await;
-    assert_eq!(changed.await, [(workspace(1), form)]);
+    assert_eq!(changed.await, queues);
 }

@@ -122,8 +122,19 @@ impl Engine {
         kind: WriteKind,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.write_then(kind, work, |_| ()).await
+    }
+
+    /// Runs `work` as [`Engine::write_as`] does, and calls `done` on the writer thread once its changes are durable and visible:
+    /// also if the caller, whose operation is queued, has stopped waiting. `done` must not block.
+    pub async fn write_then<T: Send + 'static>(
+        &self,
+        kind: WriteKind,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
+        done: impl FnOnce(&T) + Send + 'static,
+    ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.inner.queue.push(WriteCall::new(kind, work, reply)).await?;
+        self.inner.queue.push(WriteCall::new(kind, work, done, reply)).await?;
         let dropped = |_| StoreError::Unavailable("it has stopped; the outcome is not known".to_owned());
         answer.await.map_err(dropped)?
     }

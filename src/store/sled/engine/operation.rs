@@ -41,23 +41,26 @@ pub trait WriteOperation: Send {
 }
 
 /// A write operation that sends its result to a waiting task.
-pub(crate) struct WriteCall<T, F> {
+pub(crate) struct WriteCall<T, F, D> {
     kind: WriteKind,
     work: Option<F>,
     value: Option<T>,
+    /// Called once the changes are durable and visible, also if the task has stopped waiting.
+    done: D,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T, F> WriteCall<T, F> {
-    pub(crate) fn new(kind: WriteKind, work: F, reply: oneshot::Sender<Result<T>>) -> Box<Self> {
-        Box::new(WriteCall { kind, work: Some(work), value: None, reply })
+impl<T, F, D> WriteCall<T, F, D> {
+    pub(crate) fn new(kind: WriteKind, work: F, done: D, reply: oneshot::Sender<Result<T>>) -> Box<Self> {
+        Box::new(WriteCall { kind, work: Some(work), value: None, done, reply })
     }
 }
 
-impl<T, F> WriteOperation for WriteCall<T, F>
+impl<T, F, D> WriteOperation for WriteCall<T, F, D>
 where
     T: Send,
     F: FnOnce(&mut Tx<'_>) -> Result<T> + Send,
+    D: FnOnce(&T) + Send,
 {
     fn kind(&self) -> WriteKind {
         self.kind
@@ -70,8 +73,11 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
-        let WriteCall { value, reply, .. } = *self;
+        let WriteCall { value, done, reply, .. } = *self;
         let answer = outcome.map(|()| value.expect("an operation that succeeded has a value"));
+        if let Ok(value) = &answer {
+            done(value);
+        }
         // The caller may have stopped waiting; the changes remain.
         drop(reply.send(answer));
     }
