@@ -151,6 +151,9 @@ fn a_secret_is_never_taken_from_an_argument() {
     let twice = ["--set-secret", "bearer_token=@-", "--set-secret", "secret=@-"];
     let run = home.run(&[&create[..], &twice].concat()).expect(2);
     assert!(run.stderr.contains("standard input can be read only once"), "{run:?}");
+    let short =
+        home.run_with_input("short", &[&create[..], &["--set-secret", "secret=@-"]].concat()).expect(6);
+    assert!(short.stderr.starts_with("error[invalid_range]: `secret` must be `whsec_` and"), "{short:?}");
     let unset = home.run(&[&create[..], &["--set-secret", "bearer_token=env:NOPE"]].concat()).expect(2);
     assert!(unset.stderr.contains("environment variable `NOPE` is not set"), "{unset:?}");
 }

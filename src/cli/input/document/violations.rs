@@ -49,8 +49,8 @@ pub fn describe_violations(form: &Value, violations: &[Violation]) -> Vec<Diagno
     let describe = |violation: &Violation| {
         let diagnostic = of_violation(form, violation);
         match container(form, &violation.pointer) {
-            Some(container) => diagnostic.about(&container),
-            None => diagnostic,
+            Some(container) if !violation.message.starts_with(&container) => diagnostic.about(&container),
+            _ => diagnostic,
         }
     };
     violations.iter().map(describe).collect()
