@@ -41,6 +41,7 @@ fn grace(text: &str) -> Result<String, String> {
 impl RotateSecret {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, name, grace } = self;
+        let ends_at_once = ["0s", "0ms"].contains(&grace.as_str());
         let request = api::RotateSecret { grace: Some(grace) };
         let rotated = session.client().await?.rotate_secret(&form, &name, &request).await;
         let rotated = rotated.map_err(|error| with_list_hint(session, error, &form))?;
@@ -52,7 +53,10 @@ impl RotateSecret {
             });
         };
         session.output.object(&rotated, || format!("{}\n", secret.reveal()))?;
-        session.output.success(&format!("the old secret signs too until {}", rotated.previous_valid_until));
+        session.output.success(&match ends_at_once {
+            true => "earlier secrets sign no more".to_owned(),
+            false => format!("the old secret signs too until {}", rotated.previous_valid_until),
+        });
         session.output.status(SHOWN_ONCE);
         Ok(())
     }
