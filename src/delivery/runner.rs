@@ -25,8 +25,8 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest sleep: due times are those of the wall clock, which may be set.
 const MAX_SLEEP: Duration = Duration::from_secs(30);
 
-/// How often all queues are listed: at the start, and then in case that a queue was not woken, because its form could not be read
-/// when it changed, or a listing panicked.
+/// How often all queues are listed: at the start, and then in case that a queue was not woken, because a listing panicked, for
+/// example.
 const LIST_INTERVAL: Duration = Duration::from_secs(600);
 
 impl DeliveryService {

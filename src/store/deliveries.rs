@@ -181,7 +181,7 @@ pub trait Deliveries: Send + Sync {
     async fn has_integrations(&self) -> Result<bool>;
 
     /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the queues of the
-    /// form whose integrations are enabled. Only one task may wait. A queue that cannot be read is left out.
+    /// forms whose integrations are enabled. Only one task may wait.
     async fn changed_queues(&self) -> Vec<QueueId>;
 
     /// Loads at most `limit` deliveries of a queue that are due at `now`: retries first, then those from the outbox. `None`

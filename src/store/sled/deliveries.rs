@@ -1,8 +1,10 @@
 //! Deliveries in the embedded store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::sleep;
 
 use super::delivery_list::DeliverySearch;
 use super::delivery_manage::ManualChange;
@@ -21,6 +23,9 @@ use crate::store::{
     FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
 };
 
+/// Wait after a form could not be read.
+const READ_BACKOFF: Duration = Duration::from_secs(1);
+
 #[async_trait]
 impl Deliveries for SledStore {
     async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
@@ -33,13 +38,22 @@ impl Deliveries for SledStore {
 
     async fn changed_queues(&self) -> Vec<QueueId> {
         loop {
-            let forms = self.changed_forms.take().await;
-            let queues: Vec<_> = forms
-                .into_iter()
-                .flat_map(|(workspace, form)| self.enabled_queues(workspace, form))
-                .collect();
+            let (mut queues, mut is_unreadable) = (Vec::new(), false);
+            for (workspace, form) in self.changed_forms.take().await {
+                match self.enabled_queues(workspace, form) {
+                    Ok(of_form) => queues.extend(of_form),
+                    Err(error) => {
+                        tracing::warn!(%form, %error, "the integrations of a form cannot be listed");
+                        self.changed_forms.record(workspace, form);
+                        is_unreadable = true;
+                    }
+                }
+            }
             if !queues.is_empty() {
                 return queues;
+            }
+            if is_unreadable {
+                sleep(READ_BACKOFF).await;
             }
         }
     }

@@ -57,12 +57,11 @@ impl SledStore {
         });
     }
 
-    /// Returns the queues of a form whose integrations are enabled. None if it cannot be read: then they are due when all queues
-    /// are listed again.
-    pub(super) fn enabled_queues(&self, workspace: WorkspaceId, form: FormId) -> Vec<QueueId> {
-        let Ok(Some(found)) = self.form(workspace, form) else { return Vec::new() };
+    /// Returns the queues of a form whose integrations are enabled.
+    pub(super) fn enabled_queues(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueId>> {
+        let Some(found) = self.form(workspace, form)? else { return Ok(Vec::new()) };
         let enabled = found.integrations.iter().filter(|one| one.enabled);
-        enabled.map(|one| QueueId { workspace, form, integration: one.id }).collect()
+        Ok(enabled.map(|one| QueueId { workspace, form, integration: one.id }).collect())
     }
 
     /// Returns a time before which nothing of a queue is due, and the last event of the outbox is `last`; `None` if nothing

@@ -18,11 +18,13 @@ mod model_disk;
 mod model_index;
 
 mod machine;
+mod observed_index;
 
 mod crashes;
 mod damage;
 mod delivery_cost;
 mod delivery_crashes;
+mod delivery_races;
 mod index_faults;
 mod purge;
 mod recount;
