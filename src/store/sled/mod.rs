@@ -55,6 +55,7 @@ use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
 use self::engine::tx::{Direction, Tx};
+use self::forms::find_cached;
 use super::{DEFAULT_PAGE, Health, Maintenance, Result, StoreError};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -150,16 +151,26 @@ impl SledStore {
         Self { retry_schedule: schedule.map(Into::into), ..self }
     }
 
-    /// Runs a write that may give the queues of a form something to do, and reports the form. The writer reports it, because a
-    /// write that is queued takes place also if its caller is gone.
+    /// Runs a write that may give the queues of a form something to do, and reports the form if it has any. The writer reports
+    /// it, because a write that is queued takes place also if its caller is gone.
     async fn write_and_wake<T: Send + 'static>(
         &self,
         kind: WriteKind,
         (workspace, form): (WorkspaceId, FormId),
         work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let changed_forms = Arc::clone(&self.changed_forms);
-        self.engine.write_then(kind, work, move |_| changed_forms.record(workspace, form)).await
+        let (forms, changed_forms) = (Arc::clone(&self.forms), Arc::clone(&self.changed_forms));
+        let work = move |tx: &mut Tx<'_>| {
+            let value = work(tx)?;
+            let found = find_cached(tx, &forms, workspace, form)?;
+            Ok((value, found.is_none_or(|form| !form.integrations.is_empty())))
+        };
+        let report = move |(_, has_queues): &(T, bool)| {
+            if *has_queues {
+                changed_forms.record(workspace, form);
+            }
+        };
+        Ok(self.engine.write_then(kind, work, report).await?.0)
     }
 
     fn resume_purges(&self) -> Result<()> {
