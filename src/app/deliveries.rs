@@ -302,14 +302,33 @@ impl App {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
             let page = self.store.list_deliveries(caller.workspace, filter, after, limit).await?;
             slow_pages += usize::from(page.rows.len() < limit);
-            found.extend(
-                page.rows.iter().filter(|delivery| change.applies_to(delivery)).map(DeliveryPlace::of),
-            );
+            for delivery in &page.rows {
+                if self.may_change(caller, delivery, change).await? {
+                    found.push(DeliveryPlace::of(delivery));
+                }
+            }
             after = page.next;
             if after.is_none() || found.len() >= MAX_BULK || slow_pages >= MAX_SLOW_PAGES {
                 return Ok((found, after.is_some()));
             }
         }
+    }
+
+    /// Whether the change may have an effect on `delivery`.
+    async fn may_change(
+        &self,
+        caller: &Caller,
+        delivery: &Delivery,
+        change: BulkChange,
+    ) -> Result<bool, AppError> {
+        if let BulkChange::Cancel = change {
+            return Ok(!delivery.status.is_final());
+        }
+        let Some(form) = self.store.find_form(caller.workspace, delivery.form).await? else {
+            // It is in the trash, and the store decides.
+            return Ok(true);
+        };
+        Ok(form.integration(delivery.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
     /// Changes deliveries, each due at a time, in parallel: the store writes them together. Returns how many were changed.
@@ -350,16 +369,6 @@ impl App {
 enum BulkChange {
     Redeliver,
     Cancel,
-}
-
-impl BulkChange {
-    /// Whether the change may have an effect on `delivery`.
-    fn applies_to(self, delivery: &Delivery) -> bool {
-        match self {
-            Self::Redeliver => true,
-            Self::Cancel => !delivery.status.is_final(),
-        }
-    }
 }
 
 /// Returns the idempotency key of a bulk request; a dry run has none.

@@ -41,7 +41,7 @@ pub(super) enum ResolveError {
     NoAddress,
 }
 
-/// Whether a port is allowed for every address, or for none.
+/// Whether public addresses may be called at this port.
 pub(super) fn is_common_port(port: u16) -> bool {
     matches!(port, 80 | 443 | 1024..)
 }
@@ -51,7 +51,7 @@ pub(super) fn is_common_port(port: u16) -> bool {
 pub(super) struct GuardedResolver {
     pub(super) policy: Arc<AddressPolicy>,
     pub(super) lookup: Arc<dyn Lookup>,
-    /// The port to which connections are made; any that is [common](is_common_port) stands for all of these.
+    /// The port to which connections are made, or any [common](is_common_port) one if it is one of these.
     pub(super) port: u16,
     /// Whether connections use TLS.
     pub(super) is_encrypted: bool,
@@ -69,7 +69,7 @@ impl Resolve for GuardedResolver {
             for address in &addresses {
                 policy.check_endpoint(*address, port, is_encrypted).map_err(ResolveError::Refused)?;
             }
-            // The port 0 stands for the one in the URL.
+            // With port 0, the one in the URL is dialled.
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
     }

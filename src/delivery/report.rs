@@ -25,7 +25,7 @@ pub(super) struct Answer {
     pub(super) body: String,
 }
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 pub(super) enum Failure {
     /// The URL or its host may not be called.
     Refused(AddressRefusal),

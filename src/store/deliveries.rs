@@ -90,7 +90,7 @@ pub enum AttemptDecision {
     Pause,
     /// Its subject was erased.
     Cancel,
-    /// Cannot be sent: a secret cannot be unsealed, for example. Counts as a failed attempt.
+    /// Rendering failed. Counts as a failed attempt.
     Fail(SendReport),
 }
 

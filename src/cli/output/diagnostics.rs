@@ -172,7 +172,7 @@ impl Deref for Source {
     }
 }
 
-/// What is shown of a secret.
+/// Shown instead of a secret.
 const MASK: &str = "***";
 
 impl Location {

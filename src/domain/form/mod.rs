@@ -49,7 +49,7 @@ pub struct Form {
     pub status: FormStatus,
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
-    /// What the form sends elsewhere, in the order written; names are unique.
+    /// Integrations, in the order written; names are unique.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub integrations: Vec<Integration>,
     /// Incremented by every change of the form; submissions do not change it.

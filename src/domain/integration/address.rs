@@ -17,7 +17,7 @@ pub struct AddressPolicy {
 #[error("{message}")]
 pub struct AddressRefusal {
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
 }
 

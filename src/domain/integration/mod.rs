@@ -23,6 +23,7 @@ use self::event::EventType;
 use self::kind::Kind;
 use self::webhook::Webhook;
 use crate::clock::Timestamp;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::open_enum::named_enum;
 use crate::id::IntegrationId;
 
@@ -91,11 +92,11 @@ impl Integration {
         self.enabled && self.events.contains(&event)
     }
 
-    /// Whether what was delivered is never delivered again, not even by hand: each submission is one row.
-    pub fn is_written_once(&self) -> bool {
+    /// Whether `delivery` can be redelivered by hand. A row that was written cannot: each submission is one row.
+    pub fn can_repeat(&self, delivery: &Delivery) -> bool {
         match &self.kind {
-            IntegrationKind::Webhook(_) => false,
-            IntegrationKind::CsvFile(_) => true,
+            IntegrationKind::Webhook(_) => true,
+            IntegrationKind::CsvFile(_) => delivery.status != DeliveryStatus::Delivered,
         }
     }
 

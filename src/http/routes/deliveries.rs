@@ -153,7 +153,7 @@ pub(crate) async fn get_delivery_event(
 
 /// Deliver again
 ///
-/// Makes the delivery due at once, with a new schedule of attempts. Receivers get the same `webhook-id`.
+/// Makes the delivery due at once. One that has ended begins its schedule of attempts anew. Receivers get the same `webhook-id`.
 #[utoipa::path(
     post, path = "/api/v1/deliveries/{delivery}/redeliver", tag = "deliveries",
     responses((status = 200, body = DeliveryDetail, description = "The delivery",
@@ -195,7 +195,7 @@ pub(crate) async fn cancel_delivery(
 
 /// Deliver all that match again
 ///
-/// By default those that failed for good. Oldest event first, at once or as fast as `rate` says. One request changes at most
+/// By default those that failed for good. Oldest event first, at once or at the `rate`. One request changes at most
 /// 10000, the newest. With `dry_run` they are only counted.
 #[utoipa::path(
     post, path = "/api/v1/deliveries:redeliver", tag = "deliveries",

@@ -191,8 +191,8 @@ fn refusal(integration: Option<&Integration>, delivery: &Delivery, change: &Manu
             let Some(integration) = integration else {
                 return Some(Refusal::NotRepeatable("the integration of the delivery was deleted"));
             };
-            let is_done = delivery.status == DeliveryStatus::Delivered && integration.is_written_once();
-            is_done.then_some(Refusal::NotRepeatable("the row of the submission is in the file already"))
+            let why = Refusal::NotRepeatable("the row of the submission is in the file already");
+            (!integration.can_repeat(delivery)).then_some(why)
         }
     }
 }

@@ -89,7 +89,7 @@ pub struct Edit {
 pub(super) struct EditBase {
     pub(super) form: ReceivedBody<FormDetail>,
     pub(super) definition: Value,
-    /// As the server shows them.
+    /// The integrations, as the server shows them.
     pub(super) integrations: Value,
     pub(super) revision: Revision,
 }

@@ -15,7 +15,7 @@ const MIN_HINTED: usize = 16;
 /// The integrations of a file.
 #[derive(Debug)]
 pub struct FileIntegrations {
-    /// As sent, with the values of variables.
+    /// The members to send, with the values of variables.
     pub sent: Value,
     /// In authoring form. A secret that differs from the stored one, as far as its hint shows, has the member `changed`.
     pub compared: Value,

@@ -1,4 +1,4 @@
-//! What a CSV file gets: a row for each submission.
+//! Renders submissions as rows of a CSV file.
 
 use super::row::RowBody;
 use super::{CsvFile, DELIMITERS};

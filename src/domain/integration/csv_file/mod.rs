@@ -6,7 +6,7 @@ pub mod row;
 
 use serde::{Deserialize, Serialize};
 
-/// What may separate cells.
+/// Delimiters between cells, as written and as stored.
 pub const DELIMITERS: [(&str, char); 4] = [(",", ','), (";", ';'), ("\t", '\t'), ("|", '|')];
 
 /// Settings of a CSV file.
@@ -18,7 +18,7 @@ pub struct CsvFile {
     pub delimiter: char,
 }
 
-/// What was written of a file. Stored in the same write as the deliveries that it covers, so that rows after `length` are
+/// The acknowledged end of a file. Stored in the same write as the deliveries that it covers, so that rows after `length` are
 /// known to be unacknowledged and are cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CsvPosition {

@@ -6,7 +6,7 @@ use crate::domain::integration::{Integration, IntegrationKind};
 use crate::domain::question::Question;
 use crate::secret::Secret;
 
-/// What parsing needs to know.
+/// Context of parsing one integration.
 #[derive(Clone, Copy)]
 pub(in crate::domain::integration) struct DraftInput<'a> {
     pub pointer: &'a str,

@@ -38,7 +38,7 @@ const MAX_GRACE: i64 = 30 * DAY_MILLIS;
 /// Random bytes of a generated signing secret.
 const GENERATED_BYTES: usize = 32;
 
-/// What parsing needs beyond the body.
+/// Context of parsing: whose integrations they are, and the rules of the server.
 #[derive(Clone, Copy)]
 pub struct DefinitionContext<'a> {
     pub workspace: WorkspaceId,
