@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Component, Path};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, fdatasync, fsync, mkdirat, open, openat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fdatasync, fsync, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 
 use crate::domain::integration::csv_file::{CsvFile, CsvPosition};
@@ -45,7 +45,7 @@ pub(super) fn prepare(
         Some(current) => current.number,
         None => 1,
     };
-    // A file that exists is of another integration, or not ours.
+    // A file with anything in it is of another integration, or not ours.
     while !create(target, number)? {
         number += 1;
     }
@@ -109,15 +109,22 @@ fn exists(target: &CsvTarget<'_>, number: u32) -> io::Result<bool> {
     }
 }
 
-/// Creates the numbered file; returns `false` if it exists.
+/// Creates the numbered file, or takes an empty one: the server may have ended just after creating it. Returns `false` if it
+/// is taken. No two settings name the same numbered file.
 fn create(target: &CsvTarget<'_>, number: u32) -> io::Result<bool> {
     let (folder, name) = open_folder(target, number)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | FILE_FLAGS;
-    match openat(&folder, name, flags, Mode::RUSR | Mode::WUSR) {
+    match openat(&folder, &*name, flags, Mode::RUSR | Mode::WUSR) {
         Ok(_) => Ok(true),
-        Err(Errno::EXIST) => Ok(false),
+        Err(Errno::EXIST) => is_empty(&folder, &name),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether `name` is an empty regular file.
+fn is_empty(folder: &OwnedFd, name: &str) -> io::Result<bool> {
+    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(FileType::from_raw_mode(found.st_mode).is_file() && found.st_size == 0)
 }
 
 const FILE_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
@@ -173,12 +180,12 @@ fn open_or_create(parent: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     Ok(openat(parent, name, flags, Mode::empty())?)
 }
 
-/// `leads.csv`, `leads-2.csv`, `leads-3.csv`.
+/// `leads.csv`, `leads.2.csv`, `leads.3.csv`: settings cannot name the later ones.
 fn numbered(file: &str, number: u32) -> String {
     match (number, file.rsplit_once('.')) {
         (1, _) => file.to_owned(),
-        (_, Some((stem, extension))) => format!("{stem}-{number}.{extension}"),
-        (_, None) => format!("{file}-{number}"),
+        (_, Some((stem, extension))) => format!("{stem}.{number}.{extension}"),
+        (_, None) => format!("{file}.{number}"),
     }
 }
 
@@ -230,7 +237,7 @@ mod tests {
     fn later_files_have_a_number_in_their_names() {
         let names =
             [("a.csv", 1), ("a.csv", 2), ("a.b.csv", 12)].map(|(file, number)| numbered(file, number));
-        assert_eq!(names, ["a.csv", "a-2.csv", "a.b-12.csv"]);
+        assert_eq!(names, ["a.csv", "a.2.csv", "a.b.12.csv"]);
     }
 
     #[test]

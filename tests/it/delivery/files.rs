@@ -109,7 +109,7 @@ async fn a_new_question_begins_a_new_file() {
     rig.server.deliver().await;
     assert_eq!(lines(&rig, "leads.csv"), rows(&[("Ada", &ada)]));
     let expected = format!("{bea},2026-11-20T09:00:00.000Z,Bea,,,\"a, \"\"b\"\"\"");
-    assert_eq!(lines(&rig, "leads-2.csv"), [format!("{HEADER},q4"), expected]);
+    assert_eq!(lines(&rig, "leads.2.csv"), [format!("{HEADER},q4"), expected]);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn the_file_of_another_is_left_alone() {
     let ada = rig.submit("Ada").await;
     rig.server.deliver().await;
     assert_eq!(lines(&rig, "leads.csv"), ["mine"]);
-    assert_eq!(lines(&rig, "leads-2.csv"), rows(&[("Ada", &ada)]));
+    assert_eq!(lines(&rig, "leads.2.csv"), rows(&[("Ada", &ada)]));
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn no_symbolic_link_is_followed() {
         (&delivery["status"], &delivery["last_error"]["code"]),
         (&json!("pending"), &json!("file_error"))
     );
-    assert_eq!(lines(&file_link, "leads-2.csv").len(), 2, "another file is begun beside the link");
+    assert_eq!(lines(&file_link, "leads.2.csv").len(), 2, "another file is begun beside the link");
     assert_eq!(fs::read_to_string(outside.path().join("target.csv")).unwrap(), "mine\r\n");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
@@ -209,9 +209,9 @@ async fn another_path_or_delimiter_leaves_the_rows_that_were_written() {
     }
     assert_eq!(lines(&rig, "a.csv"), rows(&[("Ada", &ids[0])]));
     assert_eq!(lines(&rig, "b.csv"), rows(&[("Bea", &ids[1])]));
-    assert_eq!(lines(&rig, "a-2.csv"), rows(&[("Cem", &ids[2])]));
+    assert_eq!(lines(&rig, "a.2.csv"), rows(&[("Cem", &ids[2])]));
     let with_semicolons: Vec<_> = rows(&[("Dot", &ids[3])]).iter().map(|row| row.replace(',', ";")).collect();
-    assert_eq!(lines(&rig, "a-3.csv"), with_semicolons);
+    assert_eq!(lines(&rig, "a.3.csv"), with_semicolons);
 }
 
 #[tokio::test]
@@ -230,37 +230,32 @@ async fn the_file_of_a_deleted_integration_is_left_alone() {
     let cem = rig.submit("Cem").await;
     rig.server.deliver().await;
     for (file, name, id) in
-        [("leads.csv", "Ada", &ada), ("other.csv", "Bea", &bea), ("leads-2.csv", "Cem", &cem)]
+        [("leads.csv", "Ada", &ada), ("other.csv", "Bea", &bea), ("leads.2.csv", "Cem", &cem)]
     {
         assert_eq!(lines(&rig, file), rows(&[(name, id)]));
     }
 }
 
 #[tokio::test]
-async fn two_integrations_never_write_to_the_same_file() {
+async fn an_empty_file_is_used_and_another_is_not() {
+    // The server ended after it had created the first file of one form.
+    for (found, written) in [("", "leads.csv"), ("mine", "leads.2.csv")] {
+        let rig = rig("leads.csv").await;
+        fs::create_dir_all(exports(&rig)).unwrap();
+        fs::write(exports(&rig).join("leads.csv"), found).unwrap();
+        let ada = rig.submit("Ada").await;
+        rig.server.deliver().await;
+        assert_eq!(lines(&rig, written), rows(&[("Ada", &ada)]), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_integration_can_name_a_later_file_of_another() {
     let rig = rig("leads.csv").await;
-    let ada = rig.submit("Ada").await;
-    rig.server.deliver().await;
-    let other =
-        json!({"type": "csv_file", "name": "other", "path": "leads-2.csv", "fields": {"only": ["q1"]}});
-    rig.server.integrate(&rig.form, other).await;
-    let path = format!("/api/v1/forms/{}", rig.form);
-    let form = rig.server.get(&path).send().await.expect(200);
-    let mut questions = form["questions"].as_array().unwrap().clone();
-    questions.push(json!({"type": "short_text", "title": "Anything else?"}));
-    rig.server.call(Method::PATCH, &path).json(json!({"questions": questions})).send().await.expect(200);
-    let bea = rig.submit("Bea").await;
-    rig.server.deliver().await;
-    assert_eq!(lines(&rig, "leads.csv"), rows(&[("Ada", &ada)]));
-    let mut found: Vec<_> = ["leads-2.csv", "leads-3.csv", "leads-2-2.csv"]
-        .into_iter()
-        .filter(|file| exports(&rig).join(file).exists())
-        .map(|file| lines(&rig, file))
-        .collect();
-    found.sort();
-    let row = |commas: &str| format!("{bea},2026-11-20T09:00:00.000Z,Bea{commas}");
-    let narrow = vec!["id,submitted_at,q1".to_owned(), row("")];
-    assert_eq!(found, [narrow, vec![format!("{HEADER},q4"), row(",,,")]]);
+    let path = format!("/api/v1/forms/{}/integrations", rig.form);
+    let other = json!({"type": "csv_file", "name": "other", "path": "leads.2.csv"});
+    let refused = rig.server.post(&path, other).send().await.expect(422);
+    assert_eq!(refused["errors"][0]["pointer"], "/path");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use forms::clock::{Clock, SystemClock, Timestamp};
 use forms::cpu_pool::CpuPool;
-use forms::delivery::{DeliveryService, DeliverySettings, HttpSender, SystemLookup};
+use forms::delivery::{DeliveryService, DeliverySettings, HttpSender, SendLimits, SystemLookup};
 use forms::domain::delivery::DeliveryStatus;
 use forms::id::FormId;
 use forms::secret::{Secret, SystemRandomness};
@@ -32,13 +32,18 @@ use super::common::settings;
 use super::common::wire::{Connection, request};
 use super::kill::{draw, rounds};
 use super::recorder::Recorder;
+use crate::delivery::allowing;
 use crate::delivery::receiver::{Receiver, Reply};
-use crate::delivery::{SHORT, allowing};
 use crate::harness::ManualClock;
 
 /// Waits of the server between attempts: as many as there may be.
 const SCHEDULE: &str = "50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,\
                         50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms";
+
+/// The same in milliseconds.
+fn retry_schedule() -> Option<Vec<i64>> {
+    Some(vec![50; 20])
+}
 
 fn serve(data: &Path) -> Command {
     let mut command = forms_serve(data).unwrap();
@@ -92,6 +97,7 @@ impl Stopped {
         let random = Arc::new(SystemRandomness::new());
         let options = EngineOptions { verify_index: false, ..EngineOptions::default() };
         let store = SledStore::open(data, options, CpuPool::default(), random, Arc::new(|_| ())).unwrap();
+        let store = store.with_retry_schedule(retry_schedule());
         let form: FormId = form.id.parse().unwrap();
         let workspace = forms::store::Keys::list_workspaces(&store).await.unwrap()[0].id;
         Self { store, filter: DeliveryFilter { form: Some(form), ..DeliveryFilter::default() }, workspace }
@@ -116,8 +122,10 @@ impl Stopped {
         let clock = Arc::new(ManualClock::at(&Timestamp::from_millis(now + 120_000).to_string()));
         let policy = allowing(&["127.0.0.0/8"]);
         let lookup = Arc::new(SystemLookup);
-        let sender = Arc::new(HttpSender::with_lookup(policy.clone(), clock.clone(), lookup, SHORT));
-        let settings = DeliverySettings { policy, retry_schedule: None, exports: data.join("exports") };
+        let limits = SendLimits::default();
+        let sender = Arc::new(HttpSender::with_lookup(policy.clone(), clock.clone(), lookup, limits));
+        let settings =
+            DeliverySettings { policy, retry_schedule: retry_schedule(), exports: data.join("exports") };
         let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness::new()));
         let vault = Vault::new(&master_key(data));
         let service = Arc::new(DeliveryService::new(store, vault, sender, clock.clone(), random, settings));

@@ -38,9 +38,17 @@ fn path_problem(path: &str) -> Option<&'static str> {
         Some("every part of `path` has at most 240 bytes")
     } else if !path.ends_with(".csv") {
         Some("`path` must end in .csv")
+    } else if is_numbered(path) {
+        Some("`path` must not end in a number such as .2.csv: the server numbers later files so")
     } else {
         None
     }
+}
+
+/// Whether `path` ends as those of later files do: `leads.2.csv`.
+fn is_numbered(path: &str) -> bool {
+    let number = path.strip_suffix(".csv").and_then(|stem| stem.rsplit_once('.')).map(|(_, number)| number);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -49,7 +57,9 @@ mod tests {
 
     #[test]
     fn paths_stay_below_the_folder_of_exports() {
-        for path in ["a.csv", "team/2026/answers.csv", "Rückmeldungen.csv", "a b.csv"] {
+        for path in
+            ["a.csv", "team/2026/answers.csv", "Rückmeldungen.csv", "a b.csv", "leads-2026.csv", "v1.2b.csv"]
+        {
             assert_eq!(path_problem(path), None, "{path}");
         }
         for path in [
@@ -70,6 +80,7 @@ mod tests {
             " a.csv",
             "a /b.csv",
             "a.CSV",
+            "a.2.csv",
             &format!("{}.csv", "é".repeat(120)),
         ] {
             assert!(path_problem(path).is_some(), "{path}");
