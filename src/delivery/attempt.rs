@@ -49,12 +49,14 @@ impl DeliveryService {
     pub(super) async fn carry_out(&self, batch: &Batch, started_at: Timestamp) -> Outcomes {
         let mut outcomes = Outcomes::default();
         let mut rows = Vec::new();
+        let interval_ms = batch.integration.interval_ms();
         for attempt in &batch.attempts {
             let finish = |report| self.finished(attempt, started_at, report);
             match self.plan(&batch.form, &batch.integration, attempt, started_at) {
                 Ok(Outbound::Http(request)) => {
                     let report = self.sender.send(&request).await;
-                    outcomes.finished.push(finish(report));
+                    let hold_ms = report.hold_ms.max(interval_ms);
+                    outcomes.finished.push(finish(SendReport { hold_ms, ..report }));
                 }
                 Ok(Outbound::Csv(row)) => rows.push((attempt, row)),
                 Err(report) => outcomes.finished.push(finish(*report)),
@@ -125,7 +127,7 @@ impl DeliveryService {
             Err(error) => report::file_error(&error),
         };
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        report::of_outcome(outcome, duration_ms)
+        SendReport::new(outcome, duration_ms)
     }
 
     async fn append_rows(&self, batch: &Batch, rows: Vec<CsvRow>) -> io::Result<CsvPosition> {

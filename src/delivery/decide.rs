@@ -90,7 +90,7 @@ fn decide_one(
     // Nothing is shared with it that a panic could leave half changed.
     let rendered = catch_unwind(AssertUnwindSafe(|| integration.render(event, form, version)));
     Some(match rendered {
-        Ok(Rendered::Body(body)) => AttemptDecision::Send(body),
+        Ok(Rendered::Body(body)) => AttemptDecision::Send(body.bytes),
         Ok(Rendered::Skipped) => AttemptDecision::Skip,
         Err(_panic) => AttemptDecision::Fail(report::panicked()),
     })

@@ -8,7 +8,7 @@ use super::guard::ResolveError;
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
-use crate::domain::delivery::classify::classify;
+use crate::domain::delivery::classify::{Classify, HttpAnswer};
 use crate::domain::integration::address::AddressRefusal;
 use crate::request_error::{certificate_fault, find_cause, reason};
 use crate::secret::Secret;
@@ -19,7 +19,8 @@ const MAX_EXCERPT: usize = 2 << 10;
 /// The answer of a server, up to a limited length.
 pub(super) struct Answer {
     pub(super) status: u16,
-    pub(super) retry_after: Option<String>,
+    /// Those of [`READ_HEADERS`](crate::domain::delivery::classify::READ_HEADERS) that it has.
+    pub(super) headers: Vec<(&'static str, String)>,
     pub(super) remote_address: Option<SocketAddr>,
     /// Without secrets.
     pub(super) body: String,
@@ -39,17 +40,25 @@ pub(super) enum Failure {
 }
 
 /// Returns the report of an exchange that took `duration` and ended at `now`.
-pub(super) fn of_exchange(result: Result<Answer, Failure>, duration: Duration, now: Timestamp) -> SendReport {
+pub(super) fn of_exchange(
+    result: Result<Answer, Failure>,
+    classify: Classify,
+    duration: Duration,
+    now: Timestamp,
+) -> SendReport {
     let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     match result {
-        Ok(answer) => SendReport {
-            outcome: classify(answer.status, answer.retry_after.as_deref(), now),
-            http_status: Some(answer.status),
-            response: excerpt(&answer.body),
-            remote_address: answer.remote_address.map(|address| address.to_string()),
-            duration_ms,
-        },
-        Err(failure) => of_outcome(outcome(&failure), duration_ms),
+        Ok(Answer { status, headers, remote_address, body }) => {
+            let verdict = classify(&HttpAnswer { status, headers: &headers, body: &body, now });
+            SendReport {
+                http_status: Some(status),
+                response: excerpt(&body),
+                remote_address: remote_address.map(|address| address.to_string()),
+                hold_ms: verdict.hold_ms,
+                ..SendReport::new(verdict.outcome, duration_ms)
+            }
+        }
+        Err(failure) => SendReport::new(outcome(&failure), duration_ms),
     }
 }
 
@@ -60,21 +69,16 @@ pub(super) fn redact(body: &[u8], secrets: &[Secret<String>]) -> String {
     shown.fold(text, |text, secret| text.replace(secret.as_str(), "(secret)"))
 }
 
-/// Returns the report of an attempt without an answer.
-pub(super) fn of_outcome(outcome: Outcome, duration_ms: u64) -> SendReport {
-    SendReport { outcome, http_status: None, response: None, remote_address: None, duration_ms }
-}
-
 /// Returns the report of an attempt that panicked. The next one would too.
 pub(super) fn panicked() -> SendReport {
     let error = error("internal_panic", "a defect of the server ended the attempt");
-    of_outcome(Outcome::Permanent { error }, 0)
+    SendReport::new(Outcome::Permanent { error }, 0)
 }
 
 /// Returns the report of an attempt whose stored settings or body are damaged.
 pub(super) fn damaged() -> SendReport {
     let error = error("damaged", "the stored delivery or its integration is damaged");
-    of_outcome(Outcome::Permanent { error }, 0)
+    SendReport::new(Outcome::Permanent { error }, 0)
 }
 
 /// Returns the outcome of an attempt to write a file: the owner may mend it.
@@ -86,7 +90,7 @@ pub(super) fn file_error(cause: &io::Error) -> Outcome {
 
 /// Returns the report of an attempt that may succeed later.
 pub(super) fn retryable(code: &str, message: impl Into<String>) -> SendReport {
-    of_outcome(Outcome::Retryable { error: error(code, message), is_slow: false }, 0)
+    SendReport::new(Outcome::Retryable { error: error(code, message), is_slow: false }, 0)
 }
 
 fn error(code: &str, message: impl Into<String>) -> DeliveryError {

@@ -342,7 +342,7 @@ impl Runner {
             if let Running::Sending { slot, batch, started_at } = running {
                 let millis = self.now().millis() - started_at.millis();
                 let duration_ms = u64::try_from(millis).unwrap_or(0);
-                let report = report::of_outcome(Outcome::Interrupted, duration_ms);
+                let report = SendReport::new(Outcome::Interrupted, duration_ms);
                 self.record_all(slot, batch, started_at, &report);
             }
         }

@@ -14,6 +14,7 @@ use super::guard::{GuardedResolver, Lookup, SystemLookup, is_common_port};
 use super::report::{self, Answer, Failure};
 use crate::clock::Clock;
 use crate::domain::delivery::attempt::SendReport;
+use crate::domain::delivery::classify::READ_HEADERS;
 use crate::domain::integration::address::AddressPolicy;
 use crate::domain::integration::outbound::HttpRequest;
 
@@ -127,7 +128,10 @@ impl HttpSender {
         let _incomplete = timeout_at(body_deadline, read_body(&mut response, &mut body)).await;
         Ok(Answer {
             status: response.status().as_u16(),
-            retry_after: header(&response, "retry-after"),
+            headers: READ_HEADERS
+                .into_iter()
+                .filter_map(|name| Some((name, header(&response, name)?)))
+                .collect(),
             remote_address: response.remote_addr(),
             body: report::redact(&body, &request.secrets),
         })
@@ -139,7 +143,7 @@ impl Sender for HttpSender {
     async fn send(&self, request: &HttpRequest) -> SendReport {
         let started = Instant::now();
         let result = self.exchange(request, started).await;
-        report::of_exchange(result, started.elapsed(), self.clock.now())
+        report::of_exchange(result, request.classify, started.elapsed(), self.clock.now())
     }
 }
 

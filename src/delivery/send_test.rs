@@ -11,10 +11,10 @@ use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Attempt, AttemptTrigger, Outcome, SendReport};
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::form::Form;
+use crate::domain::integration::Integration;
 use crate::domain::integration::csv_file::CsvFile;
 use crate::domain::integration::event::Event;
 use crate::domain::integration::outbound::Outbound;
-use crate::domain::integration::{Integration, IntegrationKind};
 use crate::id::FormId;
 use crate::store::{AttemptDecision, BegunAttempt, DueDelivery};
 
@@ -23,10 +23,7 @@ impl DeliveryService {
     /// would stay there.
     pub async fn send_test(&self, form: &Form, integration: &Integration) -> Attempt {
         let now = self.clock.now();
-        let report = match &integration.kind {
-            IntegrationKind::CsvFile(file) => self.check_file(form.id, file.clone()).await,
-            IntegrationKind::Webhook(_) => self.send_test_event(form, integration, now).await,
-        };
+        let report = self.send_test_event(form, integration, now).await;
         Attempt::new(1, AttemptTrigger::Test, now, &report)
     }
 
@@ -53,7 +50,7 @@ impl DeliveryService {
         let attempt = BegunAttempt { delivery: attempt.delivery, body };
         match self.plan(form, integration, &attempt, now) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
-            Ok(Outbound::Csv(_)) => report::panicked(),
+            Ok(Outbound::Csv(row)) => self.check_file(form.id, row.file).await,
             Err(report) => *report,
         }
     }
@@ -63,8 +60,8 @@ impl DeliveryService {
         let checking =
             spawn_blocking(move || csv_file::check(&CsvTarget { exports: &exports, form, settings: &file }));
         match checking.await {
-            Ok(Ok(())) => report::of_outcome(Outcome::Delivered, 0),
-            Ok(Err(error)) => report::of_outcome(report::file_error(&error), 0),
+            Ok(Ok(())) => SendReport::new(Outcome::Delivered, 0),
+            Ok(Err(error)) => SendReport::new(report::file_error(&error), 0),
             Err(_panic) => report::panicked(),
         }
     }

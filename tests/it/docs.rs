@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use forms::api::Code;
 use forms::cli::output::exit::Exit;
+use forms::domain::integration::IntegrationType;
+use forms::domain::integration::description::{Description, Member, Need};
 use forms::domain::json;
 use forms::domain::question::QuestionKind;
 use forms::domain::validation::budget::Budget;
@@ -56,6 +58,40 @@ fn questions() -> String {
     format!("| `type` | Answer | For instance | Settings |\n|---|---|---|---|\n{}", rows.collect::<String>())
 }
 
+/// The types of integrations, a line each.
+fn overview() -> String {
+    let rows = IntegrationType::ALL.map(|one| {
+        let Description { about, repeats, .. } = one.description();
+        let promise = repeats.split([':', ';', '.']).next().unwrap();
+        format!("| [`{one}`](#{one}) | {about} | {} |\n", promise.to_lowercase())
+    });
+    format!("| Type | Sends | Repeats |\n|---|---|---|\n{}", rows.concat())
+}
+
+/// What each type of integration takes.
+fn types() -> String {
+    let row = |member: &Member| {
+        let need = match member.need {
+            Need::Required => "required".to_owned(),
+            Need::Optional => String::new(),
+            Need::Default(value) => format!("default `{}`", value.trim_matches('"')),
+        };
+        let secret = if member.is_secret() { "secret" } else { "" };
+        let notes: Vec<_> = [&*need, secret].into_iter().filter(|note| !note.is_empty()).collect();
+        format!("| `{}` | {} | {} |\n", member.name, member.about.replace('|', "\\|"), notes.join(", "))
+    };
+    let section = |one: IntegrationType| {
+        let Description { about, members, set_up, limits, repeats, source, .. } = one.description();
+        let rows: String = members.iter().map(row).collect();
+        let source = if source.is_empty() { String::new() } else { format!(" ([source]({source}))") };
+        format!(
+            "### {one}\n\n{about}\n\n| Member | Meaning | |\n|---|---|---|\n{rows}\n\
+             * **Set-up:** {set_up}\n* **Limits:** {limits}{source}\n* **Repeats:** {repeats}\n"
+        )
+    };
+    IntegrationType::ALL.map(section).join("\n")
+}
+
 /// A question of type `name` with only its required settings, and the names of all settings of its type.
 fn read_with_required_settings(name: &str) -> (QuestionKind, Vec<String>) {
     let mut violations = Vec::new();
@@ -73,6 +109,8 @@ fn the_docs_show_the_tables_of_the_code() {
     let errors = with_block(&document("docs/errors.md"), "codes", &codes());
     let errors = with_block(&errors, "rules", &rules());
     assert_golden("../../../docs/errors.md", &with_block(&errors, "exit codes", &exit_codes()));
+    let integrations = with_block(&document("docs/integrations.md"), "overview", &overview());
+    assert_golden("../../../docs/integrations.md", &with_block(&integrations, "types", &types()));
 }
 
 /// The form whose problems the README shows.

@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::questions::pascal;
 use super::{Schemas, nullable};
+use crate::domain::integration::IntegrationType;
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::settings::MAX_URL;
 
 /// The prefix of the schemas of integrations to create.
 const SENT: &str = "New";
@@ -16,10 +19,11 @@ const IN_FORM: &str = "Form";
 pub(super) fn add(schemas: &mut Schemas) {
     let texts: Value =
         serde_json::from_str(include_str!("integrations.json")).expect("integrations.json is JSON");
-    let Some(types) = texts["types"].as_object() else { return };
+    let types: Map<_, _> =
+        IntegrationType::ALL.into_iter().map(|one| (one.name().to_owned(), own(one.description()))).collect();
     for prefix in [SENT, IN_FORM, ""] {
         let (mut members, mut mapping) = (Vec::new(), Map::new());
-        for (kind, own) in types {
+        for (kind, own) in &types {
             let name = format!("{prefix}{}Integration", pascal(kind));
             let path = format!("#/components/schemas/{name}");
             members.push(json!({ "$ref": path }));
@@ -38,13 +42,72 @@ pub(super) fn add(schemas: &mut Schemas) {
         });
         schemas.insert(format!("{prefix}Integration"), union);
     }
-    schemas.insert("IntegrationPatch".to_owned(), patch(types, &texts));
+    schemas.insert("IntegrationPatch".to_owned(), patch(&types, &texts));
     let mut redelivery = texts["schemas"]["DeliverySelection"].clone();
     extend(&mut redelivery["properties"], &json!({ "rate": texts["rate"] }));
     schemas.insert("RedeliverySelection".to_owned(), redelivery);
     for (name, schema) in texts["schemas"].as_object().into_iter().flatten() {
         schemas.insert(name.clone(), schema.clone());
     }
+}
+
+/// The schemas of a type's own members, as sent and as shown.
+fn own(description: &Description) -> Value {
+    let (mut settings, mut shown) = (Map::new(), Map::new());
+    for member in description.members {
+        let (as_sent, as_shown) = schemas_of(member);
+        settings.insert(member.name.to_owned(), described(as_sent, member));
+        shown.extend(as_shown.map(|schema| (member.name.to_owned(), schema)));
+    }
+    let names = |is_included: fn(&Member) -> bool| -> Value {
+        description.members.iter().filter(|member| is_included(member)).map(|member| member.name).collect()
+    };
+    json!({
+        "description": description.about,
+        "required": names(|member| member.need == Need::Required),
+        "always": names(|member| member.need != Need::Optional),
+        "settings": settings,
+        "shown": shown,
+    })
+}
+
+/// The schemas of a member as sent, and as shown if that differs.
+fn schemas_of(member: &Member) -> (Value, Option<Value>) {
+    let parse = |text: &str| serde_json::from_str(text).expect("a schema is JSON");
+    let schema = match member.value {
+        MemberValue::Text { max, .. } | MemberValue::Template(max) => {
+            json!({ "type": "string", "maxLength": max })
+        }
+        MemberValue::Choice(names) => json!({ "type": "string", "enum": names }),
+        MemberValue::Number { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        MemberValue::Flag => json!({ "type": "boolean" }),
+        MemberValue::Texts { max_items, max, .. } => {
+            let items = json!({ "type": "string", "maxLength": max });
+            json!({ "type": "array", "minItems": 1, "maxItems": max_items, "uniqueItems": true, "items": items })
+        }
+        MemberValue::Url => {
+            json!({ "type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://", "maxLength": MAX_URL })
+        }
+        MemberValue::Secret(_) | MemberValue::SecretUrl => {
+            let state = json!({ "$ref": "#/components/schemas/SecretState", "description": member.about });
+            return (json!({ "$ref": "#/components/schemas/NewSecret" }), Some(state));
+        }
+        MemberValue::Own { schema, shown, .. } => return (parse(schema), shown.map(parse)),
+    };
+    (schema, None)
+}
+
+/// Adds what a member means, its default and its example.
+fn described(mut schema: Value, member: &Member) -> Value {
+    let about = match member.need {
+        Need::Default(value) => format!("{} Default: `{}`.", member.about, value.trim_matches('"')),
+        Need::Required | Need::Optional => member.about.to_owned(),
+    };
+    extend(&mut schema, &json!({ "description": about }));
+    if let Ok(example) = serde_json::from_str::<Value>(member.example) {
+        extend(&mut schema, &json!({ "example": example }));
+    }
+    schema
 }
 
 /// The schema of an integration to create.

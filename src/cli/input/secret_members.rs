@@ -1,50 +1,71 @@
 //! Which members of an integration are secrets.
 
-use crate::domain::integration::webhook::Webhook;
+use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 
 /// Headers whose values are secrets, in lower case.
 const HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
-/// All names in lower case that only secrets have.
-pub const NAMES: [&str; 6] =
-    [Webhook::SECRET, Webhook::BEARER_TOKEN, HEADERS[0], HEADERS[1], HEADERS[2], HEADERS[3]];
+/// Whether `name`, in lower case, may be the name of a secret in some integration.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let members =
+        IntegrationType::all_members().filter(|member| member.is_secret()).map(|member| member.name);
+    members.chain(HEADERS)
+}
 
-/// Whether the member at the path `names` is a secret, or part of one: `["headers", "Cookie"]`.
-pub fn is_secret(names: &[&str]) -> bool {
+/// Whether the member at the path `names` of an integration is a secret, or part of one: `["headers", "Cookie"]`. If the type
+/// is not known, whether it is one in every type that has it.
+pub fn is_secret(kind: Option<IntegrationType>, names: &[&str]) -> bool {
     match names {
         ["headers", name, rest @ ..] => {
             HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name)) || rest.first() == Some(&"value")
         }
-        [name, ..] => Webhook::SECRETS.contains(name),
+        [name, ..] => is_secret_member(kind, name),
         [] => false,
     }
 }
 
+/// Whether the member `name` is a secret; if the type is not known, whether it is one in every type that has it.
+pub fn is_secret_member(kind: Option<IntegrationType>, name: &str) -> bool {
+    match kind {
+        Some(kind) => kind.description().member(name).is_some_and(|member| member.is_secret()),
+        None => {
+            let mut same = IntegrationType::all_members().filter(|member| member.name == name).peekable();
+            same.peek().is_some() && same.all(|member| member.is_secret())
+        }
+    }
+}
+
 /// Whether the member at the path `names` can be set to a secret: any header can.
-pub fn can_be_secret(names: &[&str]) -> bool {
-    match names {
+pub fn can_be_secret(path: &[&str]) -> bool {
+    match path {
         ["headers", _] => true,
-        [name] => Webhook::SECRETS.contains(name),
+        [name] => names().any(|known| known == *name),
         _ => false,
     }
 }
 
 /// Returns the path of the first secret in `value`, which is the member at the path `names`.
-pub fn find_secret(names: &[&str], value: &Value) -> Option<String> {
+pub fn find_secret(kind: Option<IntegrationType>, names: &[&str], value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        _ if is_secret(names) => Some(names.join(".")),
+        _ if is_secret(kind, names) => Some(names.join(".")),
         Value::Object(members) if names == ["headers"] || matches!(names, ["headers", _]) => {
-            members.iter().find_map(|(name, value)| find_secret(&[names, &[name]].concat(), value))
+            members.iter().find_map(|(name, value)| find_secret(kind, &[names, &[name]].concat(), value))
         }
         _ => None,
     }
 }
 
+/// Returns the type of the integration `value`, if it is known.
+pub fn type_of(value: &Value) -> Option<IntegrationType> {
+    IntegrationType::parse(value.get("type")?.as_str()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{can_be_secret, find_secret};
+    use crate::domain::integration::IntegrationType;
     use crate::domain::json;
 
     #[test]
@@ -58,12 +79,16 @@ mod tests {
             ("headers", r#"{"X-A":{"value":"a"}}"#, Some("headers.X-A.value")),
             ("headers.X-A", r#""a""#, None),
             ("when.secret", r#""a""#, None),
+            ("url", r#""a""#, None),
         ] {
             let names: Vec<_> = path.split('.').collect();
-            let found = find_secret(&names, &json::parse(value).unwrap());
+            let found = find_secret(None, &names, &json::parse(value).unwrap());
             assert_eq!(found.as_deref(), expected, "{path} {value}");
         }
-        assert!(can_be_secret(&["secret"]) && can_be_secret(&["headers", "X-A"]));
-        assert!(!can_be_secret(&["url"]) && !can_be_secret(&["secret", "value"]));
+        let url = json::parse(r#""https://a/b""#).unwrap();
+        assert_eq!(find_secret(Some(IntegrationType::Webhook), &["url"], &url), None);
+        assert!(find_secret(Some(IntegrationType::Slack), &["url"], &url).is_some());
+        assert!(can_be_secret(&["secret"]) && can_be_secret(&["headers", "X-A"]) && can_be_secret(&["url"]));
+        assert!(!can_be_secret(&["path"]) && !can_be_secret(&["secret", "value"]));
     }
 }

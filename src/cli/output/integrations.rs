@@ -1,25 +1,23 @@
 //! Integrations in authoring form: with names, without defaults, and with `{ env: NAME }` for secrets.
 
-use crate::domain::json::{self, Object, Value};
+use crate::cli::input::secret_members::type_of;
+use crate::domain::integration::IntegrationType;
+use crate::domain::integration::description::Need;
+use crate::domain::json::{self, Value, join};
 
 /// Members that only the server sets.
 const SET_BY_SERVER: [&str; 4] = ["id", "health", "created_at", "updated_at"];
 
-/// Members with their default, as JSON.
-const DEFAULTS: [(&str, &str); 5] = [
-    ("enabled", "true"),
-    ("events", r#"["submission.completed"]"#),
-    ("payload", r#""full""#),
-    ("delimiter", r#"",""#),
-    ("headers", "{}"),
-];
+/// Members of all types, and one that may be empty, with their default as JSON.
+const DEFAULTS: [(&str, &str); 3] =
+    [("enabled", "true"), ("events", r#"["submission.completed"]"#), ("headers", "{}")];
 
 /// Returns a list of integrations, from a file or the server, in authoring form. A secret with the member `changed` is kept
 /// as it is. Anything but a list of objects is returned
 /// unchanged.
 pub fn authoring(list: &Value) -> Value {
     let mut list = with_names(list);
-    visit_secrets(&mut list, &mut |_, secret| {
+    visit_secrets(&mut list, &mut |_, _, secret| {
         if secret.get("changed").is_some() {
             return;
         }
@@ -31,8 +29,9 @@ pub fn authoring(list: &Value) -> Value {
     });
     if let Value::Array(items) = &mut list {
         for item in items {
+            let kind = type_of(item);
             if let Value::Object(members) = item {
-                members.retain(|(name, value)| !is_implied(name, value));
+                members.retain(|(name, value)| !is_implied(kind, name, value));
             }
         }
     }
@@ -41,12 +40,15 @@ pub fn authoring(list: &Value) -> Value {
 
 /// Whether the member is the same without being written: set by the server, a default, or a signing secret, which is kept, or
 /// made for a new integration.
-fn is_implied(name: &str, value: &Value) -> bool {
-    let is_default = |(other, text): &(&str, &str)| {
-        *other == name && json::parse(text).is_ok_and(|default| default == *value)
-    };
+fn is_implied(kind: Option<IntegrationType>, name: &str, value: &Value) -> bool {
+    let own = kind.and_then(|kind| match kind.description().member(name)?.need {
+        Need::Default(text) => Some(text),
+        Need::Required | Need::Optional => None,
+    });
+    let common = DEFAULTS.iter().find(|(other, _)| *other == name).map(|(_, text)| *text);
+    let default = own.or(common).and_then(|text| json::parse(text).ok());
     SET_BY_SERVER.contains(&name)
-        || DEFAULTS.iter().any(is_default)
+        || default.as_ref() == Some(value)
         || (name == "secret" && *value == is_set())
 }
 
@@ -73,31 +75,28 @@ fn with_names(list: &Value) -> Value {
     Value::Array(items.iter().map(&mut named).collect())
 }
 
-/// Calls `visit` with each member of an integration that may be a secret, headers included, and with its JSON pointer in the
-/// list.
-pub fn visit_secrets(list: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+/// Is given the type of an integration, the JSON pointer of a member in the list, and the member.
+type Visit<'a> = dyn FnMut(Option<IntegrationType>, &str, &mut Value) + 'a;
+
+/// Calls `visit` with each member of an integration that may be a secret, headers included.
+pub fn visit_secrets(list: &mut Value, visit: &mut Visit<'_>) {
     let Value::Array(items) = list else { return };
     for (index, item) in items.iter_mut().enumerate() {
+        let kind = type_of(item);
         let Value::Object(members) = item else { continue };
         for (name, value) in members {
             let pointer = format!("/{index}/{name}");
             match value {
-                Value::Object(headers) if name == "headers" => visit_members(headers, &pointer, visit),
+                Value::Object(headers) if name == "headers" => {
+                    for (name, value) in headers {
+                        visit(kind, &join(&pointer, name), value);
+                    }
+                }
                 _ if name == "when" || name == "fields" => {}
-                value => visit(&pointer, value),
+                value => visit(kind, &pointer, value),
             }
         }
     }
-}
-
-fn visit_members(members: &mut Object, pointer: &str, visit: &mut dyn FnMut(&str, &mut Value)) {
-    for (name, value) in members {
-        visit(&json_pointer(pointer, name), value);
-    }
-}
-
-fn json_pointer(pointer: &str, name: &str) -> String {
-    crate::domain::validation::violation::join(pointer, name)
 }
 
 /// Returns the environment variable that a secret is taken from.
@@ -113,9 +112,14 @@ pub fn find<'a>(list: Option<&'a Value>, name: &str) -> Option<&'a Value> {
 
 /// Returns a short description: `webhook https://example.com/hook`.
 pub fn describe(integration: &Value) -> String {
-    let text = |name: &str| integration.get(name).and_then(Value::as_str);
-    let words = [text("type"), text("url").or_else(|| text("path"))];
-    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")),
+        _ => None,
+    };
+    let members = type_of(integration).map_or(&[][..], |kind| kind.description().members);
+    let target = members.iter().find_map(|member| text(integration.get(member.name)?));
+    integration.get("type").and_then(text).into_iter().chain(target).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

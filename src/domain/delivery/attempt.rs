@@ -54,6 +54,18 @@ pub struct SendReport {
     pub response: Option<String>,
     pub remote_address: Option<String>,
     pub duration_ms: u64,
+    /// Milliseconds before which the receiver takes no other request.
+    pub hold_ms: i64,
+    /// The parts of the delivery that need no other attempt, a bit each: the recipients of a mail.
+    pub settled: u16,
+}
+
+impl SendReport {
+    /// The report of an attempt without an answer.
+    pub fn new(outcome: Outcome, duration_ms: u64) -> Self {
+        let (http_status, response, remote_address) = (None, None, None);
+        Self { outcome, http_status, response, remote_address, duration_ms, hold_ms: 0, settled: 0 }
+    }
 }
 
 /// The class of an outcome.
@@ -123,7 +135,9 @@ impl Delivery {
     /// `schedule` has the waits in milliseconds; `jitter` is from 0.8 to 1.2.
     #[must_use]
     pub fn finish_attempt(&self, report: &SendReport, schedule: &[i64], jitter: f64, now: Timestamp) -> Self {
-        let attempted = Self { is_manual: false, duration_ms: Some(report.duration_ms), ..self.clone() };
+        let settled = self.settled | report.settled;
+        let duration_ms = Some(report.duration_ms);
+        let attempted = Self { is_manual: false, duration_ms, settled, ..self.clone() };
         match &report.outcome {
             Outcome::Delivered => {
                 Self { last_error: None, ..attempted.finished(DeliveryStatus::Delivered, now) }

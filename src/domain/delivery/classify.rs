@@ -13,10 +13,59 @@ const DEFAULT_PACED_WAIT: i64 = 60_000;
 /// Shortest wait for one that does, in milliseconds.
 const MIN_PACED_WAIT: i64 = 1_000;
 
-/// Classifies an answer with `status` and the header `Retry-After`, received at `now`. Only 2xx is success: redirects are
-/// never followed.
-pub fn classify(status: u16, retry_after: Option<&str>, now: Timestamp) -> Outcome {
-    let wait = retry_after.and_then(|text| parse_retry_after(text, now));
+/// An answer over HTTP, as far as it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpAnswer<'a> {
+    pub status: u16,
+    /// The headers [`READ_HEADERS`] that it has.
+    pub headers: &'a [(&'static str, String)],
+    /// The beginning of the body, without secrets.
+    pub body: &'a str,
+    /// When it was received.
+    pub now: Timestamp,
+}
+
+/// Headers of answers that are read, in lower case.
+pub const READ_HEADERS: [&str; 3] = ["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset-after"];
+
+/// What an answer means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    pub outcome: Outcome,
+    /// Milliseconds before which the receiver takes no other request.
+    pub hold_ms: i64,
+}
+
+/// How the answers of a receiver are understood.
+pub type Classify = fn(&HttpAnswer<'_>) -> Verdict;
+
+impl From<Outcome> for Verdict {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, hold_ms: 0 }
+    }
+}
+
+/// Classifies the answer of a webhook: only 2xx is success; redirects are never followed.
+pub fn classify_webhook(answer: &HttpAnswer<'_>) -> Verdict {
+    answer.standard_verdict(None)
+}
+
+impl HttpAnswer<'_> {
+    /// The header `name`, one of [`READ_HEADERS`].
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    }
+
+    /// Classifies the answer by its status and the header `Retry-After`, or the wait in milliseconds that the receiver asked
+    /// for otherwise.
+    pub fn standard_verdict(&self, wait_ms: Option<i64>) -> Verdict {
+        let asked = self.header("retry-after").and_then(|text| parse_retry_after(text, self.now));
+        let wait = wait_ms.map(|wait| wait.clamp(MIN_PACED_WAIT, MAX_PACED_WAIT)).or(asked);
+        classify(self.status, wait).into()
+    }
+}
+
+fn classify(status: u16, wait: Option<i64>) -> Outcome {
     let error = |code: &str, message: String| DeliveryError {
         code: code.to_owned(),
         message,
@@ -64,9 +113,14 @@ fn parse_retry_after(text: &str, now: Timestamp) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, classify};
+    use super::{HttpAnswer, Outcome};
     use crate::clock::Timestamp;
     use crate::domain::delivery::attempt::MAX_PACED_WAIT;
+
+    fn classify(status: u16, retry_after: Option<&str>, now: Timestamp) -> Outcome {
+        let headers: Vec<_> = retry_after.map(|text| ("retry-after", text.to_owned())).into_iter().collect();
+        HttpAnswer { status, headers: &headers, body: "", now }.standard_verdict(None).outcome
+    }
 
     fn class(status: u16, retry_after: Option<&str>) -> String {
         let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();

@@ -60,9 +60,16 @@ pub struct Delivery {
     /// How long the last attempt took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// Its parts that need no other attempt, a bit each: the recipients of a mail.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub settled: u16,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+}
+
+fn is_zero(bits: &u16) -> bool {
+    *bits == 0
 }
 
 impl Delivery {

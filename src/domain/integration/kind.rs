@@ -1,11 +1,17 @@
 //! What every kind of integration implements.
 
-use super::FieldSelection;
+use super::definition::draft_kind::{DraftInput, KindDraft};
+use super::definition::secret_input::Sealer;
+use super::description::Description;
 use super::event::Event;
 use super::outbound::Outbound;
 use super::plan::{PlanError, PlannedAttempt, Unsealer};
+use super::settings::{Settings, SettingsDraft, read_settings};
+use super::{FieldSelection, Integration, IntegrationKind};
+use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::json::Value;
+use crate::domain::validation::fields::Fields;
 use crate::id::IntegrationId;
 
 /// Settings as shown, by name; those that are `None` are left out.
@@ -23,13 +29,86 @@ pub(super) trait Kind {
     fn destination(&self, id: IntegrationId) -> String;
 
     /// Renders the body of a delivery; `None` if the kind does not report the event.
-    fn render(&self, rendering: Rendering<'_>) -> Option<Vec<u8>>;
+    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody>;
 
     /// Plans an attempt with a body that it has rendered.
     fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError>;
 
     fn pace(&self) -> Pace;
+
+    /// Whether `delivery` can be redelivered by hand.
+    fn can_repeat(&self, _delivery: &Delivery) -> bool {
+        true
+    }
+
+    /// The settings of a type that only [declares](Declared) its members.
+    fn declared_settings(&self) -> Option<&Settings> {
+        None
+    }
 }
+
+/// A kind as its type describes and reads it.
+pub(super) trait Described: Sized {
+    const DESCRIPTION: Description;
+
+    /// Parses the members of the type.
+    fn read(fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft>;
+}
+
+/// A kind whose members are declared by its description.
+pub(super) trait Declared: Sized + Into<IntegrationKind> + From<Settings> + AsRef<Settings> {
+    const DESCRIPTION: Description;
+
+    fn settings(&self) -> &Settings {
+        self.as_ref()
+    }
+
+    /// Reports what the description of each member for itself cannot say.
+    fn check(_draft: &SettingsDraft, _fields: &mut Fields<'_, '_>, _input: DraftInput<'_>) {}
+}
+
+impl<T: Declared> Described for T {
+    const DESCRIPTION: Description = <T as Declared>::DESCRIPTION;
+
+    fn read(fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft> {
+        let before = fields.violations.len();
+        let stored = input.current.and_then(Integration::settings);
+        let draft = read_settings(&Self::DESCRIPTION, fields, stored, input);
+        T::check(&draft, fields, input);
+        if fields.violations.len() > before {
+            return None;
+        }
+        let build = |current: Option<&Integration>, sealer: Sealer<'_>| {
+            let settings = draft.build(current.and_then(Integration::settings), sealer);
+            (T::from(settings).into(), None)
+        };
+        Some(KindDraft { path: None, build: Box::new(build) })
+    }
+}
+
+/// Declares a kind that has settings and nothing else.
+macro_rules! declared {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name($crate::domain::integration::settings::Settings);
+
+        impl From<$crate::domain::integration::settings::Settings> for $name {
+            fn from(settings: $crate::domain::integration::settings::Settings) -> Self {
+                Self(settings)
+            }
+        }
+
+        impl AsRef<$crate::domain::integration::settings::Settings> for $name {
+            fn as_ref(&self) -> &$crate::domain::integration::settings::Settings {
+                &self.0
+            }
+        }
+    };
+}
+
+pub(super) use declared;
 
 /// An event to render, and what may be sent of it.
 #[derive(Clone, Copy)]
@@ -41,6 +120,20 @@ pub(super) struct Rendering<'a> {
     pub selection: Option<&'a FieldSelection>,
 }
 
+/// The body of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedBody {
+    pub bytes: Vec<u8>,
+    /// The respondent who gets it: at most one a day.
+    pub respondent: Option<String>,
+}
+
+impl From<Vec<u8>> for RenderedBody {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, respondent: None }
+    }
+}
+
 /// How deliveries are attempted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
@@ -48,6 +141,8 @@ pub(super) struct Pace {
     pub concurrency: usize,
     /// Maximum deliveries carried out together, as one write.
     pub batch: usize,
+    /// Milliseconds from one attempt to the next, as long as attempts succeed.
+    pub interval_ms: i64,
     /// Waits between attempts in milliseconds.
     pub schedule: &'static [i64],
 }

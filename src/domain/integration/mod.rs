@@ -2,29 +2,39 @@
 //!
 //! Kinds only plan. One module of `delivery` opens sockets and files.
 //!
-//! To add a kind: a folder with its settings, their parsing, and what it sends (the trait `Kind`); its names in
-//! [`IntegrationType`] and [`IntegrationKind`]; the compiler reports the rest.
+//! To add a kind: a file with what it [is](description), what it sends (the trait `Kind`, or `Chat` for messages), and its
+//! line in [`kinds`](IntegrationType).
 
 pub mod address;
+mod answers;
+pub mod chat;
 pub mod csv_file;
 pub mod definition;
+pub mod description;
 pub mod event;
 mod kind;
+pub mod message;
 pub mod outbound;
 pub mod plan;
 pub mod secret_field;
+pub mod settings;
+pub mod template;
 mod test_event;
 pub mod webhook;
 
 use serde::{Deserialize, Serialize};
 
 use self::csv_file::CsvFile;
+use self::definition::draft_kind::{DraftInput, KindDraft};
+use self::description::{Description, Member};
 use self::event::EventType;
-use self::kind::Kind;
+use self::kind::{Described, Kind};
+use self::settings::Settings;
 use self::webhook::Webhook;
 use crate::clock::Timestamp;
-use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::delivery::Delivery;
 use crate::domain::open_enum::named_enum;
+use crate::domain::validation::fields::Fields;
 use crate::id::IntegrationId;
 
 /// Maximum integrations of a form.
@@ -60,30 +70,63 @@ pub enum FieldSelection {
     Except(Vec<String>),
 }
 
-named_enum! {
-    /// The name of a kind of integration: `type` on the wire.
-    IntegrationType {
-        Webhook = "webhook",
-        CsvFile = "csv_file",
-    }
+/// Declares the types of integration.
+macro_rules! kinds {
+    ($($name:ident = $text:literal: $kind:ty,)*) => {
+        named_enum! {
+            /// The name of a kind of integration: `type` on the wire.
+            IntegrationType { $($name = $text,)* }
+        }
+
+        /// The kind of an integration, on the wire `type`, with its settings.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "type")]
+        pub enum IntegrationKind {
+            $(#[serde(rename = $text)] $name($kind),)*
+        }
+
+        impl IntegrationType {
+            /// What the type is and takes.
+            pub fn description(self) -> &'static Description {
+                match self { $(Self::$name => const { &<$kind as Described>::DESCRIPTION },)* }
+            }
+
+            /// Parses the members of the type.
+            fn read(self, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft> {
+                match self { $(Self::$name => <$kind>::read(fields, input),)* }
+            }
+        }
+
+        impl IntegrationKind {
+            pub fn integration_type(&self) -> IntegrationType {
+                match self { $(Self::$name(_) => IntegrationType::$name,)* }
+            }
+
+            /// The behaviour of the kind.
+            fn behaviour(&self) -> &dyn Kind {
+                match self { $(Self::$name(kind) => kind,)* }
+            }
+        }
+
+        $(impl From<$kind> for IntegrationKind {
+            fn from(kind: $kind) -> Self {
+                Self::$name(kind)
+            }
+        })*
+    };
 }
 
 impl IntegrationType {
-    /// The events that an integration of this type may subscribe to.
-    pub fn events(self) -> &'static [EventType] {
-        match self {
-            Self::Webhook => &EventType::SUBSCRIBABLE,
-            Self::CsvFile => &[EventType::SubmissionCompleted],
-        }
+    /// The members of all types; some have the same name.
+    pub fn all_members() -> impl Iterator<Item = &'static Member> {
+        Self::ALL.into_iter().flat_map(|one| one.description().members)
     }
 }
 
-/// The kind of an integration, on the wire `type`, with its settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum IntegrationKind {
-    Webhook(Webhook),
-    CsvFile(CsvFile),
+kinds! {
+    Webhook = "webhook": Webhook,
+    CsvFile = "csv_file": CsvFile,
+    Slack = "slack": chat::slack::Slack,
 }
 
 impl Integration {
@@ -94,37 +137,21 @@ impl Integration {
 
     /// Whether `delivery` can be redelivered by hand. A row that was written cannot: each submission is one row.
     pub fn can_repeat(&self, delivery: &Delivery) -> bool {
-        match &self.kind {
-            IntegrationKind::Webhook(_) => true,
-            IntegrationKind::CsvFile(_) => delivery.status != DeliveryStatus::Delivered,
-        }
+        self.kind.behaviour().can_repeat(delivery)
     }
 
     /// The settings, if it is a webhook.
     pub fn webhook(&self) -> Option<&Webhook> {
-        match &self.kind {
-            IntegrationKind::Webhook(webhook) => Some(webhook),
-            IntegrationKind::CsvFile(_) => None,
-        }
+        if let IntegrationKind::Webhook(webhook) = &self.kind { Some(webhook) } else { None }
+    }
+
+    /// The settings, if its type only declares them.
+    fn settings(&self) -> Option<&Settings> {
+        self.kind.behaviour().declared_settings()
     }
 }
 
 impl IntegrationKind {
-    pub fn integration_type(&self) -> IntegrationType {
-        match self {
-            Self::Webhook(_) => IntegrationType::Webhook,
-            Self::CsvFile(_) => IntegrationType::CsvFile,
-        }
-    }
-
-    /// The behaviour of the kind.
-    fn behaviour(&self) -> &dyn Kind {
-        match self {
-            Self::Webhook(webhook) => webhook,
-            Self::CsvFile(file) => file,
-        }
-    }
-
     /// The name of the type: `webhook`.
     pub fn type_name(&self) -> &'static str {
         self.integration_type().name()

@@ -2,6 +2,7 @@
 
 use super::Integration;
 use super::event::{Event, EventType, Subject};
+pub use super::kind::RenderedBody;
 use super::kind::Rendering;
 use super::outbound::Outbound;
 use crate::clock::Timestamp;
@@ -15,7 +16,7 @@ use crate::vault::{Sealed, SecretPlace, Unsealable, Vault};
 /// A body that is kept from the first attempt on, so that every attempt sends the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rendered {
-    Body(Vec<u8>),
+    Body(RenderedBody),
     /// The integration's condition does not hold.
     Skipped,
 }
@@ -83,6 +84,11 @@ impl Integration {
     /// Maximum attempts in progress for the same destination.
     pub fn max_concurrency(&self) -> usize {
         self.kind.behaviour().pace().concurrency
+    }
+
+    /// Milliseconds from one attempt to the next, as long as attempts succeed.
+    pub fn interval_ms(&self) -> i64 {
+        self.kind.behaviour().pace().interval_ms
     }
 
     /// Maximum deliveries carried out together, as one write.

@@ -138,11 +138,6 @@ pub(super) fn put_file(tx: &mut Tx<'_>, queue: QueueId, file: CsvPosition) -> Re
 }
 
 fn interruption(started_at: Timestamp, now: Timestamp) -> SendReport {
-    SendReport {
-        outcome: Outcome::Interrupted,
-        http_status: None,
-        response: None,
-        remote_address: None,
-        duration_ms: u64::try_from(now.millis() - started_at.millis()).unwrap_or(0),
-    }
+    let duration_ms = u64::try_from(now.millis() - started_at.millis()).unwrap_or(0);
+    SendReport::new(Outcome::Interrupted, duration_ms)
 }

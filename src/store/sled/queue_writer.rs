@@ -11,7 +11,7 @@ use super::outbox::{self, OutboxEntry, OutboxRow};
 use super::queue_state::StoredQueue;
 use super::{delivery_layout as keys, events, locate};
 use crate::clock::Timestamp;
-use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::attempt::{MAX_PACED_WAIT, Outcome, SendReport};
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
@@ -151,6 +151,11 @@ impl<'a> QueueWriter<'a> {
         self.state.health = self.state.health.after(&finished.delivery, report, self.now);
         if matches!(report.outcome, Outcome::Paced { .. }) && status == DeliveryStatus::Pending {
             self.state.paced_until = self.state.paced_until.max(finished.delivery.next_attempt_at);
+        }
+        if report.hold_ms > 0 {
+            let hold_ms = report.hold_ms.min(MAX_PACED_WAIT);
+            let until = Timestamp::from_millis(self.now.millis().saturating_add(hold_ms));
+            self.state.paced_until = self.state.paced_until.max(Some(until));
         }
         Ok(())
     }

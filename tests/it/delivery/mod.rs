@@ -16,6 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use forms::clock::SystemClock;
 use forms::delivery::{HttpSender, Lookup, SendLimits};
+use forms::domain::delivery::classify::classify_webhook;
 use forms::domain::integration::address::AddressPolicy;
 use forms::domain::integration::outbound::HttpRequest;
 use forms::secret::Secret;
@@ -53,6 +54,7 @@ fn post(url: &str) -> HttpRequest {
         url: url.parse().unwrap(),
         headers: vec![("x-token".to_owned(), Secret::new("t0ken".to_owned()))],
         body: b"{}".to_vec(),
+        classify: classify_webhook,
         secrets: vec![Secret::new("t0ken".to_owned())],
     }
 }

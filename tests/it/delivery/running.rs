@@ -53,7 +53,7 @@ impl Sender for Held {
         self.begun.notify_one();
         self.release.notified().await;
         let outcome = Outcome::Delivered;
-        SendReport { outcome, http_status: Some(200), response: None, remote_address: None, duration_ms: 1 }
+        SendReport { http_status: Some(200), ..SendReport::new(outcome, 1) }
     }
 }
 

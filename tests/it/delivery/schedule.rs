@@ -8,7 +8,7 @@ use axum::http::Method;
 use forms::clock::{Clock, SystemClock};
 use forms::delivery::{SendLimits, Sender};
 use forms::domain::delivery::attempt::{DEFAULT_SCHEDULE, Outcome, SendReport};
-use forms::domain::delivery::classify::classify;
+use forms::domain::delivery::classify::HttpAnswer;
 use forms::domain::integration::outbound::HttpRequest;
 use serde_json::json;
 
@@ -43,13 +43,10 @@ impl Sender for Scripted {
     async fn send(&self, request: &HttpRequest) -> SendReport {
         self.requests.lock().unwrap().push(request.clone());
         let status = self.status.load(Ordering::Relaxed);
-        SendReport {
-            outcome: classify(status, self.retry_after, SystemClock.now()),
-            http_status: Some(status),
-            response: None,
-            remote_address: None,
-            duration_ms: 1,
-        }
+        let headers: Vec<_> =
+            self.retry_after.map(|text| ("retry-after", text.to_owned())).into_iter().collect();
+        let answer = HttpAnswer { status, headers: &headers, body: "", now: SystemClock.now() };
+        SendReport { http_status: Some(status), ..SendReport::new((request.classify)(&answer).outcome, 1) }
     }
 }
 
@@ -228,7 +225,7 @@ async fn a_panic_while_sending_ends_one_delivery_and_nothing_else() {
         async fn send(&self, request: &HttpRequest) -> SendReport {
             let outcome = Outcome::Delivered;
             assert!(!String::from_utf8_lossy(&request.body).contains("Ada"), "a defect");
-            SendReport { outcome, http_status: None, response: None, remote_address: None, duration_ms: 1 }
+            SendReport::new(outcome, 1)
         }
     }
     let rig = Rig::with_sender(Arc::new(Panicking)).await;

@@ -24,6 +24,7 @@ fn new_delivery() -> Delivery {
         attempts: 0,
         paced: 0,
         earlier_attempts: 0,
+        settled: 0,
         is_manual: false,
         next_attempt_at: Some(at(0)),
         last_error: None,
@@ -34,7 +35,7 @@ fn new_delivery() -> Delivery {
 }
 
 fn report(outcome: Outcome) -> SendReport {
-    SendReport { outcome, http_status: None, response: None, remote_address: None, duration_ms: 12 }
+    SendReport::new(outcome, 12)
 }
 
 fn error() -> DeliveryError {

@@ -64,7 +64,7 @@ fn completed(answers: &str) -> Event {
 
 fn body((form, version, integration): &(Form, Version, Integration), event: &Event) -> String {
     match integration.render(event, form, Some(version)) {
-        Rendered::Body(body) => String::from_utf8(body).unwrap(),
+        Rendered::Body(body) => String::from_utf8(body.bytes).unwrap(),
         Rendered::Skipped => "skipped".to_owned(),
     }
 }

@@ -45,11 +45,10 @@ impl Sender for RecordingSender {
             Some(status) => Outcome::Retryable { error: error(status), is_slow: false },
         };
         SendReport {
-            outcome,
             http_status: Some(failure.unwrap_or(200)),
             response: Some("ok".to_owned()),
             remote_address: Some("203.0.113.7:443".to_owned()),
-            duration_ms: 12,
+            ..SendReport::new(outcome, 12)
         }
     }
 }

@@ -161,7 +161,7 @@ pub(crate) async fn finish(
 }
 
 pub(crate) fn report(outcome: Outcome) -> SendReport {
-    SendReport { outcome, http_status: None, response: None, remote_address: None, duration_ms: 7 }
+    SendReport::new(outcome, 7)
 }
 
 pub(crate) fn error() -> DeliveryError {

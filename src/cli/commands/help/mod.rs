@@ -1,5 +1,6 @@
 //! Help that clap cannot generate: the commands by group, sections common to all commands, and topics.
 
+mod integration_types;
 mod question_types;
 
 use clap::Args;
@@ -39,7 +40,7 @@ Examples:
   id=$(forms create -f survey.yaml) && forms publish $id
   forms submit $id q1=hello && forms responses $id
 
-Topics (forms help TOPIC): environment, exit-codes, formatting, questions";
+Topics (forms help): environment, exit-codes, formatting, integrations, questions";
 
 /// Note in a command's help on where the global options are.
 const GLOBAL_NOTE: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";
@@ -125,7 +126,7 @@ fn common_section() -> String {
 /// Show help on a command or a topic
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Topics are environment, exit-codes, formatting and questions.
+Topics are environment, exit-codes, formatting, integrations and questions.
 
 Examples:
   forms help submit
@@ -177,7 +178,7 @@ pub struct Topic {
     columns: &'static [&'static str],
 }
 
-pub const TOPICS: [Topic; 4] = [
+pub const TOPICS: [Topic; 5] = [
     Topic {
         name: "environment",
         title: "Environment variables",
@@ -204,6 +205,13 @@ pub const TOPICS: [Topic; 4] = [
         text: || FORMATTING.to_owned(),
         value: || json!({"text": FORMATTING}),
         columns: &[],
+    },
+    Topic {
+        name: "integrations",
+        title: "Types of integrations",
+        text: integration_types::text,
+        value: || json!({"integrations": integration_types::all()}),
+        columns: &["type", "about", "members", "set_up", "limits", "repeats"],
     },
     Topic {
         name: "questions",

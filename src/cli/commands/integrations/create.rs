@@ -1,7 +1,7 @@
 //! `forms integrations create`.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
 use crate::api::IntegrationDetail;
 use crate::cli::commands::integrations::members::MemberFlags;
@@ -17,7 +17,7 @@ use crate::domain::json::Value;
 #[command(after_long_help = "\
 If the server makes the signing secret of a webhook, prints only that secret,
 which is not shown again; otherwise prints the integration's id. The members of
-each type are in the help of `forms integrations`.
+each type are in `forms help integrations`.
 
 --set takes MEMBER=VALUE; a dot leads into an object, as in headers.X-Team=blue
 or when.score.lte=2, and commas separate the items of a list. Other users of
@@ -33,6 +33,7 @@ Examples:
     --name crm --set payload=thin --set when.score.lte=2
   forms integrations create lunch --webhook https://example.com/hooks \\
     --set-secret secret=@secret --set-secret bearer_token=env:CRM_TOKEN
+  forms integrations create lunch --type slack --set-secret url=env:SLACK_URL
   forms integrations create lunch -f webhook.yaml")]
 pub(super) struct Create {
     /// Form, by id or slug
@@ -44,6 +45,9 @@ pub(super) struct Create {
     /// Make a CSV file with this name, in the server's data directory
     #[arg(long, value_name = "NAME.csv", group = "kind")]
     csv_file: Option<String>,
+    /// Type, such as slack
+    #[arg(long = "type", value_name = "TYPE", group = "kind", value_parser = types())]
+    type_name: Option<String>,
     /// Name, unique in the form; by default the type's
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
@@ -51,18 +55,26 @@ pub(super) struct Create {
     members: MemberFlags,
 }
 
+fn types() -> PossibleValuesParser {
+    PossibleValuesParser::new(IntegrationType::ALL.map(IntegrationType::name))
+}
+
 impl Create {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Self { form, webhook, csv_file, name: own_name, members } = self;
+        let Self { form, webhook, csv_file, type_name, name: own_name, members } = self;
         let text = |name: &str, text: String| (name.to_owned(), Value::String(text));
-        let kind =
-            |kind: &str, member: &str, value: String| [text("type", kind.to_owned()), text(member, value)];
-        let webhook = webhook.map(|url| kind(IntegrationType::Webhook.name(), "url", url));
-        let csv_file = csv_file.map(|path| kind(IntegrationType::CsvFile.name(), "path", path));
-        let flags = webhook.or(csv_file).into_iter().flatten();
-        let body = members.read(session).await?.with(flags.chain(own_name.map(|name| text("name", name))));
+        let of = |kind: IntegrationType, member: &str, value: String| {
+            vec![text("type", kind.name().to_owned()), text(member, value)]
+        };
+        let webhook = webhook.map(|url| of(IntegrationType::Webhook, "url", url));
+        let csv_file = csv_file.map(|path| of(IntegrationType::CsvFile, "path", path));
+        let kind = type_name.as_deref().and_then(IntegrationType::parse);
+        let own_type = type_name.map(|name| vec![text("type", name)]);
+        let flags = webhook.or(csv_file).or(own_type).into_iter().flatten();
+        let flags = flags.chain(own_name.map(|name| text("name", name)));
+        let body = members.read(session, kind).await?.with(flags);
         if body.sent.get("type").is_none() {
-            let help = "add --webhook URL, --csv-file NAME.csv, or -f FILE with a `type`";
+            let help = "add --webhook URL, --csv-file NAME.csv, --type TYPE, or -f FILE with a `type`";
             return Err(CliError::usage_with_help("the type of the integration is missing", help));
         }
         let client = session.client().await?;

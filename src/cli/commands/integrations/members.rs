@@ -12,15 +12,25 @@ use crate::cli::input::document::{self, Document, read_value};
 use crate::cli::input::secret_members::find_secret;
 use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
+use crate::domain::integration::IntegrationType;
+use crate::domain::integration::description::Entry;
 use crate::domain::integration::webhook::Webhook;
 use crate::domain::json::{Object, Value};
 use crate::domain::validation::violation::Rule;
 
-/// Members that are text, whatever their value looks like.
-const TEXTS: [&str; 4] = ["name", "url", "path", "delimiter"];
-
-/// Members that are lists, whose items can be separated by commas.
+/// Members of all types that are lists, whose items can be separated by commas.
 const LISTS: [&str; 4] = ["events", "retry", "fields.only", "fields.except"];
+
+/// Whether the member is text, whatever its value looks like.
+fn is_text(path: &str) -> bool {
+    let mut own = IntegrationType::all_members().filter(|member| member.name == path);
+    path == "name" || path.starts_with("headers.") || own.any(|member| member.entry() == Entry::Text)
+}
+
+fn is_list(path: &str) -> bool {
+    let mut own = IntegrationType::all_members().filter(|member| member.name == path);
+    LISTS.contains(&path) || own.any(|member| member.is_list())
+}
 
 #[derive(Debug, Args)]
 pub(super) struct MemberFlags {
@@ -43,8 +53,8 @@ struct Member {
     value: Value,
 }
 
-/// Parses a `--set`. No error quotes the value.
-fn parse_setting(text: &str) -> Result<Member, CliError> {
+/// Parses a `--set` of an integration of a type that may not be known. No error quotes the value.
+fn parse_setting(kind: Option<IntegrationType>, text: &str) -> Result<Member, CliError> {
     let invalid = |expected: &str| CliError::usage(format!("invalid --set: expected {expected}"));
     let (path, value) = text.split_once('=').ok_or_else(|| invalid("MEMBER=VALUE"))?;
     let names: Vec<_> = path.split('.').collect();
@@ -52,7 +62,7 @@ fn parse_setting(text: &str) -> Result<Member, CliError> {
         return Err(invalid("a name before the `=`"));
     }
     let value = setting_value(path, value);
-    match find_secret(&names, &value) {
+    match find_secret(kind, &names, &value) {
         Some(secret) => Err(secret_sources::visible_secret(&secret)),
         None => Ok(Member { path: path.to_owned(), value }),
     }
@@ -64,11 +74,11 @@ fn setting_value(path: &str, text: &str) -> Value {
     if text.is_empty() {
         return Value::Null;
     }
-    if TEXTS.contains(&path) || path.starts_with("headers.") {
+    if is_text(path) {
         return as_text();
     }
     match read_value(text) {
-        Some(Value::String(_)) | None if LISTS.contains(&path) => {
+        Some(Value::String(_)) | None if is_list(path) => {
             Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect())
         }
         value => value.unwrap_or_else(as_text),
@@ -88,12 +98,17 @@ impl MemberFlags {
         self.file.is_none() && self.set.is_empty() && self.set_secret.is_empty()
     }
 
-    /// Reads the file and the secrets.
+    /// Reads the file and the secrets of an integration of the type `kind`, if that is known.
     ///
     /// # Errors
     /// If a flag is not valid or has a secret, one of them cannot be read, or standard input is named more than once.
-    pub(super) async fn read(&self, session: &Session) -> Result<Input, CliError> {
-        let settings = self.set.iter().map(|text| parse_setting(text)).collect::<Result<Vec<_>, _>>()?;
+    pub(super) async fn read(
+        &self,
+        session: &Session,
+        kind: Option<IntegrationType>,
+    ) -> Result<Input, CliError> {
+        let settings =
+            self.set.iter().map(|text| parse_setting(kind, text)).collect::<Result<Vec<_>, _>>()?;
         let secrets = self.set_secret.iter().map(|text| secret_sources::parse(text));
         let secrets = secrets.collect::<Result<Vec<_>, _>>()?;
         self.check_inputs(session, &secrets)?;
@@ -192,7 +207,7 @@ mod tests {
     fn assert_set(texts: &[&str], expected: &str) {
         let mut object = Value::Object(Vec::new());
         for text in texts {
-            let member = parse_setting(text).unwrap();
+            let member = parse_setting(None, text).unwrap();
             set(&mut object, &member.path.split('.').collect::<Vec<_>>(), member.value);
         }
         assert_eq!(object.to_string(), expected);
@@ -215,7 +230,7 @@ mod tests {
     fn a_secret_is_refused() {
         for text in ["secret=whsec_x", "bearer_token.value=x", "headers.COOKIE=x", "payload", "=x", "a..b=x"]
         {
-            assert!(parse_setting(text).is_err(), "{text}");
+            assert!(parse_setting(None, text).is_err(), "{text}");
         }
     }
 }

@@ -31,17 +31,12 @@ use show::Show;
 use test::Test;
 use update::Update;
 
-/// Set up what a form sends elsewhere: webhooks, CSV files
+/// Set up what a form sends elsewhere: webhooks, chats, mail, files
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 An integration belongs to a form and gets every event that it is set to, at
-least once, in retries over days: `forms deliveries` shows them. Types and their
-members:
-
-  webhook   sends each event to a URL, signed as in Standard Webhooks:
-            url, secret, payload (full or thin), headers, bearer_token
-  csv_file  appends each submission to a file in exports/<form id>/ of the
-            server's data directory: path, delimiter
+least once, in retries over days: `forms deliveries` shows them. The types and
+their members are in `forms help integrations`.
 
 Every integration can have name, enabled, events, when (a condition as in
 show_if), fields ({only: [q1]} or {except: [q2]}) and retry ([5s, 5m]). In a

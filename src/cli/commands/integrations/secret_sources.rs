@@ -6,6 +6,7 @@ use crate::cli::environment::Environment;
 use crate::cli::input::secret_file;
 use crate::cli::input::secret_members::can_be_secret;
 use crate::cli::output::exit::CliError;
+use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 
 /// A secret member and where its value comes from.
@@ -31,7 +32,10 @@ pub(super) fn parse(text: &str) -> Result<SecretArg, CliError> {
     };
     let (member, source) = text.split_once('=').ok_or_else(invalid)?;
     if !can_be_secret(&member.split('.').collect::<Vec<_>>()) {
-        let help = "secrets are secret, bearer_token and headers.NAME; --set sets other members";
+        let mut known: Vec<_> = IntegrationType::all_members().filter(|one| one.is_secret()).collect();
+        known.dedup_by_key(|one| one.name);
+        let names: Vec<_> = known.iter().map(|one| one.name).collect();
+        let help = format!("secrets are {} and headers.NAME; --set sets other members", names.join(", "));
         return Err(CliError::usage_with_help(format!("`{member}` is not a secret"), help));
     }
     let source = match (source.strip_prefix('@'), source.strip_prefix("env:")) {
@@ -84,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_in_the_argument() {
-        for text in ["secret", "secret=", "secret=whsec_abc", "secret=@", "secret=env:", "url=@file"] {
+        for text in ["secret", "secret=", "secret=whsec_abc", "secret=@", "secret=env:", "path=@file"] {
             assert!(parse(text).is_err(), "{text}");
         }
         for text in ["secret=@file", "secret=@-", "headers.X-Key=env:KEY"] {

@@ -38,7 +38,7 @@ impl Update {
             let help = "say what to change: --set or --set-secret, or -f FILE";
             return Err(CliError::usage_with_help("there is nothing to change", help));
         }
-        let patch = members.read(session).await?;
+        let patch = members.read(session, None).await?;
         let client = session.client().await?;
         let updated = client.update_integration(&form, &integration, &patch.sent.to_string(), None).await;
         let updated = updated.map_err(|error| match error.problem() {

@@ -2,11 +2,11 @@
 
 use crate::cli::environment::Environment;
 use crate::cli::input::document::Document;
-use crate::cli::input::secret_members::is_secret;
+use crate::cli::input::secret_members::{is_secret, is_secret_member};
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations::{self, env, visit_secrets};
-use crate::domain::integration::webhook::Webhook;
+use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 
 /// Minimum characters of a secret whose last four the server shows.
@@ -52,14 +52,14 @@ impl Document {
         };
         let mut compared = list.clone();
         let sent = self.with_values(list, "/integrations", &stored_secret, environment)?;
-        visit_secrets(&mut compared, &mut |pointer, secret| {
+        visit_secrets(&mut compared, &mut |kind, pointer, secret| {
             *secret = match (env(secret), &*secret) {
                 (Some(name), _) => {
                     let is_kept = |value| is_same(stored_secret(pointer), Some(name), value);
                     let mark = environment.get(name).is_none_or(is_kept);
                     with_mark([("env", name.into())], mark)
                 }
-                (None, Value::String(value)) if is_secret_member(pointer) => {
+                (None, Value::String(value)) if is_whole_secret(kind, pointer) => {
                     with_mark([("set", true.into())], is_same(stored_secret(pointer), None, value))
                 }
                 _ => return,
@@ -88,7 +88,7 @@ impl Document {
         environment: &Environment,
     ) -> Result<Value, CliError> {
         let (mut sent, mut unset) = (list.clone(), Vec::new());
-        visit_secrets(&mut sent, &mut |pointer, secret| {
+        visit_secrets(&mut sent, &mut |_, pointer, secret| {
             let Some(name) = env(secret).map(str::to_owned) else { return };
             match environment.get(&name) {
                 Some(value) => *secret = object([("value", value.into()), ("env", Value::String(name))]),
@@ -126,11 +126,11 @@ impl Document {
     fn lint_secrets(&self, environment: &Environment) -> SecretLint {
         let mut lint = SecretLint::default();
         let mut list = self.value.get("integrations").cloned().unwrap_or(Value::Null);
-        visit_secrets(&mut list, &mut |pointer, secret| match (env(secret), &*secret) {
+        visit_secrets(&mut list, &mut |kind, pointer, secret| match (env(secret), &*secret) {
             (Some(name), _) if environment.get(name).is_none() => {
                 lint.unset.push((pointer.to_owned(), name.to_owned()));
             }
-            (None, secret) if is_literal(pointer, secret) => lint.literals.push(pointer.to_owned()),
+            (None, secret) if is_literal(kind, pointer, secret) => lint.literals.push(pointer.to_owned()),
             (None, secret) if secret.get("set").is_some() => lint.shown.push(pointer.to_owned()),
             _ => {}
         });
@@ -166,14 +166,14 @@ fn is_same(stored: Option<&Value>, name: Option<&str>, value: &str) -> bool {
 }
 
 /// Whether the server stores the member at `pointer` as a secret, also if it is sent as text.
-fn is_secret_member(pointer: &str) -> bool {
-    matches!(pointer.split('/').collect::<Vec<_>>()[..], [_, _, member] if Webhook::SECRETS.contains(&member))
+fn is_whole_secret(kind: Option<IntegrationType>, pointer: &str) -> bool {
+    matches!(pointer.split('/').collect::<Vec<_>>()[..], [_, _, member] if is_secret_member(kind, member))
 }
 
 /// Whether `secret`, the member at `pointer`, has the text of a secret.
-fn is_literal(pointer: &str, secret: &Value) -> bool {
+fn is_literal(kind: Option<IntegrationType>, pointer: &str, secret: &Value) -> bool {
     let names: Vec<_> = pointer.split('/').skip(2).collect();
-    matches!(secret, Value::String(_)) && is_secret(&names) || secret.get("value").is_some()
+    matches!(secret, Value::String(_)) && is_secret(kind, &names) || secret.get("value").is_some()
 }
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {

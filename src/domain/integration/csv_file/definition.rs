@@ -2,7 +2,10 @@
 
 use super::{CsvFile, DELIMITERS};
 use crate::domain::integration::IntegrationKind;
-use crate::domain::integration::definition::draft_kind::KindDraft;
+use crate::domain::integration::definition::draft_kind::{DraftInput, KindDraft};
+use crate::domain::integration::description::{Description, Entry, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::Described;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -12,16 +15,46 @@ const MAX_PATH: usize = 200;
 /// Maximum bytes of a name in a path, as file systems have it, less the number of a later file.
 const MAX_NAME: usize = 240;
 
-/// Parses the members `path` and `delimiter`.
-pub(in crate::domain::integration) fn read_csv_file(fields: &mut Fields<'_, '_>) -> Option<KindDraft> {
-    let path = fields.required_text("path", MAX_PATH);
-    if let Some(problem) = path.as_deref().and_then(path_problem) {
-        fields.refuse("path", Rule::InvalidRange, problem);
+impl Described for CsvFile {
+    const DESCRIPTION: Description = Description {
+        about: "A CSV file on the server, with one row for each submission.",
+        events: &[EventType::SubmissionCompleted],
+        members: &[
+            Member {
+                name: "path",
+                need: Need::Required,
+                value: MemberValue::Own {
+                    schema: r#"{"type":"string","minLength":5,"maxLength":255,"pattern":"\\.csv$"}"#,
+                    shown: None,
+                    entry: Entry::Text,
+                },
+                about: "Where the file is, relative to `exports` in the server's data directory.",
+                example: r#""visits.csv""#,
+            },
+            Member {
+                name: "delimiter",
+                need: Need::Default(r#"",""#),
+                value: MemberValue::Choice(&[",", ";", "\t", "|"]),
+                about: "The character between two cells.",
+                example: "",
+            },
+        ],
+        set_up: "Give a name that ends in .csv as `path`. The file is in `exports/<form id>/` of the server's data directory.",
+        limits: "When a question is added, or the settings change, another file is begun: `visits.2.csv`. Text that a spreadsheet would run as a formula gets a leading `'`.",
+        repeats: "Exactly once: what an interrupted attempt wrote is cut off before the rows are written again.",
+        source: "",
+    };
+
+    fn read(fields: &mut Fields<'_, '_>, _: DraftInput<'_>) -> Option<KindDraft> {
+        let path = fields.required_text("path", MAX_PATH);
+        if let Some(problem) = path.as_deref().and_then(path_problem) {
+            fields.refuse("path", Rule::InvalidRange, problem);
+        }
+        let delimiter = fields.one_of("delimiter", Rule::NotAnOption, &DELIMITERS);
+        let file = Self { path: path?, delimiter: delimiter.unwrap_or(',') };
+        let path = Some(file.path.clone());
+        Some(KindDraft { path, build: Box::new(|_, _| (IntegrationKind::CsvFile(file), None)) })
     }
-    let delimiter = fields.one_of("delimiter", Rule::NotAnOption, &DELIMITERS);
-    let file = CsvFile { path: path?, delimiter: delimiter.unwrap_or(',') };
-    let path = Some(file.path.clone());
-    Some(KindDraft { path, build: Box::new(|_, _| (IntegrationKind::CsvFile(file), None)) })
 }
 
 /// Explains why `path` is not the path of a CSV file below the folder of exports.

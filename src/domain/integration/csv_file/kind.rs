@@ -3,8 +3,9 @@
 use super::row::RowBody;
 use super::{CsvFile, DELIMITERS};
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::event::Subject;
-use crate::domain::integration::kind::{Kind, Members, Pace, Rendering};
+use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::json::Value;
@@ -39,10 +40,10 @@ impl Kind for CsvFile {
         format!("{}/{id}", self.path)
     }
 
-    fn render(&self, rendering: Rendering<'_>) -> Option<Vec<u8>> {
+    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let Subject::Submission(submission) = &rendering.event.subject else { return None };
         let row = RowBody::new(submission, rendering.version?, rendering.selection);
-        Some(serde_json::to_vec(&row).expect("a row is JSON"))
+        Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
 
     fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
@@ -51,6 +52,11 @@ impl Kind for CsvFile {
     }
 
     fn pace(&self) -> Pace {
-        Pace { concurrency: 1, batch: MAX_ROWS, schedule: &SCHEDULE }
+        Pace { concurrency: 1, batch: MAX_ROWS, interval_ms: 0, schedule: &SCHEDULE }
+    }
+
+    /// Each submission is one row.
+    fn can_repeat(&self, delivery: &Delivery) -> bool {
+        delivery.status != DeliveryStatus::Delivered
     }
 }

@@ -1,6 +1,6 @@
 //! CSV files on the server, to which each submission is appended.
 
-pub(super) mod definition;
+mod definition;
 mod kind;
 pub mod row;
 

@@ -9,9 +9,7 @@ use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
 use crate::clock::DAY_MILLIS;
 use crate::domain::condition::Condition;
 use crate::domain::form::slug::is_slug;
-use crate::domain::integration::csv_file::definition::read_csv_file;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::webhook::definition::read_webhook;
 use crate::domain::integration::{FieldSelection, Integration, IntegrationType};
 use crate::domain::json::{Value, join};
 use crate::domain::question::Question;
@@ -35,9 +33,6 @@ const MAX_WHEN: usize = 10_000;
 
 /// Maximum characters of a question id.
 const MAX_ID: usize = 64;
-
-/// The members of all types, for a type that is not known.
-const ALL_MEMBERS: [&str; 7] = ["url", "secret", "payload", "headers", "bearer_token", "path", "delimiter"];
 
 /// An integration as sent, before its secrets are sealed.
 pub(super) struct Draft {
@@ -67,10 +62,9 @@ impl Draft {
         let selection = fields.value("fields");
         let retry = read_retry(&mut fields);
         let kind = match integration_type {
-            Some(IntegrationType::Webhook) => read_webhook(&mut fields, input),
-            Some(IntegrationType::CsvFile) => read_csv_file(&mut fields),
+            Some(integration_type) => integration_type.read(&mut fields, input),
             None => {
-                fields.known.extend(ALL_MEMBERS);
+                fields.known.extend(IntegrationType::all_members().map(|member| member.name));
                 None
             }
         };
@@ -159,7 +153,7 @@ fn read_events(fields: &mut Fields<'_, '_>, kind: Option<IntegrationType>) -> Op
             Violation::new(fields.pointer_to("events"), Rule::Empty, "`events` must not be empty");
         fields.violations.push(violation.help("to send nothing, set `enabled` to false"));
     }
-    let allowed = kind.map_or(&EventType::SUBSCRIBABLE[..], IntegrationType::events);
+    let allowed = kind.map_or(&EventType::SUBSCRIBABLE[..], |kind| kind.description().events);
     let mut events = Vec::new();
     for (place, item) in items.iter().enumerate() {
         let pointer = join(&fields.pointer_to("events"), &place.to_string());

@@ -1,15 +1,16 @@
 //! Merge patches of integrations (RFC 7396).
 
-use crate::domain::integration::webhook::Webhook;
+use crate::domain::integration::IntegrationType;
+use crate::domain::integration::description::Member;
 use crate::domain::json::Value;
 
 /// Applies `patch` to `target`. A secret that `patch` removes stays as `null`, which removes it: one that is left
 /// out is kept.
-pub(super) fn merged(target: &Value, patch: &Value) -> Value {
+pub(super) fn merged(target: &Value, patch: &Value, kind: IntegrationType) -> Value {
     let Value::Object(mut members) = merge(target, patch) else { return patch.clone() };
-    for name in Webhook::SECRETS {
+    for Member { name, .. } in kind.description().members.iter().filter(|member| member.is_secret()) {
         if patch.get(name) == Some(&Value::Null) {
-            members.push((name.to_owned(), Value::Null));
+            members.push(((*name).to_owned(), Value::Null));
         }
     }
     Value::Object(members)

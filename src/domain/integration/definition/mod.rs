@@ -81,7 +81,7 @@ impl Integration {
         questions: &[Question],
         context: DefinitionContext<'_>,
     ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
-        let merged = merged(&Value::Object(self.members()), patch);
+        let merged = merged(&Value::Object(self.members()), patch, self.kind.integration_type());
         collect_violations(|violations| {
             Self::read_one(&merged, Some(self), others, questions, context, violations)
         })
@@ -145,10 +145,7 @@ impl Integration {
     }
 
     fn csv_path(&self) -> Option<&str> {
-        match &self.kind {
-            IntegrationKind::CsvFile(CsvFile { path, .. }) => Some(path),
-            IntegrationKind::Webhook(_) => None,
-        }
+        if let IntegrationKind::CsvFile(CsvFile { path, .. }) = &self.kind { Some(path) } else { None }
     }
 }
 

@@ -10,18 +10,81 @@ use crate::domain::integration::definition::generate_secret;
 use crate::domain::integration::definition::secret_input::{
     Sealer, SecretInput, SecretRules, check_header_text,
 };
+use crate::domain::integration::description::{Description, Entry, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::Described;
 use crate::domain::integration::secret_field::SecretField;
+use crate::domain::integration::settings::MAX_URL;
 use crate::domain::integration::{Integration, IntegrationKind};
 use crate::domain::json::{Value, join};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 use crate::secret::Secret;
 
-/// Maximum characters of a URL.
-const MAX_URL: usize = 2_000;
-
 /// Maximum characters of the name of a header.
 const MAX_HEADER_NAME: usize = 100;
+
+const DESCRIPTION: Description = Description {
+    about: "A request to an address for each event, signed as Standard Webhooks 1.0 specifies.",
+    events: &EventType::SUBSCRIBABLE,
+    members: &[
+        Member {
+            name: "url",
+            need: Need::Required,
+            value: MemberValue::Own {
+                schema: r#"{"type":"string","pattern":"^[Hh][Tt][Tt][Pp][Ss]?://","maxLength":2000}"#,
+                shown: None,
+                entry: Entry::Text,
+            },
+            about: "The address, `https` unless the server allows its network; public, without user, password and fragment. Another host needs all secrets again.",
+            example: r#""https://crm.example/hook""#,
+        },
+        Member {
+            name: Webhook::SECRET,
+            need: Need::Optional,
+            value: MemberValue::Own {
+                schema: r##"{"$ref":"#/components/schemas/NewSecret"}"##,
+                shown: Some(
+                    r##"{"$ref":"#/components/schemas/SigningSecret","description":"The signing secret."}"##,
+                ),
+                entry: Entry::Secret,
+            },
+            about: "The signing secret: `whsec_` and 24 to 64 bytes in base64. One that is left out is made by the server and shown once.",
+            example: "",
+        },
+        Member {
+            name: "payload",
+            need: Need::Default(r#""full""#),
+            value: MemberValue::Choice(&["full", "thin"]),
+            about: "What the body has of a submission: all of it, or ids only.",
+            example: "",
+        },
+        Member {
+            name: "headers",
+            need: Need::Optional,
+            value: MemberValue::Own {
+                schema: r##"{"type":"object","maxProperties":20,"additionalProperties":{"$ref":"#/components/schemas/NewHeader"}}"##,
+                shown: Some(
+                    r##"{"type":"object","additionalProperties":{"$ref":"#/components/schemas/Header"},"description":"Additional headers, by name."}"##,
+                ),
+                entry: Entry::Other,
+            },
+            about: "Additional headers, by name.",
+            example: r#"{"X-Source":"forms"}"#,
+        },
+        Member {
+            name: Webhook::BEARER_TOKEN,
+            need: Need::Optional,
+            value: MemberValue::Secret(check_bearer_token),
+            about: "Sent as `Authorization: Bearer`.",
+            example: "",
+        },
+    ],
+    set_up: "Give the address of your receiver as `url`. The answer shows the signing secret once; `forms listen` and any Standard Webhooks library verify requests with it.",
+    limits: "16 requests at a time to a host; 15 seconds for each. A body over 256 KiB is replaced by a thin one, with `truncated: true`.",
+    repeats: "At least once. Every attempt has the same `webhook-id` and the same body: remember the ids.",
+    source: "https://www.standardwebhooks.com",
+};
 
 /// The settings of a webhook as sent.
 struct WebhookDraft {
@@ -49,17 +112,17 @@ struct Stored<'a> {
     is_checked: bool,
 }
 
-/// Parses the members of a webhook.
-pub(in crate::domain::integration) fn read_webhook(
-    fields: &mut Fields<'_, '_>,
-    input: DraftInput<'_>,
-) -> Option<KindDraft> {
-    let draft = WebhookDraft::read(fields, input)?;
-    let build = |current: Option<&Integration>, sealer: Sealer<'_>| {
-        let (webhook, generated) = draft.build(current.and_then(Integration::webhook), sealer);
-        (IntegrationKind::Webhook(webhook), generated)
-    };
-    Some(KindDraft { path: None, build: Box::new(build) })
+impl Described for Webhook {
+    const DESCRIPTION: Description = DESCRIPTION;
+
+    fn read(fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft> {
+        let draft = WebhookDraft::read(fields, input)?;
+        let build = |current: Option<&Integration>, sealer: Sealer<'_>| {
+            let (webhook, generated) = draft.build(current.and_then(Integration::webhook), sealer);
+            (IntegrationKind::Webhook(webhook), generated)
+        };
+        Some(KindDraft { path: None, build: Box::new(build) })
+    }
 }
 
 impl WebhookDraft {

@@ -6,7 +6,8 @@ use super::payload::render_body;
 use super::signature::sign;
 use super::{HeaderText, Webhook};
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
-use crate::domain::integration::kind::{Kind, Members, Pace, Rendering};
+use crate::domain::delivery::classify::classify_webhook;
+use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
 use crate::domain::integration::outbound::{HttpRequest, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::json::Value;
@@ -46,8 +47,8 @@ impl Kind for Webhook {
         self.host()
     }
 
-    fn render(&self, rendering: Rendering<'_>) -> Option<Vec<u8>> {
-        Some(render_body(rendering, self.payload))
+    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
+        Some(render_body(rendering, self.payload).into())
     }
 
     fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
@@ -55,7 +56,7 @@ impl Kind for Webhook {
     }
 
     fn pace(&self) -> Pace {
-        Pace { concurrency: MAX_PER_HOST, batch: 1, schedule: &DEFAULT_SCHEDULE }
+        Pace { concurrency: MAX_PER_HOST, batch: 1, interval_ms: 0, schedule: &DEFAULT_SCHEDULE }
     }
 }
 
@@ -91,7 +92,14 @@ impl Webhook {
             };
             headers.push((name.clone(), value));
         }
-        Ok(HttpRequest { method: "POST", url, headers, body: attempt.body.to_vec(), secrets })
+        Ok(HttpRequest {
+            method: "POST",
+            url,
+            headers,
+            body: attempt.body.to_vec(),
+            secrets,
+            classify: classify_webhook,
+        })
     }
 
     /// Returns the signatures with the secret and, during rotation, those before it, newest first.

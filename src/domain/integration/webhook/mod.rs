@@ -1,6 +1,6 @@
 //! Webhooks, as specified by Standard Webhooks 1.0.
 
-pub(super) mod definition;
+mod definition;
 mod kind;
 mod payload;
 pub mod signature;

@@ -1,0 +1,117 @@
+//! Answers as people read them: with the labels of options, without control characters.
+
+use minijinja::value::Value as TemplateValue;
+
+use super::event::Subject;
+use super::kind::Rendering;
+use crate::domain::json::{Value, parse_object};
+use crate::domain::question::{Question, is_empty};
+
+/// An answer with its question.
+#[derive(Debug, Clone)]
+pub(super) struct ShownAnswer {
+    pub question: String,
+    pub type_name: &'static str,
+    pub title: String,
+    /// For people: of several lines, if the respondent wrote so.
+    pub text: String,
+    value: Value,
+}
+
+impl ShownAnswer {
+    /// Returns the answers that may leave the server, in the order of the form, without empty ones.
+    pub(super) fn all(rendering: Rendering<'_>) -> Vec<Self> {
+        let Subject::Submission(submission) = &rendering.event.subject else { return Vec::new() };
+        let Some(version) = rendering.version else { return Vec::new() };
+        let answers = parse_object(&submission.answers).unwrap_or_default();
+        let shown = version.questions.iter().filter_map(|question| {
+            let id = question.id.as_deref()?;
+            let is_sent = rendering.selection.is_none_or(|selection| selection.includes(id));
+            let (_, value, _) = answers.iter().find(|(key, ..)| is_sent && key == id)?;
+            (!is_empty(value)).then(|| Self::new(id, question, value))
+        });
+        shown.collect()
+    }
+
+    fn new(id: &str, question: &Question, value: &Value) -> Self {
+        Self {
+            question: id.to_owned(),
+            type_name: question.kind.name(),
+            title: plain(&question.title),
+            text: plain(&text_of(question, value)),
+            value: value.clone(),
+        }
+    }
+
+    /// The answer for templates, which can compare numbers and truth values.
+    pub(super) fn template_value(&self) -> TemplateValue {
+        match &self.value {
+            Value::Bool(flag) => (*flag).into(),
+            Value::Number(number) => {
+                number.integer().map_or_else(|| number.value().into(), TemplateValue::from)
+            }
+            Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => self.text.as_str().into(),
+        }
+    }
+}
+
+fn text_of(question: &Question, value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(true) => "Yes".to_owned(),
+        Value::Bool(false) => "No".to_owned(),
+        Value::Number(number) => match label(question, "labels", number.text()) {
+            Some(label) => format!("{} ({label})", number.text()),
+            None => number.text().to_owned(),
+        },
+        Value::String(text) => label(question, "options", text).unwrap_or_else(|| text.clone()),
+        Value::Array(items) => {
+            items.iter().map(|item| text_of(question, item)).collect::<Vec<_>>().join(", ")
+        }
+        Value::Object(members) => match &members[..] {
+            [(name, Value::String(other))] if name == "other" => other.clone(),
+            rows => {
+                rows.iter().map(|(row, value)| row_text(question, row, value)).collect::<Vec<_>>().join("; ")
+            }
+        },
+    }
+}
+
+/// `Room: Good`, a row of a matrix.
+fn row_text(question: &Question, row: &str, value: &Value) -> String {
+    let row = label(question, "rows", row).unwrap_or_else(|| row.to_owned());
+    let column = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        label(question, "columns", &text).unwrap_or(text)
+    };
+    let columns: Vec<_> = match value {
+        Value::Array(items) => items.iter().map(column).collect(),
+        other => vec![column(other)],
+    };
+    format!("{row}: {}", columns.join(", "))
+}
+
+/// The label of `value` in the setting `name`, a list of options or an object of labels.
+fn label(question: &Question, name: &str, value: &str) -> Option<String> {
+    let setting = question.setting(name)?;
+    let found = match &setting {
+        Value::Array(items) => {
+            items.iter().find(|item| item.get("value").and_then(Value::as_str) == Some(value))?.get("label")
+        }
+        labels => labels.get(value),
+    };
+    found?.as_str().map(str::to_owned)
+}
+
+/// Returns `text` without control characters other than line feeds and tabs, and without those that change the direction of
+/// what follows (Unicode's bidirectional controls), with which a text can show something else than it says.
+pub(super) fn plain(text: &str) -> String {
+    let unified = text.replace("\r\n", "\n").replace(['\r', '\u{85}', '\u{2028}', '\u{2029}'], "\n");
+    let is_plain =
+        |found: &char| (!found.is_control() || matches!(found, '\n' | '\t')) && !is_bidi_control(*found);
+    unified.chars().filter(is_plain).collect()
+}
+
+fn is_bidi_control(found: char) -> bool {
+    matches!(found, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

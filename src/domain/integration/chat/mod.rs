@@ -1,0 +1,134 @@
+//! Messages to the chats of teams. Each service is a file: its members, its form of a message, and its answers.
+
+pub mod slack;
+
+mod text;
+mod verdict;
+
+use serde_json::Value;
+use url::Url;
+
+use super::description::{Member, MemberValue, Need};
+use super::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering};
+use super::message::Message;
+use super::outbound::{HttpRequest, Outbound};
+use super::plan::{PlanError, PlannedAttempt, Unsealer};
+use super::settings::Settings;
+use crate::domain::delivery::classify::Classify;
+use crate::id::IntegrationId;
+use crate::secret::Secret;
+
+/// The waits between attempts in milliseconds: a message a day late is noise.
+const SCHEDULE: [i64; 6] = [5_000, 60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 6 * 3_600_000];
+
+/// Answers in a message, if its author does not say how many.
+const DEFAULT_FIELDS: i64 = 10;
+
+/// The members of every chat.
+pub(super) const TITLE: Member = Member {
+    name: "title",
+    need: Need::Optional,
+    value: MemberValue::Template(500),
+    about: "The first line, a template.",
+    example: r#""New answer to {{ form.title }}""#,
+};
+pub(super) const MAX_FIELDS: Member = Member {
+    name: "max_fields",
+    need: Need::Default("10"),
+    value: MemberValue::Number { min: 0, max: 40 },
+    about: "How many answers the message has at most; the others are counted.",
+    example: "5",
+};
+
+/// The address of services where it is the only secret.
+pub(super) const URL: Member = Member {
+    name: "url",
+    need: Need::Required,
+    value: MemberValue::SecretUrl,
+    about: "The address that the service gives to a webhook; secret as a whole.",
+    example: "",
+};
+
+/// What every chat promises about duplicates but those that can tell them.
+pub(super) const AT_LEAST_ONCE: &str = "At least once: after an answer is lost, the same message may appear twice. Its last line has the submission's id.";
+
+/// A service that shows messages to people.
+pub(super) trait Chat: Declared {
+    /// How the service's answers are understood.
+    const CLASSIFY: Classify;
+
+    /// The service takes no second message before this many milliseconds.
+    const INTERVAL_MS: i64;
+
+    /// The body of the request, within the limits of the service.
+    fn body(&self, message: &Message) -> Value;
+
+    /// How the body is sent. `attempt` identifies the delivery, for services that recognize repeats.
+    fn call(&self, attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError>;
+
+    /// The host that it calls; no secret.
+    fn host(&self) -> String {
+        self.settings().secret_host().to_owned()
+    }
+
+    /// Tells the chat from others: a message at a time is sent to each.
+    fn chat(&self) -> String {
+        self.settings().secret_destination()
+    }
+}
+
+/// A request without its body.
+pub(super) struct Call {
+    pub method: &'static str,
+    pub url: Url,
+    pub headers: Vec<(String, Secret<String>)>,
+    /// What must not be shown if the service sends it back.
+    pub secrets: Vec<Secret<String>>,
+}
+
+impl Call {
+    /// A `POST` to the secret URL of `chat`.
+    pub(super) fn to_secret_url(chat: &impl Chat, unsealer: Unsealer<'_>) -> Result<Self, PlanError> {
+        let secret = chat.settings().open(URL.name, unsealer)?.ok_or(PlanError::Damaged)?;
+        let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
+        Ok(Self { method: "POST", url, headers: Vec::new(), secrets: vec![secret] })
+    }
+}
+
+impl<T: Chat> Kind for T {
+    fn members(&self) -> Members {
+        self.settings().members(&T::DESCRIPTION)
+    }
+
+    fn target(&self) -> String {
+        self.host()
+    }
+
+    fn destination(&self, _: IntegrationId) -> String {
+        self.chat()
+    }
+
+    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
+        let settings = self.settings();
+        let max_fields = settings.number(MAX_FIELDS.name).unwrap_or(DEFAULT_FIELDS);
+        let max_fields = usize::try_from(max_fields).unwrap_or(0);
+        let message = Message::new(rendering, settings.text(TITLE.name), max_fields);
+        Some(self.body(&message).to_string().into_bytes().into())
+    }
+
+    fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
+        let Call { method, url, mut headers, secrets } = self.call(&attempt, unsealer)?;
+        let json = Secret::new("application/json; charset=utf-8".to_owned());
+        headers.push(("Content-Type".to_owned(), json));
+        let body = attempt.body.to_vec();
+        Ok(Outbound::Http(HttpRequest { method, url, headers, body, secrets, classify: T::CLASSIFY }))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { concurrency: 1, batch: 1, interval_ms: T::INTERVAL_MS, schedule: &SCHEDULE }
+    }
+
+    fn declared_settings(&self) -> Option<&Settings> {
+        Some(self.settings())
+    }
+}

@@ -1,0 +1,91 @@
+//! Slack: incoming webhooks.
+
+use serde_json::{Value, json};
+
+use super::text::{Unit, clip, entities, share, verbatim};
+use super::verdict::{Signs, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::description::Description;
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::{Message, MessageField};
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+
+declared! {
+    /// A message to a Slack channel.
+    Slack
+}
+
+/// Characters of a header block.
+const MAX_HEADER: usize = 150;
+
+/// Characters of the last line.
+const MAX_NOTE: usize = 300;
+
+/// Characters of a text in the fields of a section.
+const MAX_TEXT: usize = 2_000;
+
+/// Characters of all blocks as JSON: Slack refuses some 13,200 and does not document it (`msg_blocks_too_long`).
+const MAX_BLOCKS: usize = 10_000;
+
+impl Declared for Slack {
+    const DESCRIPTION: Description = Description {
+        about: "A message to a Slack channel.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[URL, TITLE, MAX_FIELDS],
+        set_up: "Create an app at https://api.slack.com/apps, turn on *Incoming Webhooks* and add one to a channel. Its address is `url`.",
+        limits: "One message a second. A message has at most 10,000 characters: long answers are cut, then the last ones are left out.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks",
+    };
+}
+
+impl Chat for Slack {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 1_000;
+
+    fn body(&self, message: &Message) -> Value {
+        let blocks = message.fit(blocks, |blocks| blocks.to_string().len() <= MAX_BLOCKS);
+        // Shown in notifications only.
+        let text = clip(&message.title, MAX_HEADER, Unit::Utf16, entities);
+        json!({ "text": text, "blocks": blocks })
+    }
+
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        Call::to_secret_url(self, unsealer)
+    }
+}
+
+fn blocks(message: &Message) -> Value {
+    let max = share(MAX_BLOCKS / 2, message.fields.len(), MAX_TEXT);
+    let section = |field: &MessageField| json!({ "type": "section", "fields": [plain_text(&field.title, MAX_HEADER), plain_text(&field.text, max)] });
+    let header = json!({ "type": "header", "text": plain_text(&message.title, MAX_HEADER) });
+    let notes = message.note().into_iter().chain([message.footer.clone()]);
+    let notes: Vec<_> = notes.map(|note| plain_text(&note, MAX_NOTE)).collect();
+    let context = json!({ "type": "context", "elements": notes });
+    [header].into_iter().chain(message.fields.iter().map(section)).chain([context]).collect()
+}
+
+/// Objects of this type show mentions, links and formatting as they are written.
+fn plain_text(text: &str, max: usize) -> Value {
+    let text = clip(text, max, Unit::Utf16, verbatim);
+    // Empty texts are refused.
+    let text = if text.trim().is_empty() { "-" } else { &text };
+    json!({ "type": "plain_text", "text": text, "emoji": false })
+}
+
+/// Slack says what is wrong in a word; a channel or webhook that is gone stays so.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    let gone = [
+        "no_service",
+        "no_service_id",
+        "channel_is_archived",
+        "no_team",
+        "team_disabled",
+        "user_not_found",
+        "channel_not_found",
+    ];
+    let is_gone = answer.status >= 400 && gone.contains(&answer.body.trim());
+    verdict(answer, Signs { is_gone, wait_ms: None })
+}

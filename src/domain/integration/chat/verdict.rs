@@ -1,0 +1,44 @@
+//! How the answers of chat services are understood.
+
+use crate::domain::delivery::DeliveryError;
+use crate::domain::delivery::attempt::Outcome;
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+
+/// Maximum characters of a service's answer in an error.
+const MAX_QUOTED: usize = 200;
+
+/// What a service says beside the status.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Signs {
+    /// How long it asks to wait, in milliseconds, in its own way.
+    pub wait_ms: Option<i64>,
+    /// Whether the chat does not exist any more.
+    pub is_gone: bool,
+}
+
+/// Returns the verdict about an answer: a request that is refused would be refused again, unless it came too early or the
+/// service had a fault.
+pub(super) fn verdict(answer: &HttpAnswer<'_>, signs: Signs) -> Verdict {
+    let standard = answer.standard_verdict(signs.wait_ms);
+    let error = DeliveryError {
+        code: if signs.is_gone { "gone" } else { "refused" }.to_owned(),
+        message: format!(
+            "the service refused the message with status {}{}",
+            answer.status,
+            quoted(answer.body)
+        ),
+        http_status: Some(answer.status),
+    };
+    match (&standard.outcome, answer.status) {
+        (Outcome::Delivered, _) => standard,
+        _ if signs.is_gone => Outcome::Gone { error }.into(),
+        (_, 408 | 425 | 500..) | (Outcome::Paced { .. } | Outcome::Gone { .. }, _) => standard,
+        _ => Outcome::Permanent { error }.into(),
+    }
+}
+
+/// Returns the beginning of an answer for an error: `: no_service`.
+fn quoted(body: &str) -> String {
+    let text: String = body.chars().filter(|found| !found.is_control()).take(MAX_QUOTED).collect();
+    if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
+}

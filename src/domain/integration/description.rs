@@ -1,0 +1,115 @@
+//! What a type of integration is and takes. Parsing, help, documentation and OpenAPI schemas come from it.
+
+use super::event::EventType;
+
+/// What a type of integration is.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// What it does, a sentence.
+    pub about: &'static str,
+    /// The events that an integration may subscribe to.
+    pub events: &'static [EventType],
+    /// Its own members, beside those that all types have.
+    pub members: &'static [Member],
+    /// How to set it up, in Markdown.
+    pub set_up: &'static str,
+    /// The limits of the service, and what is cut to keep them.
+    pub limits: &'static str,
+    /// Whether the receiver may get something twice, and how it can tell.
+    pub repeats: &'static str,
+    /// Where the service documents its limits; empty for a kind without a service.
+    pub source: &'static str,
+}
+
+/// A member of an integration of some type.
+#[derive(Debug, Clone, Copy)]
+pub struct Member {
+    pub name: &'static str,
+    pub need: Need,
+    pub value: MemberValue,
+    /// What it means, a sentence.
+    pub about: &'static str,
+    /// An example as JSON; empty for a secret.
+    pub example: &'static str,
+}
+
+/// Whether a member must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    Required,
+    Optional,
+    /// This value counts if it is left out, as JSON.
+    Default(&'static str),
+}
+
+/// Explains what is wrong with a text, as in "`name` must be …"; never quotes it.
+pub type Check = fn(&str) -> Result<(), String>;
+
+/// What a member may be.
+#[derive(Debug, Clone, Copy)]
+pub enum MemberValue {
+    Text {
+        max: usize,
+        check: Check,
+    },
+    Choice(&'static [&'static str]),
+    Number {
+        min: i64,
+        max: i64,
+    },
+    Flag,
+    Texts {
+        max_items: usize,
+        max: usize,
+        check: Check,
+    },
+    /// A template of at most this many characters.
+    Template(usize),
+    /// A URL to which secrets are sent: if it leads to another server, they must be sent again.
+    Url,
+    Secret(Check),
+    /// A URL that is a secret as a whole.
+    SecretUrl,
+    /// Read by the type itself. Both schemas are JSON: as sent, and as shown if that differs.
+    Own {
+        schema: &'static str,
+        shown: Option<&'static str>,
+        entry: Entry,
+    },
+}
+
+/// How the value of a member is entered on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    Text,
+    Secret,
+    Other,
+}
+
+impl Description {
+    pub fn member(&self, name: &str) -> Option<&'static Member> {
+        self.members.iter().find(|member| member.name == name)
+    }
+}
+
+impl Member {
+    pub fn entry(&self) -> Entry {
+        match self.value {
+            MemberValue::Text { .. }
+            | MemberValue::Choice(_)
+            | MemberValue::Template(_)
+            | MemberValue::Url => Entry::Text,
+            MemberValue::Secret(_) | MemberValue::SecretUrl => Entry::Secret,
+            MemberValue::Number { .. } | MemberValue::Flag | MemberValue::Texts { .. } => Entry::Other,
+            MemberValue::Own { entry, .. } => entry,
+        }
+    }
+
+    pub fn is_secret(&self) -> bool {
+        self.entry() == Entry::Secret
+    }
+
+    pub fn is_list(&self) -> bool {
+        matches!(self.value, MemberValue::Texts { .. })
+    }
+}

@@ -1,0 +1,246 @@
+//! Parsing of declared members.
+
+use ring::digest;
+use url::Url;
+
+use super::{SecretReceiver, Setting, Settings};
+use crate::domain::integration::definition::draft_kind::DraftInput;
+use crate::domain::integration::definition::secret_input::{Sealer, SecretInput, SecretRules};
+use crate::domain::integration::description::{Check, Description, Member, MemberValue, Need};
+use crate::domain::integration::template;
+use crate::domain::json::{self, Value, join};
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::{Rule, Violation};
+
+/// Maximum characters of a URL.
+pub const MAX_URL: usize = 2_000;
+
+/// Bytes of the digest by which secret URLs are told apart.
+const DIGEST_BYTES: usize = 6;
+
+/// Settings as sent, before their secrets are sealed.
+#[derive(Debug, Default)]
+pub(in crate::domain::integration) struct SettingsDraft {
+    values: Vec<(String, Setting)>,
+    secrets: Vec<(&'static str, SecretInput)>,
+    receiver: Option<SecretReceiver>,
+}
+
+/// Parses the members that `description` declares, and reports every violation. `stored` are the settings that these replace.
+pub(in crate::domain::integration) fn read_settings(
+    description: &Description,
+    fields: &mut Fields<'_, '_>,
+    stored: Option<&Settings>,
+    input: DraftInput<'_>,
+) -> SettingsDraft {
+    let mut reader = Reader { fields, stored, input, moved: None, draft: SettingsDraft::default() };
+    // A URL decides whether the secrets that are sent there are asked for again.
+    let (secrets, values): (Vec<_>, Vec<_>) =
+        description.members.iter().partition(|member| member.is_secret());
+    values.into_iter().for_each(|member| reader.read_value(member));
+    secrets.into_iter().for_each(|member| reader.read_secret(member));
+    reader.draft
+}
+
+struct Reader<'r, 'a, 'v> {
+    fields: &'r mut Fields<'a, 'v>,
+    stored: Option<&'r Settings>,
+    input: DraftInput<'r>,
+    /// The member whose URL leads to another server than the stored one.
+    moved: Option<&'static str>,
+    draft: SettingsDraft,
+}
+
+impl Reader<'_, '_, '_> {
+    fn read_value(&mut self, member: &'static Member) {
+        let name = member.name;
+        if member.need == Need::Required && self.fields.required(name).is_none() {
+            return;
+        }
+        if let Need::Default(text) = member.need
+            && self.fields.value(name).is_none()
+        {
+            let default = json::parse(text).ok();
+            self.draft.values.extend(default.and_then(|value| Some((name.to_owned(), as_setting(&value)?))));
+            return;
+        }
+        let setting = match member.value {
+            MemberValue::Text { max, check } => self.read_text(name, max, check).map(Setting::Text),
+            MemberValue::Choice(names) => self.read_choice(name, names).map(Setting::Text),
+            MemberValue::Number { min, max } => self.fields.integer(name, min..=max).map(Setting::Number),
+            MemberValue::Flag => self.fields.flag(name).map(Setting::Flag),
+            MemberValue::Texts { max_items, max, check } => {
+                self.read_texts(name, max_items, max, check).map(Setting::Texts)
+            }
+            MemberValue::Template(max) => self.read_template(name, max).map(Setting::Text),
+            MemberValue::Url => self.read_url(name).map(Setting::Text),
+            MemberValue::Secret(_) | MemberValue::SecretUrl | MemberValue::Own { .. } => None,
+        };
+        self.draft.values.extend(setting.map(|setting| (name.to_owned(), setting)));
+    }
+
+    fn read_text(&mut self, name: &'static str, max: usize, check: Check) -> Option<String> {
+        let text = self.fields.text(name, max)?;
+        if let Err(problem) = check(&text) {
+            self.fields.refuse(name, Rule::InvalidRange, format!("`{name}` {problem}"));
+        }
+        Some(text)
+    }
+
+    fn read_choice(&mut self, name: &'static str, names: &[&'static str]) -> Option<String> {
+        let choices: Vec<_> = names.iter().map(|name| (*name, *name)).collect();
+        self.fields.one_of(name, Rule::NotAnOption, &choices).map(str::to_owned)
+    }
+
+    fn read_texts(
+        &mut self,
+        name: &'static str,
+        max_items: usize,
+        max: usize,
+        check: Check,
+    ) -> Option<Vec<String>> {
+        let texts = self.fields.texts(name, max)?;
+        if texts.len() > max_items {
+            let message = format!("`{name}` has {} items, {max_items} are allowed", texts.len());
+            self.fields.refuse(name, Rule::TooMany, message);
+        }
+        for (place, text) in texts.iter().enumerate() {
+            let pointer = join(&self.fields.pointer_to(name), &place.to_string());
+            let (rule, message) = match check(text) {
+                Err(problem) => (Rule::InvalidRange, format!("`{name}` {problem}")),
+                Ok(()) if texts[..place].contains(text) => {
+                    (Rule::DuplicateOption, format!("`{name}` has it twice"))
+                }
+                Ok(()) => continue,
+            };
+            self.fields.violations.push(Violation::new(pointer, rule, message));
+        }
+        Some(texts)
+    }
+
+    /// Reads a template, which may have several lines.
+    fn read_template(&mut self, name: &'static str, max: usize) -> Option<String> {
+        let text = self.fields.string(name)?;
+        if text.chars().count() > max {
+            self.fields.refuse(name, Rule::TooLong, format!("`{name}` has at most {max} characters"));
+        } else if text.trim().is_empty() {
+            self.fields.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
+        } else if let Err(problem) = template::check(text) {
+            let message = format!("`{name}` is not a valid template: {problem}");
+            self.fields.refuse(name, Rule::InvalidTemplate, message);
+        }
+        Some(text.to_owned())
+    }
+
+    fn read_url(&mut self, name: &'static str) -> Option<String> {
+        let text = self.fields.text(name, MAX_URL)?;
+        let stored = self.stored.and_then(|stored| stored.text(name));
+        let url = self.check_url(name, &text, stored == Some(&*text))?;
+        let origin = stored.and_then(|stored| Url::parse(stored).ok()).map(|stored| stored.origin());
+        if origin.is_some_and(|origin| origin != url.origin()) {
+            self.moved = Some(name);
+        }
+        Some(text)
+    }
+
+    /// Reports a text that is no URL, or one that may not be called. A stored URL that is no longer allowed must not be in the
+    /// way of other changes; it is refused when it is called.
+    fn check_url(&mut self, name: &str, text: &str, is_stored: bool) -> Option<Url> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
+        let Some(url) = url.filter(|_| !text.contains(char::is_whitespace)) else {
+            let message = format!("`{name}` must be a URL such as https://example.com/hook");
+            self.fields.refuse(name, Rule::InvalidUrl, message);
+            return None;
+        };
+        let policy = self.input.policy.filter(|_| !is_stored);
+        if let Some(Err(refusal)) = policy.map(|policy| policy.check_url(&url)) {
+            let violation =
+                Violation::new(self.fields.pointer_to(name), Rule::AddressNotAllowed, refusal.message);
+            self.fields.violations.push(Violation { help: refusal.help, ..violation });
+        }
+        Some(url)
+    }
+
+    fn read_secret(&mut self, member: &'static Member) {
+        let name = member.name;
+        let (value, pointer) = (self.fields.raw(name), self.fields.pointer_to(name));
+        let stored = self.stored.and_then(|stored| stored.secret(name));
+        let check = match member.value {
+            MemberValue::Secret(check) => check,
+            _ => |_: &str| Ok(()),
+        };
+        let is_checked = self.input.policy.is_some();
+        let rules = SecretRules { pointer: &pointer, name, stored, is_checked, check };
+        let Some(input) = SecretInput::read(value, rules, self.fields.violations) else { return };
+        let is_missing = match input {
+            SecretInput::Keep => is_checked && stored.is_none() && value.is_none(),
+            SecretInput::Remove => true,
+            SecretInput::Set { .. } => false,
+        };
+        if is_missing && member.need == Need::Required {
+            let violation = Violation::new(&*pointer, Rule::MissingField, format!("`{name}` is missing"));
+            self.fields.violations.push(violation);
+        } else if let Some(url) =
+            self.moved.filter(|_| is_checked && input == SecretInput::Keep && stored.is_some())
+        {
+            let message = format!("`{name}` must be sent again: `{url}` leads to another host");
+            let help = "send its value, or null to remove it";
+            self.fields.violations.push(Violation::new(&*pointer, Rule::SecretRequired, message).help(help));
+        }
+        if let (MemberValue::SecretUrl, SecretInput::Set { value, .. }) = (&member.value, &input) {
+            let url = self.check_url(name, value.reveal(), false);
+            self.draft.receiver = url.map(|url| receiver_of(&url));
+        }
+        self.draft.secrets.push((name, input));
+    }
+}
+
+fn receiver_of(url: &Url) -> SecretReceiver {
+    let host = url.host_str().unwrap_or_default();
+    let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    let hash = digest::digest(&digest::SHA256, url.as_str().as_bytes());
+    let digest = hash.as_ref()[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
+    SecretReceiver { host, digest }
+}
+
+fn as_setting(value: &Value) -> Option<Setting> {
+    match value {
+        Value::Bool(flag) => Some(Setting::Flag(*flag)),
+        Value::Number(number) => number.integer().map(Setting::Number),
+        Value::String(text) => Some(Setting::Text(text.clone())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+impl SettingsDraft {
+    pub(in crate::domain::integration) fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|(known, _)| known == name)
+    }
+
+    pub(in crate::domain::integration) fn text(&self, name: &str) -> Option<&str> {
+        self.values.iter().find_map(|(known, value)| match value {
+            Setting::Text(text) if known == name => Some(&**text),
+            _ => None,
+        })
+    }
+
+    /// The host of the secret URL that was sent.
+    pub(in crate::domain::integration) fn secret_host(&self) -> Option<&str> {
+        self.receiver.as_ref().map(|receiver| &*receiver.host)
+    }
+
+    /// Seals the secrets; those left out are taken from `stored`.
+    pub(in crate::domain::integration) fn build(
+        self,
+        stored: Option<&Settings>,
+        sealer: Sealer<'_>,
+    ) -> Settings {
+        let seal = |(name, input): (&'static str, SecretInput)| {
+            let old = stored.and_then(|stored| stored.secret(name));
+            Some((name.to_owned(), sealer.apply(name, input, old)?))
+        };
+        let secrets = self.secrets.into_iter().filter_map(seal).collect();
+        let receiver = self.receiver.or_else(|| stored.and_then(|stored| stored.receiver.clone()));
+        Settings { values: self.values, secrets, receiver }
+    }
+}

@@ -1,0 +1,176 @@
+//! Templates of titles, subjects and bodies: Jinja without whatever could make a text grow.
+
+use std::io;
+
+use minijinja::machinery::{Token, tokenize};
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior};
+
+/// Steps that rendering may take: a line for each of 500 answers takes some 10,000.
+const FUEL: u64 = 50_000;
+
+/// Maximum bytes of a rendered text.
+const MAX_RENDERED: usize = 256 << 10;
+
+/// Words that begin a block. Those that keep a text under a name are refused: with them it could be doubled again and again.
+const BLOCKS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
+
+/// Filters by name: none returns more than it gets.
+pub const FILTERS: [&str; 7] = ["default", "first", "last", "length", "lower", "trim", "upper"];
+
+/// What a rendered text is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    Text,
+    /// Values are escaped.
+    Html,
+}
+
+/// Explains why `source` is not a valid template.
+pub(super) fn check(source: &str) -> Result<(), String> {
+    refuse_growth(source)?;
+    let environment = environment(Output::Text);
+    environment.template_from_str(source).map(drop).map_err(|error| describe(&error))
+}
+
+/// Renders a valid template with `context`. Names that are not known are empty.
+pub(super) fn render(source: &str, context: &Value, output: Output) -> Result<String, String> {
+    let environment = environment(output);
+    let template = environment.template_from_str(source).map_err(|error| describe(&error))?;
+    let mut rendered = Limited(Vec::new());
+    template.render_captured_to(context, &mut rendered).map_err(|error| describe(&error))?;
+    Ok(String::from_utf8_lossy(&rendered.0).into_owned())
+}
+
+fn environment(output: Output) -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_fuel(Some(FUEL));
+    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+    environment.set_auto_escape_callback(move |_| match output {
+        Output::Text => AutoEscape::None,
+        Output::Html => AutoEscape::Html,
+    });
+    environment.add_filter("default", |value: Value, other: Option<Value>| {
+        if is_blank(&value) { other.unwrap_or_else(|| Value::from("")) } else { value }
+    });
+    environment.add_filter("first", |value: Value| value.try_iter()?.next().ok_or_else(empty));
+    environment.add_filter("last", |value: Value| value.try_iter()?.last().ok_or_else(empty));
+    environment.add_filter("length", |value: Value| value.len().unwrap_or(0));
+    environment.add_filter("lower", |text: String| text.to_lowercase());
+    environment.add_filter("trim", |text: String| text.trim().to_owned());
+    environment.add_filter("upper", |text: String| text.to_uppercase());
+    environment
+}
+
+fn is_blank(value: &Value) -> bool {
+    value.is_undefined() || value.is_none() || value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+fn empty() -> Error {
+    Error::new(minijinja::ErrorKind::InvalidOperation, "the list is empty")
+}
+
+/// Refuses what could build a text from others: then the longest text is one of the context.
+fn refuse_growth(source: &str) -> Result<(), String> {
+    let mut after_start = false;
+    for token in tokenize(source, false, Default::default()) {
+        let (token, span) = token.map_err(|error| describe(&error))?;
+        let refused = match &token {
+            Token::Ident(word) if after_start && !BLOCKS.contains(word) => Some(format!("{{% {word} %}}")),
+            Token::Ident("recursive") => Some("recursive".to_owned()),
+            Token::Plus => Some("+".to_owned()),
+            Token::Mul => Some("*".to_owned()),
+            Token::Pow => Some("**".to_owned()),
+            Token::Tilde => Some("~".to_owned()),
+            _ => None,
+        };
+        if let Some(refused) = refused {
+            return Err(format!("`{refused}` is not supported (line {})", span.start_line));
+        }
+        after_start = matches!(token, Token::BlockStart);
+    }
+    Ok(())
+}
+
+/// Returns the error in one line, with its line in the template.
+fn describe(error: &Error) -> String {
+    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    match error.line() {
+        Some(line) => format!("{what} (line {line})"),
+        None => what,
+    }
+}
+
+/// A buffer that refuses more than [`MAX_RENDERED`] bytes.
+struct Limited(Vec<u8>);
+
+impl io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_RENDERED {
+            return Err(io::Error::other("the text is too long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use minijinja::context;
+
+    use super::{Output, check, render};
+
+    #[test]
+    fn templates_have_values_conditions_loops_and_a_few_filters() {
+        let fields = vec![context! { title => "Name", text => "<Ann>" }, context! { title => "Age" }];
+        let context = context! { form => context! { title => "Survey & more" }, fields, answers => context! { q1 => "x" } };
+        for (source, expected) in [
+            ("New: {{ form.title }}", "New: Survey & more"),
+            ("{{ answers.q1 | upper }}{{ answers.q9 }}{{ form.none.none | default('-') }}", "X-"),
+            (
+                "{% for f in fields %}{{ f.title }}: {{ f.text | default('-') }}\n{% endfor %}",
+                "Name: <Ann>\nAge: -\n",
+            ),
+            ("{% if answers.q1 == 'x' %}{{ fields | length }}{% else %}no{% endif %}", "2"),
+            ("C++ ~ 2*3", "C++ ~ 2*3"),
+        ] {
+            assert_eq!(check(source), Ok(()), "{source}");
+            assert_eq!(render(source, &context, Output::Text).as_deref(), Ok(expected), "{source}");
+        }
+        let html = render("<b>{{ form.title }}</b>", &context, Output::Html);
+        assert_eq!(html.as_deref(), Ok("<b>Survey &amp; more</b>"));
+    }
+
+    #[test]
+    fn what_could_make_a_text_grow_is_refused_and_so_is_bad_syntax() {
+        for (source, expected) in [
+            ("{% set a = 'x' %}", "`{% set %}` is not supported (line 1)"),
+            ("a\n{% with a = b %}{% endwith %}", "`{% with %}` is not supported (line 2)"),
+            ("{% include 'x' %}", "`{% include %}` is not supported (line 1)"),
+            ("{% macro a() %}{% endmacro %}", "`{% macro %}` is not supported (line 1)"),
+            ("{% for a in b recursive %}{% endfor %}", "`recursive` is not supported (line 1)"),
+            ("{{ a ~ a }}", "`~` is not supported (line 1)"),
+            ("{{ 'a' * 9999 }}", "`*` is not supported (line 1)"),
+            ("{{ a + a }}", "`+` is not supported (line 1)"),
+            ("{{ form.title", "unexpected end of input, expected end of variable block (line 1)"),
+            ("{% if a %}", "unexpected end of input, expected end of block (line 1)"),
+        ] {
+            let found = check(source).unwrap_err();
+            assert!(found.starts_with(expected), "{source}: {found}");
+        }
+        assert!(check("{{ a | join(b) }}").is_err_and(|error| error.contains("join")));
+    }
+
+    #[test]
+    fn rendering_takes_limited_steps_and_space() {
+        let many = vec!["x".repeat(60_000); 10];
+        let context = context! { many };
+        let nested = "{% for a in many %}".repeat(8) + "." + &"{% endfor %}".repeat(8);
+        assert!(render(&nested, &context, Output::Text).is_err());
+        assert!(render("{% for a in many %}{{ a }}{% endfor %}", &context, Output::Text).is_err());
+    }
+}
