@@ -9,12 +9,14 @@
 //!  attempt     from a body to an outcome
 //!  send, guard, report      requests to other servers
 //!  csv_file    files below the folder of exports
+//!  mail        messages to the operator's mail server
 //! ```
 
 mod attempt;
 mod csv_file;
 mod decide;
 mod guard;
+pub mod mail;
 mod report;
 mod runner;
 mod scheduler;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::mail::{Mailer, NoMailer};
 use self::versions::VersionCache;
 use crate::clock::Clock;
 use crate::domain::delivery::attempt::SendReport;
@@ -62,6 +65,8 @@ pub struct DeliveryService {
     store: Arc<dyn Store>,
     pub vault: Vault,
     sender: Arc<dyn Sender>,
+    #[expect(dead_code, reason = "no kind of integration sends mail yet")]
+    mailer: Arc<dyn Mailer>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     pub settings: DeliverySettings,
@@ -78,6 +83,13 @@ impl DeliveryService {
         settings: DeliverySettings,
     ) -> Self {
         let versions = versions::new_cache();
-        Self { store, vault, sender, clock, random, settings, versions }
+        let mailer = Arc::new(NoMailer);
+        Self { store, vault, sender, mailer, clock, random, settings, versions }
+    }
+
+    /// Returns it sending mail by `mailer`.
+    #[must_use]
+    pub fn with_mailer(self, mailer: Arc<dyn Mailer>) -> Self {
+        Self { mailer, ..self }
     }
 }

@@ -13,6 +13,7 @@ mod kind;
 pub mod outbound;
 pub mod plan;
 pub mod secret_field;
+pub mod smtp;
 mod test_event;
 pub mod webhook;
 

@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::csv_file::CsvFile;
+use crate::clock::Timestamp;
 use crate::secret::Secret;
 
 /// An outbound effect.
@@ -32,4 +33,20 @@ pub struct CsvRow {
     pub head: [String; 2],
     /// Question ids with their cells.
     pub cells: Vec<(String, String)>,
+}
+
+/// A mail to send. Its sender is a setting of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailMessage {
+    /// The part of the `Message-ID` before the @: the delivery's id, the same on every attempt.
+    pub id: String,
+    /// Addresses, 1 to 10.
+    pub to: Vec<String>,
+    /// An address; left out if it is not valid.
+    pub reply_to: Option<String>,
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+    /// When it happened: the header `Date`.
+    pub date: Timestamp,
 }
