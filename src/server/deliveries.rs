@@ -27,7 +27,8 @@ pub(super) async fn new_service(
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
-    let DeliveryConfig { policy, retry_schedule, master_key_file, mail, is_paused: _ } = config.delivery.clone();
+    let DeliveryConfig { policy, retry_schedule, master_key_file, mail, is_paused: _ } =
+        config.delivery.clone();
     let mailer = mail::new_mailer(&mail)?;
     let (vault, is_new) = master_key::open_vault(&config.data, master_key_file.as_deref())?;
     if is_new && store.has_integrations().await? {

@@ -34,7 +34,9 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
             not_a_directory(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
-        ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } => failure(error.to_string(), error.source()),
+        ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } => {
+            failure(error.to_string(), error.source())
+        }
         ServerError::Listen { .. } => failure(io_error::without_number(&error.to_string()), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))

@@ -172,8 +172,22 @@ mod tests {
         assert_eq!(parse_address("a@bücher.example").unwrap().domain(), "xn--bcher-kva.example");
         let long = format!("a@{}example.com", "x.".repeat(130));
         for text in [
-            "", "a", "a@", "@example.com", "a@example.com\r\nBcc: x@y", "a@example.com\0", "a@b.c,d@e.f", "A <a@b.c>",
-            "<a@b.c>", "a@b.c>", "\"a b\"@b.c", "é@b.c", "a b@c.d", "a@b.c ", "a@b c", &long,
+            "",
+            "a",
+            "a@",
+            "@example.com",
+            "a@example.com\r\nBcc: x@y",
+            "a@example.com\0",
+            "a@b.c,d@e.f",
+            "A <a@b.c>",
+            "<a@b.c>",
+            "a@b.c>",
+            "\"a b\"@b.c",
+            "é@b.c",
+            "a b@c.d",
+            "a@b.c ",
+            "a@b c",
+            &long,
         ] {
             assert_eq!(parse_address(text), None, "{text:?}");
         }

@@ -45,11 +45,14 @@ impl Failure {
         let Some(cause) = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>()) else {
             return Self::of_io(error);
         };
-        Self::new("tls_error", match (certificate_fault(cause), cause) {
-            (Some(fault), _) => format!("the certificate is not trusted: {fault}"),
-            (None, rustls::Error::InvalidMessage(_)) => "it does not answer in TLS".to_owned(),
-            (None, _) => cause.to_string(),
-        })
+        Self::new(
+            "tls_error",
+            match (certificate_fault(cause), cause) {
+                (Some(fault), _) => format!("the certificate is not trusted: {fault}"),
+                (None, rustls::Error::InvalidMessage(_)) => "it does not answer in TLS".to_owned(),
+                (None, _) => cause.to_string(),
+            },
+        )
     }
 
     pub(super) fn of_io(error: &io::Error) -> Self {
@@ -89,7 +92,12 @@ pub(super) struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     /// The beginning of an attempt. What is not an address is refused here.
-    pub(super) fn new(mail: &'a BuiltMail, to: &[String], settled: u16, secrets: &'a [Secret<String>]) -> Self {
+    pub(super) fn new(
+        mail: &'a BuiltMail,
+        to: &[String],
+        settled: u16,
+        secrets: &'a [Secret<String>],
+    ) -> Self {
         let (refusal, deferral, response, remote_address) = (None, None, None, None);
         let mut progress = Self { mail, secrets, settled, refusal, deferral, response, remote_address };
         for (place, text) in to.iter().enumerate().take(mail.recipients.len()) {

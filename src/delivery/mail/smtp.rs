@@ -103,7 +103,12 @@ impl SmtpMailer {
         let mut connection = match connecting.await {
             Ok(connection) => connection,
             // The greeting or EHLO: the operator's matter, not the message's.
-            Err(error) => return Err(progress.expect(Err(error), "smtp_rejected").err().unwrap_or_else(Failure::invalid_reply)),
+            Err(error) => {
+                return Err(progress
+                    .expect(Err(error), "smtp_rejected")
+                    .err()
+                    .unwrap_or_else(Failure::invalid_reply));
+            }
         };
         let server = connection.server_info().clone();
         if security != SmtpSecurity::StartTls {
@@ -154,7 +159,8 @@ impl SmtpMailer {
             return Ok(connector.clone());
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()?;
         let config = match &self.authorities {
             Some(authorities) => config.with_root_certificates(authorities.clone()),
             // As reqwest does: the system's authorities, or those of SSL_CERT_FILE.
@@ -199,7 +205,8 @@ async fn authenticate(
     progress: &mut Progress<'_>,
 ) -> Result<(), Failure> {
     const CODE: &str = "smtp_auth_failed";
-    let invalid = |_error| Failure::new(CODE, "the server asks for something else than user name and password");
+    let invalid =
+        |_error| Failure::new(CODE, "the server asks for something else than user name and password");
     let Some(mechanism) = server.get_auth_mechanism(&[Mechanism::Plain, Mechanism::Login]) else {
         return Err(Failure::new(CODE, "the server offers neither AUTH PLAIN nor AUTH LOGIN"));
     };

@@ -43,7 +43,11 @@ impl SmtpStream {
     }
 
     /// Encrypts the connection, and checks the server's certificate and name.
-    pub(super) async fn encrypt(&self, connector: &TlsConnector, name: ServerName<'static>) -> io::Result<()> {
+    pub(super) async fn encrypt(
+        &self,
+        connector: &TlsConnector,
+        name: ServerName<'static>,
+    ) -> io::Result<()> {
         let plain = std::mem::replace(&mut self.lock().transport, Transport::Broken);
         let Transport::Plain(plain) = plain else { return Err(io::ErrorKind::NotConnected.into()) };
         let encrypted = connector.connect(name, plain).await?;
@@ -114,11 +118,7 @@ impl AsyncRead for SmtpStream {
 }
 
 impl AsyncWrite for SmtpStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(|stream| stream.poll_write(context, bytes))
     }
 

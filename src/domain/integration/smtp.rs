@@ -31,11 +31,15 @@ pub struct SmtpUrl {
 /// A text is not the URL of a mail server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSmtpUrl {
-    #[error("smtp+plain:// sends mail unencrypted, and only to this machine, such as smtp+plain://127.0.0.1:25")]
+    #[error(
+        "smtp+plain:// sends mail unencrypted, and only to this machine, such as smtp+plain://127.0.0.1:25"
+    )]
     NotLoopback,
     #[error("give the user name with --smtp-username and the password with --smtp-password-file")]
     HasCredentials,
-    #[error("expected smtps://HOST:PORT or smtp://HOST:PORT (STARTTLS), such as smtps://mail.example.com:465")]
+    #[error(
+        "expected smtps://HOST:PORT or smtp://HOST:PORT (STARTTLS), such as smtps://mail.example.com:465"
+    )]
     Malformed,
 }
 
@@ -137,11 +141,22 @@ mod tests {
         for host in ["127.0.0.1", "localhost", "[::1]"] {
             assert!(parse(&format!("smtp+plain://{host}:25")).is_ok(), "{host}");
         }
-        for host in ["mail.example.com", "10.0.0.1", "localhost.example.com", "127.0.0.1.example.com", "0.0.0.0"] {
+        for host in
+            ["mail.example.com", "10.0.0.1", "localhost.example.com", "127.0.0.1.example.com", "0.0.0.0"]
+        {
             assert_eq!(parse(&format!("smtp+plain://{host}")), Err(InvalidSmtpUrl::NotLoopback), "{host}");
         }
         assert_eq!(parse("smtps://me:secret@example.com"), Err(InvalidSmtpUrl::HasCredentials));
-        for text in ["", "example.com", "example.com:25", "http://a.b", "smtp://", "smtp://a/b", "smtp://a?b", "smtp://a:0"] {
+        for text in [
+            "",
+            "example.com",
+            "example.com:25",
+            "http://a.b",
+            "smtp://",
+            "smtp://a/b",
+            "smtp://a?b",
+            "smtp://a:0",
+        ] {
             assert_eq!(parse(text), Err(InvalidSmtpUrl::Malformed), "{text}");
         }
     }
@@ -153,8 +168,13 @@ mod tests {
         assert_eq!(parse("a@example.com"), Some((None, address())));
         assert_eq!(parse("<a@example.com>"), Some((None, address())));
         assert_eq!(parse("Jané Forms <a@example.com>"), Some((Some("Jané Forms".to_owned()), address())));
-        assert_eq!(parse("\"Forms, Inc.\" <a@example.com>"), Some((Some("Forms, Inc.".to_owned()), address())));
-        for text in ["", "a", "Forms", "a@example.com, b@example.com", "Evil\r\nBcc: x@example.com <a@example.com>"] {
+        assert_eq!(
+            parse("\"Forms, Inc.\" <a@example.com>"),
+            Some((Some("Forms, Inc.".to_owned()), address()))
+        );
+        for text in
+            ["", "a", "Forms", "a@example.com, b@example.com", "Evil\r\nBcc: x@example.com <a@example.com>"]
+        {
             assert_eq!(parse(text), None, "{text}");
         }
     }

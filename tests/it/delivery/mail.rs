@@ -15,7 +15,7 @@ use forms::secret::Secret;
 use rustls::RootCertStore;
 
 use super::mail_server::{Action, Encryption, MailServer};
-use crate::harness::authority::Authority;
+use crate::harness::authority::{Authority, self_signed_server};
 
 const PASSWORD: &str = "correct horse";
 
@@ -83,22 +83,26 @@ async fn a_message_arrives_encrypted_and_authenticated() {
         };
         let server = MailServer::start(encryption, |_| Action::Usual).await;
         let mailer = encrypted(&server, security, &authority);
-        let MailReport { settled, report } = mailer.send(&message(&["a@example.com", "b@example.com"]), 0).await;
+        let MailReport { settled, report } =
+            mailer.send(&message(&["a@example.com", "b@example.com"]), 0).await;
         assert_eq!((settled, &report.outcome), (0b11, &Outcome::Delivered));
         assert_eq!(report.response.as_deref(), Some("250 queued"));
         assert_eq!(report.remote_address, Some(server.address.to_string()));
         let log = server.log.lock().unwrap();
         let commands: Vec<_> = log.commands.iter().skip_while(|line| !line.starts_with("tls EHLO")).collect();
-        assert_eq!(commands, [
-            "tls EHLO example.com",
-            "tls AUTH PLAIN AG1lAGNvcnJlY3QgaG9yc2U=",
-            "tls MAIL FROM:<forms@example.com>",
-            "tls RCPT TO:<a@example.com>",
-            "tls RCPT TO:<b@example.com>",
-            "tls DATA",
-            "tls .",
-            "tls QUIT",
-        ]);
+        assert_eq!(
+            commands,
+            [
+                "tls EHLO example.com",
+                "tls AUTH PLAIN AG1lAGNvcnJlY3QgaG9yc2U=",
+                "tls MAIL FROM:<forms@example.com>",
+                "tls RCPT TO:<a@example.com>",
+                "tls RCPT TO:<b@example.com>",
+                "tls DATA",
+                "tls .",
+                "tls QUIT",
+            ]
+        );
     }
 }
 
@@ -109,18 +113,21 @@ async fn a_message_has_exactly_these_headers() {
     let log = server.log.lock().unwrap();
     let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
     let (headers, content_type) = head.split_once("Content-Type: ").unwrap();
-    assert_eq!(headers.replace("\r\n ", " ").split("\r\n").collect::<Vec<_>>(), [
-        "From: \"Example Forms\" <forms@example.com>",
-        "Subject: New response: =?utf-8?b?Q2Fmw6k=?=",
-        "Date: Tue, 14 Nov 2023 22:13:20 +0000",
-        "Message-ID: <dlv_0001@example.com>",
-        "Auto-Submitted: auto-generated",
-        "X-Auto-Response-Suppress: All",
-        "To: a@example.com, b@xn--bcher-kva.example",
-        "Reply-To: bo@example.org",
-        "MIME-Version: 1.0",
-        "",
-    ]);
+    assert_eq!(
+        headers.replace("\r\n ", " ").split("\r\n").collect::<Vec<_>>(),
+        [
+            "From: \"Example Forms\" <forms@example.com>",
+            "Subject: New response: =?utf-8?b?Q2Fmw6k=?=",
+            "Date: Tue, 14 Nov 2023 22:13:20 +0000",
+            "Message-ID: <dlv_0001@example.com>",
+            "Auto-Submitted: auto-generated",
+            "X-Auto-Response-Suppress: All",
+            "To: a@example.com, b@xn--bcher-kva.example",
+            "Reply-To: bo@example.org",
+            "MIME-Version: 1.0",
+            "",
+        ]
+    );
     assert!(content_type.starts_with("multipart/alternative;"), "{content_type}");
     let parts: Vec<_> = body.match_indices("Content-Type: text/").map(|(at, _)| &body[at..at + 40]).collect();
     assert!(parts[0].starts_with("Content-Type: text/plain; charset=utf-8"), "{body}");
@@ -165,7 +172,9 @@ async fn a_refusal_is_not_forgotten_by_later_attempts() {
     let attempts = Arc::new(AtomicUsize::new(0));
     let server = MailServer::start(Encryption::None, move |line| match line {
         "RCPT TO:<a@example.com>" => Action::Line("550 no"),
-        "RCPT TO:<b@example.com>" if attempts.fetch_add(1, Ordering::Relaxed) == 0 => Action::Line("451 later"),
+        "RCPT TO:<b@example.com>" if attempts.fetch_add(1, Ordering::Relaxed) == 0 => {
+            Action::Line("451 later")
+        }
         _ => Action::Usual,
     })
     .await;
@@ -175,7 +184,10 @@ async fn a_refusal_is_not_forgotten_by_later_attempts() {
     assert_eq!((first.settled, failure(&first).0), (0b101 | REFUSED, "retryable"));
     let second = mailer.send(&mail, first.settled).await;
     let earlier = "a recipient was refused in an earlier attempt";
-    assert_eq!((second.settled, failure(&second)), (0b111 | REFUSED, ("permanent", "smtp_rejected", earlier)));
+    assert_eq!(
+        (second.settled, failure(&second)),
+        (0b111 | REFUSED, ("permanent", "smtp_rejected", earlier))
+    );
     let log = server.log.lock().unwrap();
     assert_eq!(log.commands.iter().filter(|line| line.starts_with("RCPT")).count(), 4);
 }
@@ -184,7 +196,11 @@ async fn a_refusal_is_not_forgotten_by_later_attempts() {
 async fn a_connection_cut_after_the_message_is_tried_again_as_the_same_message() {
     let attempts = Arc::new(AtomicUsize::new(0));
     let server = MailServer::start(Encryption::None, move |line| {
-        if line == "." && attempts.fetch_add(1, Ordering::Relaxed) == 0 { Action::Close } else { Action::Usual }
+        if line == "." && attempts.fetch_add(1, Ordering::Relaxed) == 0 {
+            Action::Close
+        } else {
+            Action::Usual
+        }
     })
     .await;
     let mailer = plain(&server);
@@ -229,7 +245,11 @@ async fn each_answer_decides_what_follows() {
         };
         let (report, _server) = send_plain(&to, rule).await;
         let (actual_class, actual_code, text) = failure(&report);
-        assert_eq!((report.settled, actual_class, actual_code), (settled, class, code), "{command} {reply}: {text}");
+        assert_eq!(
+            (report.settled, actual_class, actual_code),
+            (settled, class, code),
+            "{command} {reply}: {text}"
+        );
         assert!(!text.contains(char::is_control), "{text:?}");
     }
 }
@@ -238,19 +258,23 @@ async fn each_answer_decides_what_follows() {
 async fn nothing_is_sent_without_the_promised_encryption() {
     let authority = Authority::new();
     let server = MailServer::start(Encryption::None, |_| Action::Usual).await;
-    let report = encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+    let report =
+        encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
     let expected = ("retryable", "tls_required", "the server does not offer STARTTLS");
     assert_eq!(failure(&report), expected);
     assert_eq!(server.log.lock().unwrap().commands, ["greeting", "EHLO example.com"]);
-    let refusing = MailServer::start(Encryption::StartTls(authority.server("127.0.0.1")), |line| match line {
-        "STARTTLS" => Action::Line("502 not today"),
-        _ => Action::Usual,
-    })
-    .await;
-    let report = encrypted(&refusing, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+    let refusing =
+        MailServer::start(Encryption::StartTls(authority.server("127.0.0.1")), |line| match line {
+            "STARTTLS" => Action::Line("502 not today"),
+            _ => Action::Usual,
+        })
+        .await;
+    let report =
+        encrypted(&refusing, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
     assert_eq!(failure(&report), ("retryable", "tls_required", "502 not today"));
     assert_eq!(refusing.log.lock().unwrap().count("MAIL"), 0);
-    let report = encrypted(&server, SmtpSecurity::Tls, &authority).send(&message(&["a@example.com"]), 0).await;
+    let report =
+        encrypted(&server, SmtpSecurity::Tls, &authority).send(&message(&["a@example.com"]), 0).await;
     assert_eq!(failure(&report), ("retryable", "tls_error", "it does not answer in TLS"));
 }
 
@@ -262,7 +286,8 @@ async fn answers_smuggled_in_before_encryption_are_not_believed() {
         _ => Action::Usual,
     })
     .await;
-    let report = encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+    let report =
+        encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
     assert_eq!((report.settled, failure(&report).1), (0, "tls_error"));
     assert_eq!(server.log.lock().unwrap().commands, ["greeting", "EHLO example.com", "STARTTLS"]);
 }
@@ -273,6 +298,7 @@ async fn certificates_are_checked() {
     for (config, fault) in [
         (authority.server("mail.example.com"), "it is for another host"),
         (other.server("127.0.0.1"), "it is from an unknown authority"),
+        (self_signed_server("127.0.0.1"), "it is from an unknown authority"),
     ] {
         for (security, encryption) in [
             (SmtpSecurity::Tls, Encryption::Implicit(Arc::clone(&config))),
@@ -302,7 +328,9 @@ async fn refused_credentials_are_not_repeated_in_the_report() {
             if line.starts_with("AUTH") { Action::Line(reply) } else { Action::Usual }
         })
         .await;
-        let report = encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+        let report = encrypted(&server, SmtpSecurity::StartTls, &authority)
+            .send(&message(&["a@example.com"]), 0)
+            .await;
         let (class, actual, _) = failure(&report);
         assert_eq!((report.settled, class, actual), (0, "retryable", code), "{reply}");
         let shown = format!("{report:?}");
@@ -342,7 +370,8 @@ async fn a_server_that_never_ends_or_never_answers_costs_little() {
         })
         .await;
         let settings = SmtpSettings { credentials: None, ..settings(url(&server, SmtpSecurity::Plain)) };
-        let mailer = SmtpMailer::with_authorities(settings, RootCertStore::empty(), Duration::from_millis(300));
+        let mailer =
+            SmtpMailer::with_authorities(settings, RootCertStore::empty(), Duration::from_millis(300));
         let started = Instant::now();
         let report = mailer.send(&message(&["a@example.com"]), 0).await;
         assert!(started.elapsed() < Duration::from_secs(5));
@@ -363,9 +392,10 @@ async fn a_message_that_was_accepted_stays_so_whatever_follows() {
 #[tokio::test]
 async fn servers_that_cannot_be_reached_are_tried_again() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    for (host, code) in [("127.0.0.1", "connection_failed"), ("mail.invalid", "dns_error")] {
+    for (host, code) in [("127.0.0.1", "connection_failed"), ("mail..invalid", "dns_error")] {
         let url = SmtpUrl { security: SmtpSecurity::StartTls, host: host.to_owned(), port: closed.port() };
-        let mailer = SmtpMailer::with_authorities(settings(url), RootCertStore::empty(), Duration::from_secs(20));
+        let mailer =
+            SmtpMailer::with_authorities(settings(url), RootCertStore::empty(), Duration::from_secs(20));
         let report = mailer.send(&message(&["a@example.com"]), 0).await;
         assert_eq!((failure(&report).0, failure(&report).1), ("retryable", code));
     }
@@ -377,9 +407,14 @@ async fn hostile_texts_add_no_header_and_no_recipient() {
     let server = MailServer::start(Encryption::None, |_| Action::Usual).await;
     let mail = MailMessage {
         id: "dlv_1>\r\nBcc: x@example.com".to_owned(),
-        to: ["a@example.com", "b@example.com\r\nBcc: x@example.com", "c@example.com>\r\nRCPT TO:<x@example.com", "d@example.com"]
-            .map(str::to_owned)
-            .into(),
+        to: [
+            "a@example.com",
+            "b@example.com\r\nBcc: x@example.com",
+            "c@example.com>\r\nRCPT TO:<x@example.com",
+            "d@example.com",
+        ]
+        .map(str::to_owned)
+        .into(),
         reply_to: Some("bo@example.org\r\nBcc: x@example.com".to_owned()),
         subject: EVIL.to_owned(),
         text: format!("{EVIL}\0\u{85}\n{}", "x".repeat(5_000)),
@@ -389,33 +424,39 @@ async fn hostile_texts_add_no_header_and_no_recipient() {
     let report = plain(&server).send(&mail, 0).await;
     assert_eq!((report.settled, failure(&report).1), (0b1111 | REFUSED, "invalid_recipient"));
     let log = server.log.lock().unwrap();
-    assert_eq!(log.commands, [
-        "greeting",
-        "EHLO example.com",
-        "MAIL FROM:<forms@example.com>",
-        "RCPT TO:<a@example.com>",
-        "RCPT TO:<d@example.com>",
-        "DATA",
-        ".",
-        "QUIT",
-    ]);
+    assert_eq!(
+        log.commands,
+        [
+            "greeting",
+            "EHLO example.com",
+            "MAIL FROM:<forms@example.com>",
+            "RCPT TO:<a@example.com>",
+            "RCPT TO:<d@example.com>",
+            "DATA",
+            ".",
+            "QUIT",
+        ]
+    );
     let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
     let names: Vec<_> = head
         .split("\r\n")
         .filter(|line| !line.starts_with([' ', '\t']))
         .map(|line| line.split(':').next().unwrap())
         .collect();
-    assert_eq!(names, [
-        "From",
-        "Subject",
-        "Date",
-        "Message-ID",
-        "Auto-Submitted",
-        "X-Auto-Response-Suppress",
-        "To",
-        "MIME-Version",
-        "Content-Type",
-    ]);
+    assert_eq!(
+        names,
+        [
+            "From",
+            "Subject",
+            "Date",
+            "Message-ID",
+            "Auto-Submitted",
+            "X-Auto-Response-Suppress",
+            "To",
+            "MIME-Version",
+            "Content-Type",
+        ]
+    );
     assert!(head.contains("To: a@example.com, d@example.com\r\n"), "{head}");
     assert!(body.contains("Content-Transfer-Encoding: quoted-printable"), "{body}");
     assert!(body.contains("Content-Transfer-Encoding: base64"), "{body}");

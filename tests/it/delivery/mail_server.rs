@@ -69,8 +69,11 @@ impl MailServer {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 shared.lock().unwrap().connections += 1;
-                let connection =
-                    Connection { encryption: encryption.clone(), rule: Arc::clone(&rule), log: Arc::clone(&shared) };
+                let connection = Connection {
+                    encryption: encryption.clone(),
+                    rule: Arc::clone(&rule),
+                    log: Arc::clone(&shared),
+                };
                 tokio::spawn(connection.serve(stream));
             }
         });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forms::config::TlsFiles;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -66,12 +66,7 @@ impl Authority {
         let params = CertificateParams::new([host.to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth();
-        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap())
+        server_config(&certificate, &key)
     }
 
     /// The configuration of a client that trusts the authority and offers `protocols` by ALPN.
@@ -84,6 +79,22 @@ impl Authority {
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Arc::new(config)
     }
+}
+
+/// The configuration of a server with a certificate for `host` that no authority signed.
+pub(crate) fn self_signed_server(host: &str) -> Arc<ServerConfig> {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new([host.to_owned()]).unwrap().self_signed(&key).unwrap();
+    server_config(&certificate, &key)
+}
+
+fn server_config(certificate: &Certificate, key: &KeyPair) -> Arc<ServerConfig> {
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap())
 }
 
 /// Writes a file that only its owner can read.
