@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use url::Url;
 
 use crate::domain::integration::address::AddressPolicy;
+use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 
 pub use crate::domain::rate::{InvalidRate, Period, Rate};
@@ -78,6 +79,51 @@ pub struct DeliveryConfig {
     pub master_key_file: Option<PathBuf>,
     /// Whether deliveries only wait.
     pub is_paused: bool,
+    pub mail: MailConfig,
+}
+
+/// How mail is sent: by a server, or into a folder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MailConfig {
+    pub smtp_url: Option<SmtpUrl>,
+    pub smtp_username: Option<String>,
+    /// The file with the password.
+    pub smtp_password_file: Option<PathBuf>,
+    /// The sender of all mail.
+    pub from: Option<MailFrom>,
+    /// Where mail is written instead of being sent.
+    pub folder: Option<PathBuf>,
+}
+
+/// Settings of mail that contradict each other, or are incomplete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMail {
+    #[error("--mail-dir writes mail to files, and --smtp-url sends it; give one of them")]
+    TwoWays,
+    #[error("--smtp-url needs a sender: --mail-from \"Example Forms <forms@example.com>\"")]
+    NoSender,
+    #[error("--smtp-username needs the password: --smtp-password-file FILE")]
+    NoPassword,
+    #[error("--smtp-password-file needs the user name: --smtp-username NAME")]
+    NoUsername,
+    #[error("--smtp-username and --smtp-password-file need the mail server: --smtp-url smtps://HOST:PORT")]
+    NoServer,
+}
+
+impl MailConfig {
+    /// Fails if mail could not be sent as the settings say.
+    pub fn check(&self) -> Result<(), InvalidMail> {
+        match (&self.smtp_username, &self.smtp_password_file) {
+            (Some(_), None) => return Err(InvalidMail::NoPassword),
+            (None, Some(_)) => return Err(InvalidMail::NoUsername),
+            (Some(_), Some(_)) if self.smtp_url.is_none() => return Err(InvalidMail::NoServer),
+            _ => {}
+        }
+        if self.smtp_url.is_some() && self.folder.is_some() {
+            return Err(InvalidMail::TwoWays);
+        }
+        if self.smtp_url.is_some() && self.from.is_none() { Err(InvalidMail::NoSender) } else { Ok(()) }
+    }
 }
 
 /// The files of a certificate and its key, in PEM format.

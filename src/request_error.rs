@@ -5,7 +5,7 @@ use std::error::Error;
 use rustls::CertificateError;
 
 /// Returns why the server's certificate is not trusted, if that is what failed.
-pub fn certificate_fault(error: &reqwest::Error) -> Option<&'static str> {
+pub fn certificate_fault(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let rustls::Error::InvalidCertificate(fault) = find_cause(error)? else { return None };
     Some(match fault {
         CertificateError::UnknownIssuer => "it is from an unknown authority",
@@ -20,9 +20,9 @@ pub fn certificate_fault(error: &reqwest::Error) -> Option<&'static str> {
     })
 }
 
-/// Returns the first cause of `error` that is a `T`.
-pub fn find_cause<T: Error + 'static>(error: &reqwest::Error) -> Option<&T> {
-    let mut causes = std::iter::successors(error.source(), |cause| cause_of(*cause));
+/// Returns `error` or the first of its causes that is a `T`.
+pub fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let mut causes = std::iter::successors(Some(error), |cause| cause_of(*cause));
     causes.find_map(|cause| cause.downcast_ref())
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::integrations::{GeneratedSecrets, form_integrations};
+use super::integrations::{GeneratedSecrets, form_integrations, form_notifications};
 use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, accepting};
@@ -40,6 +40,9 @@ pub struct FormCreated {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(schema_with = schema::form_integrations)]
     pub integrations: Vec<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(schema_with = schema::form_notifications)]
+    pub notifications: Vec<Box<RawValue>>,
     /// When it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -133,6 +136,9 @@ pub struct FormDetail {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(schema_with = schema::form_integrations)]
     pub integrations: Vec<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(schema_with = schema::form_notifications)]
+    pub notifications: Vec<Box<RawValue>>,
     /// The number of submissions, without those in the trash.
     pub response_count: u64,
     /// When it was created.
@@ -173,6 +179,7 @@ impl FormCreated {
             questions: serde_json::value::to_raw_value(&version.questions)?,
             settings: form.settings.clone(),
             integrations: form_integrations(&form.integrations, secrets),
+            notifications: form_notifications(&form.integrations),
             created_at: form.created_at,
         })
     }
@@ -228,6 +235,7 @@ impl FormDetail {
             questions: version.questions,
             settings: form.settings.clone(),
             integrations: Vec::new(),
+            notifications: Vec::new(),
             response_count,
             created_at: form.created_at,
             updated_at: form.updated_at,
@@ -238,6 +246,7 @@ impl FormDetail {
     /// Adds the integrations of `form`.
     #[must_use]
     pub fn with_integrations(self, form: &Form, secrets: GeneratedSecrets<'_>) -> Self {
-        Self { integrations: form_integrations(&form.integrations, secrets), ..self }
+        let integrations = form_integrations(&form.integrations, secrets);
+        Self { integrations, notifications: form_notifications(&form.integrations), ..self }
     }
 }

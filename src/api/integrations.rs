@@ -202,16 +202,22 @@ impl GeneratedSecrets<'_> {
     }
 }
 
-/// The integrations of a form, as in its body: without ids and health, so that they can be sent back.
+/// The notifications of a form, as they were written.
+pub(super) fn form_notifications(integrations: &[Integration]) -> Vec<Box<RawValue>> {
+    integrations.iter().filter_map(Integration::short_form).map(|shown| to_raw(&shown)).collect()
+}
+
+fn to_raw(value: &Value) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).expect("members are JSON")
+}
+
+/// The integrations of a form but its notifications, as in its body: without ids and health, so that they can be sent back.
 pub(super) fn form_integrations(
     integrations: &[Integration],
     secrets: GeneratedSecrets<'_>,
 ) -> Vec<Box<RawValue>> {
-    let shown = |one: &Integration| {
-        let members = Value::Object(shown_members(one, secrets.find(&one.name)));
-        serde_json::value::to_raw_value(&members).expect("members are JSON")
-    };
-    integrations.iter().map(shown).collect()
+    let shown = |one: &Integration| to_raw(&Value::Object(shown_members(one, secrets.find(&one.name))));
+    integrations.iter().filter(|one| one.notification.is_none()).map(shown).collect()
 }
 
 /// The members of `integration`, with `secret` instead of the state of its secret if given.

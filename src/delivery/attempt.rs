@@ -8,14 +8,16 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::csv_file::{self, CsvTarget};
+use super::mail::MailReport;
 use super::{DeliveryService, report};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::csv_file::CsvPosition;
-use crate::domain::integration::outbound::{CsvRow, Outbound};
+use crate::domain::integration::outbound::{CsvRow, MailMessage, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt};
+use crate::id::FormId;
 use crate::store::{BegunAttempt, FinishedAttempt, QueueId};
 
 /// Deliveries of a queue that are sent together.
@@ -59,6 +61,10 @@ impl DeliveryService {
                     outcomes.finished.push(finish(SendReport { hold_ms, ..report }));
                 }
                 Ok(Outbound::Csv(row)) => rows.push((attempt, row)),
+                Ok(Outbound::Mail(message)) => {
+                    let report = self.send_mail(batch.queue.form, &message, attempt.delivery.settled).await;
+                    outcomes.finished.push(finish(report));
+                }
                 Err(report) => outcomes.finished.push(finish(*report)),
             }
         }
@@ -69,6 +75,16 @@ impl DeliveryService {
             outcomes.finished.extend(attempts.into_iter().map(finish));
         }
         outcomes
+    }
+
+    /// Sends a mail; one to a respondent waits if the form has sent as many as it may.
+    pub(super) async fn send_mail(&self, form: FormId, message: &MailMessage, settled: u16) -> SendReport {
+        let wait = message.is_confirmation.then(|| self.throttle.wait(form, self.clock.now()));
+        if let Some(wait_ms) = wait.flatten() {
+            return SendReport::new(report::throttled(wait_ms), 0);
+        }
+        let MailReport { settled, report } = self.mailer.send(message, settled).await;
+        SendReport { settled, ..report }
     }
 
     /// The record of an attempt with its outcome.

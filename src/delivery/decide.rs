@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{DeliveryService, report};
+use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::integration::Integration;
-use crate::domain::integration::event::{Event, Subject};
-use crate::domain::integration::plan::Rendered;
+use crate::domain::integration::event::{Event, EventType, Subject};
+use crate::domain::integration::plan::{Rendered, RenderedBody};
 use crate::store::{AttemptDecision, DueDelivery, NewAttempt, Result, StoreError};
 
 /// Compiled versions of one form by number.
@@ -41,11 +42,34 @@ impl DeliveryService {
         let deciding = tokio::task::spawn_blocking(move || {
             let decide = |due: DueDelivery| {
                 let decision = decide_one(&form, &integration, &versions, &due)?;
-                Some(NewAttempt { delivery: due.delivery, decision })
+                Some((due.delivery, decision))
             };
-            due.into_iter().filter_map(decide).collect()
+            due.into_iter().filter_map(decide).collect::<Vec<_>>()
         });
-        deciding.await.map_err(|panicked| StoreError::Panicked(panicked.to_string()))
+        let decided = deciding.await.map_err(|panicked| StoreError::Panicked(panicked.to_string()))?;
+        let admit = |(delivery, decision): (Delivery, Decided)| {
+            let decision = self.admit(&delivery, decision);
+            NewAttempt { delivery, decision }
+        };
+        Ok(decided.into_iter().map(admit).collect())
+    }
+
+    /// Skips what a respondent would get too often.
+    fn admit(&self, delivery: &Delivery, decided: Decided) -> AttemptDecision {
+        match decided {
+            Decided::As(decision) => decision,
+            Decided::Rendered(RenderedBody { bytes, respondent }) => {
+                let now = self.clock.now();
+                let admits =
+                    |address: &String| self.throttle.admits(delivery.form, address, delivery.id(), now);
+                let is_test = delivery.event_type == EventType::IntegrationTest;
+                if is_test || respondent.as_ref().is_none_or(admits) {
+                    AttemptDecision::Send(bytes)
+                } else {
+                    AttemptDecision::Skip
+                }
+            }
+        }
     }
 
     async fn versions_of(&self, form: &Form, due: &[DueDelivery]) -> Result<Versions> {
@@ -62,6 +86,12 @@ impl DeliveryService {
     }
 }
 
+/// What was decided about a due delivery, which may still have to wait.
+enum Decided {
+    As(AttemptDecision),
+    Rendered(RenderedBody),
+}
+
 /// The version of the form that the event's submission was checked against.
 fn version_of(event: &Event) -> Option<u32> {
     match &event.subject {
@@ -75,13 +105,13 @@ fn decide_one(
     integration: &Integration,
     versions: &Versions,
     due: &DueDelivery,
-) -> Option<AttemptDecision> {
-    let Some(event) = &due.event else { return Some(AttemptDecision::Cancel) };
+) -> Option<Decided> {
+    let Some(event) = &due.event else { return Some(Decided::As(AttemptDecision::Cancel)) };
     if due.is_in_trash && !event.event_type.is_deletion() {
-        return Some(AttemptDecision::Pause);
+        return Some(Decided::As(AttemptDecision::Pause));
     }
     if let Some(body) = &due.body {
-        return Some(AttemptDecision::Send(body.clone()));
+        return Some(Decided::As(AttemptDecision::Send(body.clone())));
     }
     let version = match version_of(event) {
         Some(number) => Some(&**versions.get(&number)?),
@@ -90,8 +120,8 @@ fn decide_one(
     // Nothing is shared with it that a panic could leave half changed.
     let rendered = catch_unwind(AssertUnwindSafe(|| integration.render(event, form, version)));
     Some(match rendered {
-        Ok(Rendered::Body(body)) => AttemptDecision::Send(body.bytes),
-        Ok(Rendered::Skipped) => AttemptDecision::Skip,
-        Err(_panic) => AttemptDecision::Fail(report::panicked()),
+        Ok(Rendered::Body(body)) => Decided::Rendered(body),
+        Ok(Rendered::Skipped) => Decided::As(AttemptDecision::Skip),
+        Err(_panic) => Decided::As(AttemptDecision::Fail(report::panicked())),
     })
 }

@@ -9,18 +9,22 @@
 //!  attempt     from a body to an outcome
 //!  send, guard, report      requests to other servers
 //!  csv_file    files below the folder of exports
+//!  throttle    how often respondents get mail
+//!  mail        messages to the operator's mail server
 //! ```
 
 mod attempt;
 mod csv_file;
 mod decide;
 mod guard;
+pub mod mail;
 mod report;
 mod runner;
 mod scheduler;
 mod send;
 mod send_test;
 mod steps;
+mod throttle;
 mod versions;
 
 use std::path::PathBuf;
@@ -28,6 +32,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::mail::{Mailer, NoMailer};
+use self::throttle::Throttle;
 use self::versions::VersionCache;
 use crate::clock::Clock;
 use crate::domain::delivery::attempt::SendReport;
@@ -62,10 +68,12 @@ pub struct DeliveryService {
     store: Arc<dyn Store>,
     pub vault: Vault,
     sender: Arc<dyn Sender>,
+    mailer: Arc<dyn Mailer>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     pub settings: DeliverySettings,
     versions: VersionCache,
+    throttle: Throttle,
 }
 
 impl DeliveryService {
@@ -78,6 +86,14 @@ impl DeliveryService {
         settings: DeliverySettings,
     ) -> Self {
         let versions = versions::new_cache();
-        Self { store, vault, sender, clock, random, settings, versions }
+        let mailer = Arc::new(NoMailer);
+        let throttle = Throttle::default();
+        Self { store, vault, sender, mailer, clock, random, settings, versions, throttle }
+    }
+
+    /// Returns it sending mail by `mailer`.
+    #[must_use]
+    pub fn with_mailer(self, mailer: Arc<dyn Mailer>) -> Self {
+        Self { mailer, ..self }
     }
 }

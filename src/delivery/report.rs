@@ -81,6 +81,12 @@ pub(super) fn damaged() -> SendReport {
     SendReport::new(Outcome::Permanent { error }, 0)
 }
 
+/// Returns the outcome of a mail that has to wait, since its form has sent as many as it may.
+pub(super) fn throttled(wait_ms: i64) -> Outcome {
+    let error = error("throttled", "the form has sent as many confirmations as it may within an hour");
+    Outcome::Paced { wait_ms, error }
+}
+
 /// Returns the outcome of an attempt to write a file: the owner may mend it.
 pub(super) fn file_error(cause: &io::Error) -> Outcome {
     let text = cause.to_string();

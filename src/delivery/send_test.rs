@@ -50,6 +50,7 @@ impl DeliveryService {
         let attempt = BegunAttempt { delivery: attempt.delivery, body };
         match self.plan(form, integration, &attempt, now) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
+            Ok(Outbound::Mail(message)) => self.send_mail(form.id, &message, 0).await,
             Ok(Outbound::Csv(row)) => self.check_file(form.id, row.file).await,
             Err(report) => *report,
         }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::{ServerError, master_key};
+use super::{ServerError, mail, master_key};
 use crate::app::App;
 use crate::clock::SystemClock;
 use crate::config::{Config, DeliveryConfig};
@@ -27,7 +27,9 @@ pub(super) async fn new_service(
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
-    let DeliveryConfig { policy, retry_schedule, master_key_file, is_paused: _ } = config.delivery.clone();
+    let DeliveryConfig { policy, retry_schedule, master_key_file, mail, is_paused: _ } =
+        config.delivery.clone();
+    let mailer = mail::new_mailer(&mail)?;
     let (vault, is_new) = master_key::open_vault(&config.data, master_key_file.as_deref())?;
     if is_new && store.has_integrations().await? {
         // Submissions are accepted all the same: what is owed to webhooks waits.
@@ -38,7 +40,8 @@ pub(super) async fn new_service(
     let sender = Arc::new(HttpSender::new(policy.clone(), clock.clone()));
     let settings = DeliverySettings { policy, retry_schedule, exports: config.data.join("exports") };
     let random = Arc::new(SystemRandomness::new());
-    Ok(DeliveryService::new(Arc::clone(store), vault, sender, clock.clone(), random, settings))
+    let service = DeliveryService::new(Arc::clone(store), vault, sender, clock.clone(), random, settings);
+    Ok(service.with_mailer(mailer))
 }
 
 /// The task that carries out deliveries.

@@ -3,6 +3,7 @@
 //! [`run`] is the server; [`open_local`] is the same without a listener, for commands that work on a data directory.
 
 mod deliveries;
+mod mail;
 mod master_key;
 mod operator_key;
 mod private_file;
@@ -23,7 +24,7 @@ use tokio::time::{Instant, sleep};
 use self::deliveries::Deliveries;
 use crate::app::{App, MaintenanceOutcome, oldest_workspace};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Exposed, TlsFiles};
+use crate::config::{Config, Exposed, InvalidMail, TlsFiles};
 use crate::cpu_pool::CpuPool;
 use crate::domain::workspace::Caller;
 use crate::http::server::accept_loop::serve;
@@ -60,6 +61,12 @@ pub enum ServerError {
     /// The file with the master key cannot be read or written, or has no key.
     #[error("cannot use the master key in `{path}`")]
     MasterKey { path: PathBuf, source: io::Error },
+    /// The settings of mail contradict each other, or are incomplete.
+    #[error(transparent)]
+    Mail(#[from] InvalidMail),
+    /// The file with the password of the mail server cannot be read, or has none.
+    #[error("cannot use the password of the mail server in `{path}`")]
+    SmtpPassword { path: PathBuf, source: io::Error },
 }
 
 /// A server that is about to accept requests.
@@ -89,6 +96,7 @@ pub async fn run(
     ready: impl FnOnce(&Serving<'_>),
 ) -> Result<(), ServerError> {
     config.check()?;
+    config.delivery.mail.check()?;
     let mut shutdown = pin!(shutdown);
     let tls = tokio::select! {
         tls = load_certificate(config.tls.clone()) => tls?,

@@ -155,6 +155,11 @@ pub(super) fn form_integrations() -> RefOr<Schema> {
     list(reference("FormIntegration"), description)
 }
 
+pub(super) fn form_notifications() -> RefOr<Schema> {
+    let description = "Who gets mail with each response, as it was written; left out if nobody, or if the key lacks the scope `read`.";
+    list(reference("Notification"), description)
+}
+
 pub(super) fn problem_code() -> RefOr<Schema> {
     open("ProblemCode", "Why the request failed, for programs; `/problems/{code}` explains it.")
 }

@@ -21,7 +21,8 @@ use crate::cli::input::values::{count, duration, network, size, socket_address};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{BaseUrl, Config, HttpSettings, InvalidRate, Rate, TlsFiles, WebOrigin};
+use crate::config::{BaseUrl, Config, HttpSettings, InvalidRate, MailConfig, Rate, TlsFiles, WebOrigin};
+use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 use crate::process::{ignores_hangup, raise_open_files};
 use crate::server::{self, Serving};
@@ -76,6 +77,8 @@ pub struct Serve {
     #[command(flatten)]
     delivery: DeliveryFlags,
     #[command(flatten)]
+    mail: MailFlags,
+    #[command(flatten)]
     limits: Box<LimitFlags>,
 }
 
@@ -110,6 +113,46 @@ struct DeliveryFlags {
     /// Deliver nothing; deliveries wait for the next start without this flag
     #[arg(long, hide_short_help = true)]
     pause_deliveries: bool,
+}
+
+/// Flags about sending mail.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Mail")]
+struct MailFlags {
+    /// Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    smtp_url: Option<SmtpUrl>,
+    /// User name on the mail server
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    smtp_username: Option<String>,
+    /// File with the password on the mail server
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    smtp_password_file: Option<PathBuf>,
+    /// Sender of all mail, such as "Example Forms <forms@example.com>"
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    mail_from: Option<MailFrom>,
+    /// Write mail to files in this folder instead of sending it, for development
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    mail_dir: Option<PathBuf>,
+}
+
+impl MailFlags {
+    /// Returns the settings of the flags, and of the environment where a flag is not given. A server and a folder exclude each
+    /// other: the one given by a flag is used.
+    fn config(self, environment: MailConfig) -> MailConfig {
+        let environment = match (&self.smtp_url, &self.mail_dir) {
+            (None, Some(_)) => MailConfig { from: environment.from, ..MailConfig::default() },
+            (Some(_), None) => MailConfig { folder: None, ..environment },
+            _ => environment,
+        };
+        MailConfig {
+            smtp_url: self.smtp_url.or(environment.smtp_url),
+            smtp_username: self.smtp_username.or(environment.smtp_username),
+            smtp_password_file: self.smtp_password_file.or(environment.smtp_password_file),
+            from: self.mail_from.or(environment.from),
+            folder: self.mail_dir.or(environment.folder),
+        }
+    }
 }
 
 /// Waits between attempts, in milliseconds.
@@ -294,6 +337,7 @@ impl Serve {
         config.delivery.retry_schedule = delivery.retry_schedule.map(|RetrySchedule(waits)| waits);
         config.delivery.master_key_file = delivery.master_key_file.or(config.delivery.master_key_file);
         config.delivery.is_paused = delivery.pause_deliveries;
+        config.delivery.mail = self.mail.config(config.delivery.mail);
         config
     }
 }

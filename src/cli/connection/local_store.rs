@@ -2,15 +2,17 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::cli::environment::Environment;
 use crate::cli::input::values::network;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error;
 use crate::cli::output::shell_quote::shell_quote;
-use crate::config::Config;
+use crate::config::{Config, MailConfig};
 use crate::process::free_space;
 use crate::server::ServerError;
 use crate::store::{OpenError, StoreError, holds_store};
@@ -19,6 +21,7 @@ use crate::store::{OpenError, StoreError, holds_store};
 pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
     match error {
         ServerError::Exposed(exposed) => CliError::usage(exposed.to_string()),
+        ServerError::Mail(error) => CliError::usage(error.to_string()),
         ServerError::Tls(error) => CliError::usage(io_error::without_number(&error.to_string())),
         ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             CliError::AddressInUse { address: address.to_string(), holder: None }
@@ -31,7 +34,9 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
             not_a_directory(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
-        ServerError::MasterKey { .. } => failure(error.to_string(), error.source()),
+        ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } => {
+            failure(error.to_string(), error.source())
+        }
         ServerError::Listen { .. } => failure(io_error::without_number(&error.to_string()), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
@@ -49,7 +54,20 @@ pub fn config(data: &Path, environment: &Environment) -> Result<Config, CliError
         network(text.trim()).map_err(|error| CliError::usage(format!("FORMS_ALLOW_NET: {error}")))
     };
     config.delivery.policy.allowed = networks.map(parse).collect::<Result<_, _>>()?;
+    config.delivery.mail = MailConfig {
+        smtp_url: parsed(environment, "FORMS_SMTP_URL")?,
+        smtp_username: environment.get("FORMS_SMTP_USERNAME").map(str::to_owned),
+        smtp_password_file: environment.get("FORMS_SMTP_PASSWORD_FILE").map(PathBuf::from),
+        from: parsed(environment, "FORMS_MAIL_FROM")?,
+        folder: environment.get("FORMS_MAIL_DIR").map(PathBuf::from),
+    };
     Ok(config)
+}
+
+/// Returns the value of a variable, if it is set.
+fn parsed<T: FromStr<Err: Display>>(environment: &Environment, name: &str) -> Result<Option<T>, CliError> {
+    let parse = |text: &str| text.parse().map_err(|error| CliError::usage(format!("{name}: {error}")));
+    environment.get(name).map(parse).transpose()
 }
 
 /// Fails if the data directory has no store. Commands that create one do not call this.

@@ -1,5 +1,6 @@
 //! YAML output: any value, and a form as the file it can be created from.
 
+use serde_json::value::RawValue;
 use serde_yaml::Value as Yaml;
 
 use crate::api::FormDetail;
@@ -53,6 +54,7 @@ pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
         ("description", form.description.as_ref().map(text)),
         ("questions", Some(Value::Array(questions))),
         ("settings", settings),
+        ("notifications", Some(values(&form.notifications)).filter(|list| *list != none)),
         ("integrations", Some(integrations::authoring(&integrations(form))).filter(|list| *list != none)),
     ];
     let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -61,7 +63,11 @@ pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
 
 /// Returns the integrations of a form as the server shows them.
 pub fn integrations(form: &FormDetail) -> Value {
-    Value::Array(form.integrations.iter().filter_map(|one| json::parse(one.get()).ok()).collect())
+    values(&form.integrations)
+}
+
+fn values(texts: &[Box<RawValue>]) -> Value {
+    texts.iter().filter_map(|text| json::parse(text.get()).ok()).collect()
 }
 
 /// Converts values for `serde_yaml`.

@@ -7,7 +7,7 @@ use crate::domain::form::settings::Settings;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{FormStatus, assign_ids};
 use crate::domain::integration::Integration;
-use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret};
+use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, IntegrationLists};
 use crate::domain::json::Value;
 use crate::domain::question::{MAX_DESCRIPTION, Question, QuestionDraft};
 use crate::domain::validation::budget::Budget;
@@ -66,7 +66,8 @@ impl Definition {
         let slug = read_slug(&mut fields);
         let questions = fields.value("questions");
         let settings = fields.value("settings");
-        let integrations = fields.value("integrations");
+        let (integrations, notifications) = (fields.value("integrations"), fields.value("notifications"));
+        let lists = IntegrationLists { integrations, notifications };
         let read_only: Vec<_> = READ_ONLY.into_iter().chain(["status"]).collect();
         fields.close(&read_only);
         let settings = match settings {
@@ -77,15 +78,14 @@ impl Definition {
             Some(questions) => read_questions(questions, limits, violations),
             None => Some(Vec::new()),
         };
-        let (integrations, generated) = match (integrations, context, &questions) {
-            (Some(list), Some(context), Some(questions)) => {
-                Integration::replace_all(&[], list, questions, context, violations)?
+        let (integrations, generated) = match (context, &questions) {
+            (Some(context), Some(questions)) => {
+                Integration::replace_all(&[], lists, questions, context, violations)?
             }
-            (Some(list), ..) => {
-                Integration::lint_list(list, questions.as_deref(), violations);
+            _ => {
+                Integration::lint_lists(lists, questions.as_deref(), violations);
                 (Vec::new(), Vec::new())
             }
-            (None, ..) => (Vec::new(), Vec::new()),
         };
         let (title, questions, settings) = (title?, questions?, settings?);
         Some(Self { title, description, slug, questions, settings, integrations, generated })
@@ -107,9 +107,16 @@ pub struct FormPatch {
     /// The list that replaces all integrations, validated when it is applied: its validity depends on the questions, and on
     /// the secrets that are stored.
     pub integrations: Option<Value>,
+    /// The list that replaces all notifications, likewise.
+    pub notifications: Option<Value>,
 }
 
 impl FormPatch {
+    pub(super) fn integration_lists(&self) -> IntegrationLists<'_> {
+        let (integrations, notifications) = (self.integrations.as_ref(), self.notifications.as_ref());
+        IntegrationLists { integrations, notifications }
+    }
+
     /// Parses the body of a PATCH request, a JSON merge patch; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| Self::read_into(body, limits, violations))
@@ -139,19 +146,21 @@ impl FormPatch {
         let questions = fields.value("questions");
         let settings = fields.raw("settings");
         let integrations = fields.raw("integrations").cloned();
+        let notifications = fields.raw("notifications").cloned();
         fields.close(&READ_ONLY);
         if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
             // Reports what is wrong regardless of the current settings together with all other violations.
             Settings::read(settings, violations);
         }
-        if let Some(integrations) = &integrations {
-            Integration::lint_list(integrations, None, violations);
-        }
+        let lists =
+            IntegrationLists { integrations: integrations.as_ref(), notifications: notifications.as_ref() };
+        Integration::lint_lists(lists, None, violations);
         let questions = questions.and_then(|questions| {
             let (_, drafts) = read_drafts(questions, limits, violations)?;
             drafts.into_iter().collect()
         });
-        Some(Self { title, description, slug, status, questions, settings: settings.cloned(), integrations })
+        let settings = settings.cloned();
+        Some(Self { title, description, slug, status, questions, settings, integrations, notifications })
     }
 }
 

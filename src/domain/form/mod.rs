@@ -18,7 +18,9 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::integration::Integration;
-use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, lint_references};
+use crate::domain::integration::definition::{
+    DefinitionContext, GeneratedSecret, IntegrationLists, lint_references,
+};
 use crate::domain::integration::event::EventType;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
@@ -175,9 +177,9 @@ impl Form {
         form.status = change.status.unwrap_or(form.status);
         let questions_after = questions.as_ref().unwrap_or(&current.questions);
         let mut generated = Vec::new();
-        if change.integrations.is_some() || questions.is_some() {
-            let list = change.integrations.as_ref();
-            (form.integrations, generated) = self.replace_integrations(list, questions_after, context)?;
+        let lists = change.integration_lists();
+        if !lists.is_empty() || questions.is_some() {
+            (form.integrations, generated) = self.replace_integrations(lists, questions_after, context)?;
         }
         if form.status == FormStatus::Published
             && !questions_after.iter().any(|question| question.kind.rules().takes_answer())
@@ -197,20 +199,19 @@ impl Form {
         Ok(Some(EditedForm { form, version, retired, generated }))
     }
 
-    /// Returns the integrations after `list` replaces them, or these if there is none, and generated secrets. Checks what they
-    /// refer to against `questions`.
+    /// Returns the integrations after `lists` replace some, and generated secrets. Checks what they refer to against `questions`.
     fn replace_integrations(
         &self,
-        list: Option<&Value>,
+        lists: IntegrationLists<'_>,
         questions: &[Question],
         context: DefinitionContext<'_>,
     ) -> Result<(Vec<Integration>, Vec<GeneratedSecret>), Refusal> {
-        collect_violations(|violations| match list {
-            Some(list) => Integration::replace_all(&self.integrations, list, questions, context, violations),
-            None => {
+        collect_violations(|violations| {
+            if lists.is_empty() {
                 lint_references(&self.integrations, questions, violations);
-                Some((self.integrations.clone(), Vec::new()))
+                return Some((self.integrations.clone(), Vec::new()));
             }
+            Integration::replace_all(&self.integrations, lists, questions, context, violations)
         })
         .map_err(Refusal::InvalidDefinition)
     }

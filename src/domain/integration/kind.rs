@@ -41,6 +41,11 @@ pub(super) trait Kind {
         true
     }
 
+    /// The members that name questions of type `email`, with the ids.
+    fn email_questions(&self) -> Vec<(&'static str, &str)> {
+        Vec::new()
+    }
+
     /// The settings of a type that only [declares](Declared) its members.
     fn declared_settings(&self) -> Option<&Settings> {
         None

@@ -6,7 +6,7 @@ use minijinja::value::Value as TemplateValue;
 use super::answers::{ShownAnswer, plain};
 use super::event::{EventType, Subject};
 use super::kind::Rendering;
-use super::template::{self, Output};
+use super::template;
 
 /// Maximum characters of a title.
 pub(super) const MAX_TITLE: usize = 150;
@@ -64,8 +64,7 @@ impl Message {
 
 /// Renders the template of a title. One that fails is replaced by the default title: the message arrives.
 fn title_of(rendering: Rendering<'_>, template: Option<&str>, answers: &[ShownAnswer]) -> String {
-    let rendered =
-        template.map(|source| template::render(source, &context_of(rendering, answers), Output::Text));
+    let rendered = template.map(|source| template::render(source, &context_of(rendering, answers)));
     let own = rendered.and_then(Result::ok).map(|title| one_line(&title)).filter(|title| !title.is_empty());
     let title = own.unwrap_or_else(|| default_title(rendering));
     title.chars().take(MAX_TITLE).collect()
@@ -89,7 +88,7 @@ pub(super) fn default_title(rendering: Rendering<'_>) -> String {
     }
 }
 
-fn footer(rendering: Rendering<'_>) -> String {
+pub(super) fn footer(rendering: Rendering<'_>) -> String {
     let Rendering { event, form, .. } = rendering;
     let id = event.submission().map_or_else(|| form.id.to_string(), |id| id.to_string());
     format!("{} · {id} · {}", one_line(&form.title).chars().take(MAX_TITLE).collect::<String>(), event.at)

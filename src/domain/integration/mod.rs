@@ -11,6 +11,7 @@ pub mod chat;
 pub mod csv_file;
 pub mod definition;
 pub mod description;
+pub mod email;
 pub mod event;
 mod kind;
 pub mod message;
@@ -18,6 +19,7 @@ pub mod outbound;
 pub mod plan;
 pub mod secret_field;
 pub mod settings;
+pub mod smtp;
 pub mod template;
 mod test_event;
 pub mod webhook;
@@ -58,8 +60,21 @@ pub struct Integration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Vec<i64>>,
     pub kind: IntegrationKind,
+    /// How it is written in `notifications` of its form, if it stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notification: Option<NotificationStyle>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// How a notification is written: the short form of an `email` integration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotificationStyle {
+    /// An address.
+    Address,
+    /// An object with the address as `email`.
+    Object,
 }
 
 /// Answers that leave the server, by question id.
@@ -126,6 +141,7 @@ impl IntegrationType {
 kinds! {
     Webhook = "webhook": Webhook,
     CsvFile = "csv_file": CsvFile,
+    Email = "email": email::Email,
     Slack = "slack": chat::slack::Slack,
 }
 

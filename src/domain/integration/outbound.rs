@@ -5,6 +5,7 @@ use std::fmt;
 use url::Url;
 
 use super::csv_file::CsvFile;
+use crate::clock::Timestamp;
 use crate::domain::delivery::classify::Classify;
 use crate::secret::Secret;
 
@@ -14,6 +15,7 @@ pub enum Outbound {
     Http(HttpRequest),
     /// Rows to append to a CSV file.
     Csv(CsvRow),
+    Mail(MailMessage),
 }
 
 /// A request over HTTP. Header values are secret: some are; the URL may be.
@@ -47,4 +49,22 @@ pub struct CsvRow {
     pub head: [String; 2],
     /// Question ids with their cells.
     pub cells: Vec<(String, String)>,
+}
+
+/// A mail to send. Its sender is a setting of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailMessage {
+    /// The part of the `Message-ID` before the @: the delivery's id, the same on every attempt.
+    pub id: String,
+    /// Addresses, 1 to 10.
+    pub to: Vec<String>,
+    /// An address; left out if it is not valid.
+    pub reply_to: Option<String>,
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+    /// When it happened: the header `Date`.
+    pub date: Timestamp,
+    /// Whether it goes to the respondent, whose address anybody may have typed.
+    pub is_confirmation: bool,
 }

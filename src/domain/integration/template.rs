@@ -1,10 +1,12 @@
 //! Templates of titles, subjects and bodies: Jinja without whatever could make a text grow.
+//!
+//! They give plain text, which whoever uses it escapes.
 
 use std::io;
 
 use minijinja::machinery::{Token, tokenize};
 use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior};
+use minijinja::{Environment, Error, UndefinedBehavior};
 
 /// Steps that rendering may take: a line for each of 500 answers takes some 10,000.
 const FUEL: u64 = 50_000;
@@ -18,38 +20,26 @@ const BLOCKS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 /// Filters by name: none returns more than it gets.
 pub const FILTERS: [&str; 7] = ["default", "first", "last", "length", "lower", "trim", "upper"];
 
-/// What a rendered text is part of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
-    Text,
-    /// Values are escaped.
-    Html,
-}
-
 /// Explains why `source` is not a valid template.
 pub(super) fn check(source: &str) -> Result<(), String> {
     refuse_unsupported(source)?;
-    let environment = environment(Output::Text);
+    let environment = environment();
     environment.template_from_str(source).map(drop).map_err(|error| describe(&error))
 }
 
 /// Renders a valid template with `context`. Names that are not known are empty.
-pub(super) fn render(source: &str, context: &Value, output: Output) -> Result<String, String> {
-    let environment = environment(output);
+pub(super) fn render(source: &str, context: &Value) -> Result<String, String> {
+    let environment = environment();
     let template = environment.template_from_str(source).map_err(|error| describe(&error))?;
     let mut rendered = Limited(Vec::new());
     template.render_captured_to(context, &mut rendered).map_err(|error| describe(&error))?;
     Ok(String::from_utf8_lossy(&rendered.0).into_owned())
 }
 
-fn environment(output: Output) -> Environment<'static> {
+fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_fuel(Some(FUEL));
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    environment.set_auto_escape_callback(move |_| match output {
-        Output::Text => AutoEscape::None,
-        Output::Html => AutoEscape::Html,
-    });
     environment.add_filter("default", |value: Value, other: Option<Value>| {
         if is_blank(&value) { other.unwrap_or_else(|| Value::from("")) } else { value }
     });
@@ -127,7 +117,7 @@ impl io::Write for Limited {
 mod tests {
     use minijinja::context;
 
-    use super::{Output, check, render};
+    use super::{check, render};
 
     #[test]
     fn templates_have_values_conditions_loops_and_a_few_filters() {
@@ -144,10 +134,8 @@ mod tests {
             ("C++ ~ 2*3", "C++ ~ 2*3"),
         ] {
             assert_eq!(check(source), Ok(()), "{source}");
-            assert_eq!(render(source, &context, Output::Text).as_deref(), Ok(expected), "{source}");
+            assert_eq!(render(source, &context).as_deref(), Ok(expected), "{source}");
         }
-        let html = render("<b>{{ form.title }}</b>", &context, Output::Html);
-        assert_eq!(html.as_deref(), Ok("<b>Survey &amp; more</b>"));
     }
 
     #[test]
@@ -176,7 +164,7 @@ mod tests {
         let many = vec!["x".repeat(60_000); 10];
         let context = context! { many };
         let nested = "{% for a in many %}".repeat(8) + "." + &"{% endfor %}".repeat(8);
-        assert!(render(&nested, &context, Output::Text).is_err());
-        assert!(render("{% for a in many %}{{ a }}{% endfor %}", &context, Output::Text).is_err());
+        assert!(render(&nested, &context).is_err());
+        assert!(render("{% for a in many %}{{ a }}{% endfor %}", &context).is_err());
     }
 }

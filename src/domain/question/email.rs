@@ -133,7 +133,7 @@ fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain
 }
 
 /// Returns the domain of a valid address as in the DNS: in ASCII and lower case.
-fn domain_of(text: &str) -> Option<String> {
+pub(in crate::domain) fn domain_of(text: &str) -> Option<String> {
     let (local, domain) = text.split_once('@')?;
     // Checked first: converting a non-ASCII name takes quadratic time.
     let is_short = text.chars().nth(MAX_LENGTH as usize).is_none();

@@ -23,6 +23,7 @@ mod typed_text;
 mod url;
 
 pub use draft::{MAX_DESCRIPTION, QuestionDraft};
+pub(in crate::domain) use email::domain_of as email_domain;
 pub use kind::QuestionKind;
 
 use std::fmt;

@@ -2,6 +2,8 @@
 
 mod addresses; // which addresses are refused when a request is sent
 mod files; // CSV files
+mod mail; // outcomes of SMTP, and messages
+mod mail_server;
 pub(crate) mod receiver;
 mod rig;
 mod running; // the loop: fairness, changes, and stopping

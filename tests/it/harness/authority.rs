@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forms::config::TlsFiles;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring::default_provider;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// A certificate authority that issues certificates for `localhost` and 127.0.0.1.
 pub(crate) struct Authority {
@@ -53,18 +54,47 @@ impl Authority {
         write_private(&files.key, &key.serialize_pem());
     }
 
-    /// The configuration of a client that trusts the authority and offers `protocols` by ALPN.
-    pub(crate) fn client(&self, protocols: &[&str]) -> Arc<ClientConfig> {
+    /// The roots of a client that trusts the authority.
+    pub(crate) fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).unwrap();
+        roots
+    }
+
+    /// The configuration of a server with a certificate for `host`.
+    pub(crate) fn server(&self, host: &str) -> Arc<ServerConfig> {
+        let params = CertificateParams::new([host.to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        server_config(&certificate, &key)
+    }
+
+    /// The configuration of a client that trusts the authority and offers `protocols` by ALPN.
+    pub(crate) fn client(&self, protocols: &[&str]) -> Arc<ClientConfig> {
         let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(roots)
+            .with_root_certificates(self.roots())
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Arc::new(config)
     }
+}
+
+/// The configuration of a server with a certificate for `host` that no authority signed.
+pub(crate) fn self_signed_server(host: &str) -> Arc<ServerConfig> {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new([host.to_owned()]).unwrap().self_signed(&key).unwrap();
+    server_config(&certificate, &key)
+}
+
+fn server_config(certificate: &Certificate, key: &KeyPair) -> Arc<ServerConfig> {
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap())
 }
 
 /// Writes a file that only its owner can read.

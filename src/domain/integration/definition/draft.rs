@@ -90,10 +90,22 @@ impl Draft {
         let id = current.map_or_else(|| IntegrationId::draw(context.random), |current| current.id);
         let (kind, secret) = (kind.build)(current, Sealer { integration: id, context });
         let generated = secret.map(|secret| GeneratedSecret { integration: name.clone(), secret });
+        let notification = current.and_then(|current| current.notification);
         let (created_at, updated_at) =
             current.map_or((context.now, context.now), |current| (current.created_at, current.updated_at));
-        let mut built =
-            Integration { id, name, enabled, events, when, fields, retry, kind, created_at, updated_at };
+        let mut built = Integration {
+            id,
+            name,
+            enabled,
+            events,
+            when,
+            fields,
+            retry,
+            kind,
+            notification,
+            created_at,
+            updated_at,
+        };
         if current.is_some_and(|current| *current != built) {
             built.updated_at = context.now;
         }

@@ -4,6 +4,7 @@ mod draft;
 pub(in crate::domain::integration) mod draft_kind;
 mod list;
 mod merge_patch;
+mod notifications;
 mod references;
 pub(in crate::domain::integration) mod secret_input;
 mod show;
@@ -27,6 +28,8 @@ use crate::id::{Random, WorkspaceId};
 use crate::secret::Secret;
 use crate::vault::Vault;
 
+pub use list::IntegrationLists;
+pub(in crate::domain::integration) use references::lint_email_question;
 pub use references::lint_references;
 
 /// Members that only the server sets.
@@ -82,9 +85,10 @@ impl Integration {
         context: DefinitionContext<'_>,
     ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
         let merged = merged(&Value::Object(self.members()), patch, self.kind.integration_type());
-        collect_violations(|violations| {
+        let (updated, generated) = collect_violations(|violations| {
             Self::read_one(&merged, Some(self), others, questions, context, violations)
-        })
+        })?;
+        Ok((updated.with_valid_style(), generated))
     }
 
     fn read_one(

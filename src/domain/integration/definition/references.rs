@@ -37,6 +37,9 @@ pub fn lint_references(
         if let Some(selection) = &integration.fields {
             lint_fields(selection, questions, &join(&pointer, "fields"), &mut found);
         }
+        for (member, id) in integration.kind.behaviour().email_questions() {
+            lint_email_question(id, questions, &join(&pointer, member), &mut found);
+        }
         let help = format!("change the integration `{}` first, or in the same request", integration.name);
         violations.extend(found.into_iter().map(|violation| violation.help(&help)));
     }
@@ -60,6 +63,22 @@ pub(super) fn lint_when(
         let message = violation.message.replace("an earlier question that", "a question of this form that");
         Violation { pointer: format!("{pointer}{rest}"), message, ..violation }
     }));
+}
+
+/// Reports an `id`, at `pointer`, that is not one of a question of type `email`.
+pub(in crate::domain::integration) fn lint_email_question(
+    id: &str,
+    questions: &[Question],
+    pointer: &str,
+    violations: &mut Vec<Violation>,
+) {
+    let of_email = questions.iter().filter(|question| question.kind.name() == "email");
+    let known: Vec<&str> = of_email.filter_map(|question| question.id.as_deref()).collect();
+    if !known.contains(&id) {
+        let message = format!("`{}` is not a question of type `email` of this form", shortened(id));
+        let violation = Violation::new(pointer, Rule::UnknownReference, message);
+        violations.push(violation.allowed(id, known));
+    }
 }
 
 /// Reports ids in `selection`, at `pointer`, that are given twice or belong to none of `questions`.

@@ -1,0 +1,195 @@
+//! MIME messages. Nothing in a subject, a name or an address can begin another header.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, SystemTime};
+
+use lettre::Address;
+use lettre::address::Envelope;
+use lettre::error::Error;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MessageBuilder, MultiPart};
+
+use crate::clock::Timestamp;
+use crate::domain::integration::outbound::MailMessage;
+use crate::domain::integration::smtp::{MailFrom, is_unsafe_in_header};
+
+/// Maximum characters of a subject.
+const MAX_SUBJECT: usize = 150;
+
+/// Maximum bytes of an address (RFC 5321 §4.5.3.1.3, without the brackets around it).
+const MAX_ADDRESS: usize = 254;
+
+/// Maximum recipients: one bit each, and one bit is taken.
+const MAX_RECIPIENTS: usize = 15;
+
+/// A message ready to be sent.
+pub(super) struct BuiltMail {
+    pub(super) sender: Address,
+    /// The recipients in the order of `to`; `None` for a text that is not an address.
+    pub(super) recipients: Vec<Option<Address>>,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A message cannot be built: a defect of the server.
+#[derive(Debug)]
+pub(super) struct Unbuildable;
+
+/// Builds a message. The library is known to panic on some texts; that must not end the task.
+pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Unbuildable> {
+    // Nothing is shared with it that a panic could leave half changed.
+    let building = catch_unwind(AssertUnwindSafe(|| try_build(message, from)));
+    building.map_err(|_panic| Unbuildable)?.map_err(|_error| Unbuildable)
+}
+
+fn try_build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Error> {
+    let sender = parse_address(&from.address).ok_or(Error::MissingFrom)?;
+    let recipients: Vec<_> = message.to.iter().take(MAX_RECIPIENTS).map(|text| parse_address(text)).collect();
+    let envelope = Envelope::new(Some(sender.clone()), vec![sender.clone()])?;
+    let name = from.name.as_deref().map(clean_line).filter(|name| !name.is_empty());
+    let id = format!("<{}@{}>", clean_id(&message.id), sender.domain());
+    let mut builder = MessageBuilder::new()
+        // The recipients are given to the server one by one.
+        .envelope(envelope)
+        .from(Mailbox::new(name, sender.clone()))
+        .subject(clean_subject(&message.subject))
+        .date(system_time(message.date))
+        .message_id(Some(id))
+        // Asks programs that answer mail not to (RFC 3834 §5.1; Microsoft Exchange).
+        .raw_header(header("Auto-Submitted", "auto-generated"))
+        .raw_header(header("X-Auto-Response-Suppress", "All"));
+    for recipient in recipients.iter().flatten() {
+        builder = builder.to(Mailbox::new(None, recipient.clone()));
+    }
+    if let Some(address) = message.reply_to.as_deref().and_then(parse_address) {
+        builder = builder.reply_to(Mailbox::new(None, address));
+    }
+    let body = MultiPart::alternative_plain_html(clean_body(&message.text), clean_body(&message.html));
+    Ok(BuiltMail { sender, recipients, bytes: builder.multipart(body)?.formatted() })
+}
+
+fn header(name: &'static str, value: &str) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value.to_owned())
+}
+
+/// Parses an address, whose domain is converted to ASCII: servers without SMTPUTF8 (RFC 6531) understand it too.
+pub(super) fn parse_address(text: &str) -> Option<Address> {
+    if text.len() > MAX_ADDRESS {
+        return None;
+    }
+    let address: Address = text.parse().ok()?;
+    let domain = if address.domain().is_ascii() {
+        address.domain().to_owned()
+    } else {
+        idna::domain_to_ascii(address.domain()).ok()?
+    };
+    let is_plain = address.user().bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
+    if is_plain { Address::new(address.user(), domain).ok() } else { None }
+}
+
+/// Returns a name that is safe in a `Message-ID` and as the name of a file.
+pub(super) fn clean_id(id: &str) -> String {
+    let is_plain = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    id.chars().filter(is_plain).collect()
+}
+
+/// Returns a subject of one line: without control characters and those that change the direction of writing.
+fn clean_subject(subject: &str) -> String {
+    let line = clean_line(subject);
+    if line.chars().nth(MAX_SUBJECT).is_none() {
+        return line;
+    }
+    line.chars().take(MAX_SUBJECT - 1).chain(['…']).collect()
+}
+
+/// Returns `text` in one line. What looks like an encoded word (RFC 2047 §2) would be decoded by its reader, into whatever it
+/// encodes: a space makes it plain text.
+pub(super) fn clean_line(text: &str) -> String {
+    let spaced = text.replace(['\t', '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'], " ");
+    let plain = spaced.replace(is_unsafe_in_header, "").replace("=?", "= ?");
+    plain.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a body whose lines end in CRLF, without other control characters than the tab.
+fn clean_body(text: &str) -> String {
+    let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+    let is_kept = |character: &char| !character.is_control() || matches!(character, '\n' | '\t');
+    lines.chars().filter(is_kept).collect::<String>().replace('\n', "\r\n")
+}
+
+fn system_time(at: Timestamp) -> SystemTime {
+    let since_epoch = Duration::from_millis(u64::try_from(at.millis()).unwrap_or(0));
+    SystemTime::UNIX_EPOCH.checked_add(since_epoch).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{build, clean_line, clean_subject, parse_address};
+    use crate::clock::Timestamp;
+    use crate::domain::integration::outbound::MailMessage;
+    use crate::domain::integration::smtp::MailFrom;
+
+    fn message(subject: &str) -> MailMessage {
+        MailMessage {
+            id: "dlv_1".to_owned(),
+            to: vec!["a@example.com".to_owned()],
+            reply_to: None,
+            subject: subject.to_owned(),
+            text: "text".to_owned(),
+            html: "<p>text".to_owned(),
+            date: Timestamp::from_millis(784_887_151_000),
+        }
+    }
+
+    #[test]
+    fn a_text_cannot_begin_a_header() {
+        assert_eq!(clean_line("Evil\r\nBcc: x@example.com"), "Evil Bcc: x@example.com");
+        assert_eq!(clean_line("a\u{202e}b\u{85}c\0d\u{7f}"), "ab cd");
+        assert_eq!(clean_line("=?utf-8?q?a=0D=0ABcc:_b?="), "= ?utf-8?q?a=0D=0ABcc:_b?=");
+        assert_eq!(clean_line("=\u{200e}?utf-8?q?a?="), "= ?utf-8?q?a?=");
+        assert_eq!(clean_subject(&"é".repeat(151)), "é".repeat(149) + "…");
+        assert_eq!(clean_subject(&"é".repeat(150)), "é".repeat(150));
+        let address = "a@example.com".to_owned();
+        let from = MailFrom { name: Some("Evil\r\nBcc: x@example.com".to_owned()), address };
+        let mail = build(&message("Evil\r\nBcc: x@example.com"), &from).unwrap();
+        let text = String::from_utf8(mail.bytes).unwrap();
+        assert!(text.contains("Subject: Evil Bcc: x@example.com\r\n"), "{text}");
+        assert!(text.contains("Date: Tue, 15 Nov 1994 08:12:31 +0000\r\n"), "{text}");
+        assert!(!text.contains("\nBcc"), "{text}");
+    }
+
+    #[test]
+    fn a_panic_of_the_library_is_an_error() {
+        let from = MailFrom { name: None, address: "a@example.com".to_owned() };
+        let message = MailMessage { date: Timestamp::from_millis(i64::MAX), ..message("s") };
+        assert!(build(&message, &from).is_err());
+    }
+
+    #[test]
+    fn an_address_is_exactly_one() {
+        for text in ["a@example.com", "a+b@localhost", "a@[127.0.0.1]"] {
+            assert_eq!(parse_address(text).map(|address| address.to_string()).as_deref(), Some(text));
+        }
+        assert_eq!(parse_address("a@bücher.example").unwrap().domain(), "xn--bcher-kva.example");
+        let long = format!("a@{}example.com", "x.".repeat(130));
+        for text in [
+            "",
+            "a",
+            "a@",
+            "@example.com",
+            "a@example.com\r\nBcc: x@y",
+            "a@example.com\0",
+            "a@b.c,d@e.f",
+            "A <a@b.c>",
+            "<a@b.c>",
+            "a@b.c>",
+            "\"a b\"@b.c",
+            "é@b.c",
+            "a b@c.d",
+            "a@b.c ",
+            "a@b c",
+            &long,
+        ] {
+            assert_eq!(parse_address(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Mail: to the owner of a form, or a confirmation to the respondent.
+
+mod body;
+mod compose;
+
+use crate::domain::integration::definition::draft_kind::DraftInput;
+use crate::domain::integration::definition::lint_email_question;
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering, declared};
+use crate::domain::integration::outbound::Outbound;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::settings::{Settings, SettingsDraft};
+use crate::domain::question::email_domain;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
+use crate::id::IntegrationId;
+
+use self::body::MailBody;
+
+declared! {
+    /// Mail about events of a form.
+    Email
+}
+
+/// Maximum characters of an address (RFC 5321 §4.5.3.1.3, less the brackets).
+const MAX_ADDRESS: usize = 254;
+
+/// Maximum addresses of an integration.
+const MAX_ADDRESSES: usize = 10;
+
+/// Maximum characters of a template of a subject.
+const MAX_SUBJECT: usize = 500;
+
+/// Maximum characters of a template of a body.
+const MAX_BODY: usize = 20_000;
+
+/// Maximum characters of a question's id.
+const MAX_ID: usize = 64;
+
+/// Mails in progress at a time.
+const CONCURRENCY: usize = 4;
+
+/// The waits between attempts in milliseconds, 32.6 hours: a server that defers mail, as some do with every unknown sender,
+/// takes it within an hour, mostly.
+const SCHEDULE: [i64; 6] = [60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 6 * 3_600_000, 24 * 3_600_000];
+
+pub(super) const TO: &str = "to";
+pub(super) const TO_QUESTION: &str = "to_question";
+pub(super) const SUBJECT: &str = "subject";
+pub(super) const BODY: &str = "body";
+pub(super) const REPLY_TO_QUESTION: &str = "reply_to_question";
+
+impl Declared for Email {
+    const DESCRIPTION: Description = Description {
+        about: "Mail to your team with the answers, or a confirmation to the respondent.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[
+            Member {
+                name: TO,
+                need: Need::Optional,
+                value: MemberValue::Texts {
+                    max_items: MAX_ADDRESSES,
+                    max: MAX_ADDRESS,
+                    check: check_address,
+                },
+                about: "Who gets it: 1 to 10 addresses.",
+                example: r#"["team@example.com"]"#,
+            },
+            Member {
+                name: TO_QUESTION,
+                need: Need::Optional,
+                value: MemberValue::Text { max: MAX_ID, check: any },
+                about: "Instead of `to`: the `email` question whose answer is the address of a confirmation, which has no answers in it.",
+                example: r#""email""#,
+            },
+            Member {
+                name: SUBJECT,
+                need: Need::Optional,
+                value: MemberValue::Template(MAX_SUBJECT),
+                about: "The subject, a template.",
+                example: r#""{{ form.title }}: {{ answers.score }} stars""#,
+            },
+            Member {
+                name: BODY,
+                need: Need::Optional,
+                value: MemberValue::Template(MAX_BODY),
+                about: "The text, a template. Without it, all answers; in a confirmation, thanks.",
+                example: "",
+            },
+            Member {
+                name: REPLY_TO_QUESTION,
+                need: Need::Optional,
+                value: MemberValue::Text { max: MAX_ID, check: any },
+                about: "The `email` question whose answer gets the replies. Without it, the first one.",
+                example: r#""email""#,
+            },
+        ],
+        set_up: "The operator starts the server with `--smtp-url`, `--smtp-username`, `--smtp-password-file` and `--mail-from`, or with `--mail-dir` for files instead. Then give `to`, or in a form file `notifications: [team@example.com]`.",
+        limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form, which sends 500 an hour; more than these wait. A mail has at most 256 KiB of answers.",
+        repeats: "At least once. A repeat has the same `Message-ID`, by which most mail programs show one.",
+        source: "",
+    };
+
+    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) {
+        match (draft.has(TO), draft.has(TO_QUESTION)) {
+            (true, true) => {
+                fields.refuse(TO_QUESTION, Rule::InvalidRange, "`to` and `to_question` exclude each other");
+            }
+            (false, false) if fields.value(TO).is_none() && fields.value(TO_QUESTION).is_none() => {
+                fields.refuse(TO, Rule::MissingField, "`to` or `to_question` is missing");
+            }
+            _ => {}
+        }
+        for name in [TO_QUESTION, REPLY_TO_QUESTION] {
+            if let (Some(id), Some(questions)) = (draft.text(name), input.questions) {
+                let pointer = fields.pointer_to(name);
+                lint_email_question(id, questions, &pointer, fields.violations);
+            }
+        }
+    }
+}
+
+impl Kind for Email {
+    fn members(&self) -> Members {
+        self.settings().members(&Self::DESCRIPTION)
+    }
+
+    fn target(&self) -> String {
+        match self.settings().text(TO_QUESTION) {
+            Some(question) => format!("the answer to {question}"),
+            None => self.settings().texts(TO).join(", "),
+        }
+    }
+
+    /// All mail leaves by the operator's server.
+    fn destination(&self, _: IntegrationId) -> String {
+        "mail".to_owned()
+    }
+
+    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
+        let body = self.compose(rendering)?;
+        let respondent = body.is_confirmation.then(|| body.to.concat());
+        Some(RenderedBody { bytes: body.to_bytes(), respondent })
+    }
+
+    fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
+        let body = MailBody::from_bytes(attempt.body).ok_or(PlanError::Damaged)?;
+        Ok(Outbound::Mail(body.into_message(attempt.delivery)))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { concurrency: CONCURRENCY, batch: 1, interval_ms: 0, schedule: &SCHEDULE }
+    }
+
+    fn email_questions(&self) -> Vec<(&'static str, &str)> {
+        let named = |name| Some((name, self.settings().text(name)?));
+        [TO_QUESTION, REPLY_TO_QUESTION].into_iter().filter_map(named).collect()
+    }
+
+    fn declared_settings(&self) -> Option<&Settings> {
+        Some(self.settings())
+    }
+}
+
+impl Email {
+    /// Whether `notifications` of a form can say what it is: an address, and templates.
+    pub(super) fn is_short(&self) -> bool {
+        let settings = self.settings();
+        settings.texts(TO).len() == 1 && settings.text(REPLY_TO_QUESTION).is_none()
+    }
+
+    pub(super) fn addresses(&self) -> &[String] {
+        self.settings().texts(TO)
+    }
+
+    /// The template `name`, [`SUBJECT`] or [`BODY`].
+    pub(super) fn template(&self, name: &str) -> Option<&str> {
+        self.settings().text(name)
+    }
+}
+
+fn check_address(text: &str) -> Result<(), String> {
+    if email_domain(text).is_some() {
+        Ok(())
+    } else {
+        Err("must be an address such as team@example.com".to_owned())
+    }
+}
+
+fn any(_: &str) -> Result<(), String> {
+    Ok(())
+}

@@ -1,0 +1,490 @@
+//! Outcomes of SMTP, and what arrives.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use forms::clock::Timestamp;
+use forms::delivery::mail::{MailFolder, MailReport, Mailer, NoMailer, REFUSED, SmtpMailer, SmtpSettings};
+use forms::domain::delivery::attempt::Outcome;
+use forms::domain::integration::outbound::MailMessage;
+use forms::domain::integration::smtp::{SmtpSecurity, SmtpUrl};
+use forms::secret::Secret;
+use rustls::RootCertStore;
+
+use super::mail_server::{Action, Encryption, MailServer};
+use crate::harness::authority::{Authority, self_signed_server};
+
+const PASSWORD: &str = "correct horse";
+
+fn message(to: &[&str]) -> MailMessage {
+    MailMessage {
+        id: "dlv_0001".to_owned(),
+        to: to.iter().map(|&address| address.to_owned()).collect(),
+        reply_to: Some("bo@example.org".to_owned()),
+        subject: "New response: Café".to_owned(),
+        text: "Name: Bo\n.\nA line\rand another".to_owned(),
+        html: "<p>Name: Bo</p>\n".to_owned(),
+        date: Timestamp::from_millis(1_700_000_000_000),
+    }
+}
+
+fn url(server: &MailServer, security: SmtpSecurity) -> SmtpUrl {
+    SmtpUrl { security, host: "127.0.0.1".to_owned(), port: server.address.port() }
+}
+
+/// Settings with a user and a password.
+fn settings(url: SmtpUrl) -> SmtpSettings {
+    let credentials = Some(("me".to_owned(), Secret::new(PASSWORD.to_owned())));
+    SmtpSettings { url, credentials, from: "Example Forms <forms@example.com>".parse().unwrap() }
+}
+
+/// A mailer for an unencrypted server, without a password.
+fn plain(server: &MailServer) -> SmtpMailer {
+    let settings = SmtpSettings { credentials: None, ..settings(url(server, SmtpSecurity::Plain)) };
+    SmtpMailer::with_authorities(settings, RootCertStore::empty(), Duration::from_secs(5))
+}
+
+/// A mailer with a password that trusts the authority.
+fn encrypted(server: &MailServer, security: SmtpSecurity, authority: &Authority) -> SmtpMailer {
+    let settings = settings(url(server, security));
+    SmtpMailer::with_authorities(settings, authority.roots(), Duration::from_secs(5))
+}
+
+/// Sends to an unencrypted server that acts by `rule`, and returns the report and the server.
+async fn send_plain(
+    to: &[&str],
+    rule: impl Fn(&str) -> Action + Send + Sync + 'static,
+) -> (MailReport, MailServer) {
+    let server = MailServer::start(Encryption::None, rule).await;
+    (plain(&server).send(&message(to), 0).await, server)
+}
+
+/// The class, code and message of a failure.
+fn failure(report: &MailReport) -> (&'static str, &str, &str) {
+    let (class, error) = match &report.report.outcome {
+        Outcome::Retryable { error, .. } => ("retryable", error),
+        Outcome::Permanent { error } => ("permanent", error),
+        other => panic!("{other:?}"),
+    };
+    (class, &error.code, &error.message)
+}
+
+#[tokio::test]
+async fn a_message_arrives_encrypted_and_authenticated() {
+    let authority = Authority::new();
+    for security in [SmtpSecurity::StartTls, SmtpSecurity::Tls] {
+        let config = authority.server("127.0.0.1");
+        let encryption = match security {
+            SmtpSecurity::Tls => Encryption::Implicit(config),
+            _ => Encryption::StartTls(config),
+        };
+        let server = MailServer::start(encryption, |_| Action::Usual).await;
+        let mailer = encrypted(&server, security, &authority);
+        let MailReport { settled, report } =
+            mailer.send(&message(&["a@example.com", "b@example.com"]), 0).await;
+        assert_eq!((settled, &report.outcome), (0b11, &Outcome::Delivered));
+        assert_eq!(report.response.as_deref(), Some("250 queued"));
+        assert_eq!(report.remote_address, Some(server.address.to_string()));
+        let log = server.log.lock().unwrap();
+        let commands: Vec<_> = log.commands.iter().skip_while(|line| !line.starts_with("tls EHLO")).collect();
+        assert_eq!(
+            commands,
+            [
+                "tls EHLO example.com",
+                "tls AUTH PLAIN AG1lAGNvcnJlY3QgaG9yc2U=",
+                "tls MAIL FROM:<forms@example.com>",
+                "tls RCPT TO:<a@example.com>",
+                "tls RCPT TO:<b@example.com>",
+                "tls DATA",
+                "tls .",
+                "tls QUIT",
+            ]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_message_has_exactly_these_headers() {
+    let (report, server) = send_plain(&["a@example.com", "b@bücher.example"], |_| Action::Usual).await;
+    assert_eq!(report.report.outcome, Outcome::Delivered);
+    let log = server.log.lock().unwrap();
+    let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
+    let (headers, content_type) = head.split_once("Content-Type: ").unwrap();
+    assert_eq!(
+        headers.replace("\r\n ", " ").split("\r\n").collect::<Vec<_>>(),
+        [
+            "From: \"Example Forms\" <forms@example.com>",
+            "Subject: New response: =?utf-8?b?Q2Fmw6k=?=",
+            "Date: Tue, 14 Nov 2023 22:13:20 +0000",
+            "Message-ID: <dlv_0001@example.com>",
+            "Auto-Submitted: auto-generated",
+            "X-Auto-Response-Suppress: All",
+            "To: a@example.com, b@xn--bcher-kva.example",
+            "Reply-To: bo@example.org",
+            "MIME-Version: 1.0",
+            "",
+        ]
+    );
+    assert!(content_type.starts_with("multipart/alternative;"), "{content_type}");
+    let parts: Vec<_> = body.match_indices("Content-Type: text/").map(|(at, _)| &body[at..at + 40]).collect();
+    assert!(parts[0].starts_with("Content-Type: text/plain; charset=utf-8"), "{body}");
+    assert!(parts[1].starts_with("Content-Type: text/html; charset=utf-8"), "{body}");
+    assert!(body.contains("\r\n\r\nName: Bo\r\n.\r\nA line\r\nand another\r\n"), "{body}");
+}
+
+#[tokio::test]
+async fn a_greylisted_message_is_accepted_later_as_the_same() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let server = MailServer::start(Encryption::None, move |line| {
+        let is_first = line.starts_with("RCPT") && attempts.fetch_add(1, Ordering::Relaxed) == 0;
+        if is_first { Action::Line("451 4.7.1 try again later") } else { Action::Usual }
+    })
+    .await;
+    let mailer = plain(&server);
+    let first = mailer.send(&message(&["a@example.com"]), 0).await;
+    let line = "a@example.com was deferred: 451 4.7.1 try again later";
+    assert_eq!((first.settled, failure(&first)), (0, ("retryable", "smtp_deferred", line)));
+    let second = mailer.send(&message(&["a@example.com"]), first.settled).await;
+    assert_eq!((second.settled, second.report.outcome), (1, Outcome::Delivered));
+    let log = server.log.lock().unwrap();
+    assert_eq!((log.count("DATA"), log.messages.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_refused_recipient_does_not_keep_others_from_the_message() {
+    let rule = |line: &str| match line {
+        "RCPT TO:<b@example.com>" => Action::Line("550-5.1.1 no such\x07 user\r\n550 5.1.1 at all"),
+        _ => Action::Usual,
+    };
+    let (report, server) = send_plain(&["a@example.com", "b@example.com", "c@example.com"], rule).await;
+    assert_eq!(report.settled, 0b111 | REFUSED);
+    let line = "b@example.com was refused: 550 5.1.1 no such user at all";
+    assert_eq!(failure(&report), ("permanent", "smtp_rejected", line));
+    assert_eq!(report.report.response.as_deref(), Some("250 queued"));
+    assert_eq!(server.log.lock().unwrap().messages.len(), 1);
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_forgotten_by_later_attempts() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let server = MailServer::start(Encryption::None, move |line| match line {
+        "RCPT TO:<a@example.com>" => Action::Line("550 no"),
+        "RCPT TO:<b@example.com>" if attempts.fetch_add(1, Ordering::Relaxed) == 0 => {
+            Action::Line("451 later")
+        }
+        _ => Action::Usual,
+    })
+    .await;
+    let mailer = plain(&server);
+    let mail = message(&["a@example.com", "b@example.com", "c@example.com"]);
+    let first = mailer.send(&mail, 0).await;
+    assert_eq!((first.settled, failure(&first).0), (0b101 | REFUSED, "retryable"));
+    let second = mailer.send(&mail, first.settled).await;
+    let earlier = "a recipient was refused in an earlier attempt";
+    assert_eq!(
+        (second.settled, failure(&second)),
+        (0b111 | REFUSED, ("permanent", "smtp_rejected", earlier))
+    );
+    let log = server.log.lock().unwrap();
+    assert_eq!(log.commands.iter().filter(|line| line.starts_with("RCPT")).count(), 4);
+}
+
+#[tokio::test]
+async fn a_connection_cut_after_the_message_is_tried_again_as_the_same_message() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let server = MailServer::start(Encryption::None, move |line| {
+        if line == "." && attempts.fetch_add(1, Ordering::Relaxed) == 0 {
+            Action::Close
+        } else {
+            Action::Usual
+        }
+    })
+    .await;
+    let mailer = plain(&server);
+    let first = mailer.send(&message(&["a@example.com"]), 0).await;
+    let closed = ("retryable", "connection_failed", "the server closed the connection");
+    assert_eq!((first.settled, failure(&first)), (0, closed));
+    let second = mailer.send(&message(&["a@example.com"]), first.settled).await;
+    assert_eq!(second.report.outcome, Outcome::Delivered);
+    let log = server.log.lock().unwrap();
+    assert_eq!(log.messages.len(), 2);
+    for message in &log.messages {
+        assert_eq!(message.matches("\r\nMessage-ID: <dlv_0001@example.com>\r\n").count(), 1, "{message}");
+    }
+}
+
+#[tokio::test]
+async fn each_answer_decides_what_follows() {
+    let to = ["a@example.com", "b@example.com"];
+    for (command, reply, settled, class, code) in [
+        ("greeting", "554 no mail here", 0, "retryable", "smtp_rejected"),
+        ("greeting", "421 busy", 0, "retryable", "smtp_deferred"),
+        ("greeting", "hello", 0, "retryable", "invalid_response"),
+        ("greeting", "220 \u{1b}[31m\u{ff}", 0, "retryable", "smtp_rejected"),
+        ("EHLO", "502 what?", 0, "retryable", "smtp_rejected"),
+        ("MAIL", "450 later", 0, "retryable", "smtp_deferred"),
+        ("MAIL", "530 5.7.0 authenticate first", 0, "retryable", "smtp_auth_failed"),
+        ("MAIL", "550 not you", 0b11 | REFUSED, "permanent", "smtp_rejected"),
+        ("RCPT", "550 nobody", 0b11 | REFUSED, "permanent", "smtp_rejected"),
+        ("RCPT", "421 closing", 0, "retryable", "smtp_deferred"),
+        ("DATA", "451 later", 0, "retryable", "smtp_deferred"),
+        ("DATA", "554 no valid recipients", 0b11 | REFUSED, "permanent", "smtp_rejected"),
+        ("DATA", "250 ok", 0, "retryable", "invalid_response"),
+        (".", "452 full", 0, "retryable", "smtp_deferred"),
+        (".", "554 spam", 0b11 | REFUSED, "permanent", "smtp_rejected"),
+        (".", "250-ok\r\n251 done", 0, "retryable", "invalid_response"),
+    ] {
+        let is_refused_ehlo = reply.contains('\u{1b}');
+        let rule = move |line: &str| match line {
+            line if line.starts_with("EHLO") && is_refused_ehlo => Action::Line("550 no"),
+            line if line.starts_with(command) => Action::Line(reply),
+            _ => Action::Usual,
+        };
+        let (report, _server) = send_plain(&to, rule).await;
+        let (actual_class, actual_code, text) = failure(&report);
+        assert_eq!(
+            (report.settled, actual_class, actual_code),
+            (settled, class, code),
+            "{command} {reply}: {text}"
+        );
+        assert!(!text.contains(char::is_control), "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_without_the_promised_encryption() {
+    let authority = Authority::new();
+    let server = MailServer::start(Encryption::None, |_| Action::Usual).await;
+    let report =
+        encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+    let expected = ("retryable", "tls_required", "the server does not offer STARTTLS");
+    assert_eq!(failure(&report), expected);
+    assert_eq!(server.log.lock().unwrap().commands, ["greeting", "EHLO example.com"]);
+    let refusing =
+        MailServer::start(Encryption::StartTls(authority.server("127.0.0.1")), |line| match line {
+            "STARTTLS" => Action::Line("502 not today"),
+            _ => Action::Usual,
+        })
+        .await;
+    let report =
+        encrypted(&refusing, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+    assert_eq!(failure(&report), ("retryable", "tls_required", "502 not today"));
+    assert_eq!(refusing.log.lock().unwrap().count("MAIL"), 0);
+    let report =
+        encrypted(&server, SmtpSecurity::Tls, &authority).send(&message(&["a@example.com"]), 0).await;
+    assert_eq!(failure(&report), ("retryable", "tls_error", "it does not answer in TLS"));
+}
+
+#[tokio::test]
+async fn answers_smuggled_in_before_encryption_are_not_believed() {
+    let authority = Authority::new();
+    let server = MailServer::start(Encryption::StartTls(authority.server("127.0.0.1")), |line| match line {
+        "STARTTLS" => Action::Line("220 ready\r\n250-evil\r\n250 AUTH PLAIN\r\n235 ok\r\n250 ok\r\n250 ok"),
+        _ => Action::Usual,
+    })
+    .await;
+    let report =
+        encrypted(&server, SmtpSecurity::StartTls, &authority).send(&message(&["a@example.com"]), 0).await;
+    assert_eq!((report.settled, failure(&report).1), (0, "tls_error"));
+    assert_eq!(server.log.lock().unwrap().commands, ["greeting", "EHLO example.com", "STARTTLS"]);
+}
+
+#[tokio::test]
+async fn certificates_are_checked() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    for (config, fault) in [
+        (authority.server("mail.example.com"), "it is for another host"),
+        (other.server("127.0.0.1"), "it is from an unknown authority"),
+        (self_signed_server("127.0.0.1"), "it is from an unknown authority"),
+    ] {
+        for (security, encryption) in [
+            (SmtpSecurity::Tls, Encryption::Implicit(Arc::clone(&config))),
+            (SmtpSecurity::StartTls, Encryption::StartTls(config)),
+        ] {
+            let server = MailServer::start(encryption, |_| Action::Usual).await;
+            let report = encrypted(&server, security, &authority).send(&message(&["a@example.com"]), 0).await;
+            let expected = format!("the certificate is not trusted: {fault}");
+            assert_eq!(failure(&report), ("retryable", "tls_error", expected.as_str()));
+            let log = server.log.lock().unwrap();
+            assert_eq!((log.count("AUTH"), log.count("MAIL")), (0, 0));
+        }
+    }
+}
+
+#[tokio::test]
+async fn refused_credentials_are_not_repeated_in_the_report() {
+    let authority = Authority::new();
+    for (reply, code) in [
+        ("535 5.7.8 AUTH PLAIN AG1lAGNvcnJlY3QgaG9yc2U= or correct horse?", "smtp_auth_failed"),
+        ("534 weak", "smtp_auth_failed"),
+        ("550 no", "smtp_auth_failed"),
+        ("334 ", "smtp_auth_failed"),
+        ("454 later", "smtp_deferred"),
+    ] {
+        let server = MailServer::start(Encryption::StartTls(authority.server("127.0.0.1")), move |line| {
+            if line.starts_with("AUTH") { Action::Line(reply) } else { Action::Usual }
+        })
+        .await;
+        let report = encrypted(&server, SmtpSecurity::StartTls, &authority)
+            .send(&message(&["a@example.com"]), 0)
+            .await;
+        let (class, actual, _) = failure(&report);
+        assert_eq!((report.settled, class, actual), (0, "retryable", code), "{reply}");
+        let shown = format!("{report:?}");
+        assert!(!shown.contains(PASSWORD) && !shown.contains("AG1lAG"), "{shown}");
+        assert_eq!(server.log.lock().unwrap().count("MAIL"), 0);
+    }
+    let settings = settings("smtps://mail.example.com".parse().unwrap());
+    assert!(!format!("{settings:?}").contains(PASSWORD));
+}
+
+#[tokio::test]
+async fn login_is_used_where_plain_is_not_offered() {
+    let server = MailServer::start(Encryption::None, |line| match line {
+        line if line.starts_with("EHLO") => Action::Line("250-stub\r\n250 AUTH LOGIN"),
+        "AUTH LOGIN" => Action::Line("334 VXNlcm5hbWU6"),
+        "bWU=" => Action::Line("334 UGFzc3dvcmQ6"),
+        "Y29ycmVjdCBob3JzZQ==" => Action::Line("235 welcome"),
+        _ => Action::Usual,
+    })
+    .await;
+    let settings = settings(url(&server, SmtpSecurity::Plain));
+    let mailer = SmtpMailer::with_authorities(settings, RootCertStore::empty(), Duration::from_secs(5));
+    assert_eq!(mailer.send(&message(&["a@example.com"]), 0).await.report.outcome, Outcome::Delivered);
+}
+
+#[tokio::test]
+async fn a_server_that_never_ends_or_never_answers_costs_little() {
+    let (report, _server) = send_plain(&["a@example.com"], |line| match line {
+        "greeting" => Action::Endless(b"220-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        _ => Action::Usual,
+    })
+    .await;
+    assert_eq!(failure(&report).1, "invalid_response");
+    for silent in ["greeting", "EHLO", "RCPT", "."] {
+        let server = MailServer::start(Encryption::None, move |line| {
+            if line.starts_with(silent) { Action::Silence } else { Action::Usual }
+        })
+        .await;
+        let settings = SmtpSettings { credentials: None, ..settings(url(&server, SmtpSecurity::Plain)) };
+        let mailer =
+            SmtpMailer::with_authorities(settings, RootCertStore::empty(), Duration::from_millis(300));
+        let started = Instant::now();
+        let report = mailer.send(&message(&["a@example.com"]), 0).await;
+        assert!(started.elapsed() < Duration::from_secs(5));
+        assert_eq!(failure(&report), ("retryable", "timeout", "no answer in time"), "{silent}");
+        assert!(matches!(report.report.outcome, Outcome::Retryable { is_slow: true, .. }));
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_was_accepted_stays_so_whatever_follows() {
+    for action in [Action::Close, Action::Silence, Action::Line("500 what?")] {
+        let rule = move |line: &str| if line == "QUIT" { action.clone() } else { Action::Usual };
+        let (report, _server) = send_plain(&["a@example.com"], rule).await;
+        assert_eq!(report.report.outcome, Outcome::Delivered);
+    }
+}
+
+#[tokio::test]
+async fn servers_that_cannot_be_reached_are_tried_again() {
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    for (host, code) in [("127.0.0.1", "connection_failed"), ("mail..invalid", "dns_error")] {
+        let url = SmtpUrl { security: SmtpSecurity::StartTls, host: host.to_owned(), port: closed.port() };
+        let mailer =
+            SmtpMailer::with_authorities(settings(url), RootCertStore::empty(), Duration::from_secs(20));
+        let report = mailer.send(&message(&["a@example.com"]), 0).await;
+        assert_eq!((failure(&report).0, failure(&report).1), ("retryable", code));
+    }
+}
+
+#[tokio::test]
+async fn hostile_texts_add_no_header_and_no_recipient() {
+    const EVIL: &str = "Evil\r\nBcc: x@example.com\r\n\r\n.\r\nMAIL FROM:<y@example.com>";
+    let server = MailServer::start(Encryption::None, |_| Action::Usual).await;
+    let mail = MailMessage {
+        id: "dlv_1>\r\nBcc: x@example.com".to_owned(),
+        to: [
+            "a@example.com",
+            "b@example.com\r\nBcc: x@example.com",
+            "c@example.com>\r\nRCPT TO:<x@example.com",
+            "d@example.com",
+        ]
+        .map(str::to_owned)
+        .into(),
+        reply_to: Some("bo@example.org\r\nBcc: x@example.com".to_owned()),
+        subject: EVIL.to_owned(),
+        text: format!("{EVIL}\0\u{85}\n{}", "x".repeat(5_000)),
+        html: format!("<p>{EVIL}\r{}", "é".repeat(5_000)),
+        ..message(&[])
+    };
+    let report = plain(&server).send(&mail, 0).await;
+    assert_eq!((report.settled, failure(&report).1), (0b1111 | REFUSED, "invalid_recipient"));
+    let log = server.log.lock().unwrap();
+    assert_eq!(
+        log.commands,
+        [
+            "greeting",
+            "EHLO example.com",
+            "MAIL FROM:<forms@example.com>",
+            "RCPT TO:<a@example.com>",
+            "RCPT TO:<d@example.com>",
+            "DATA",
+            ".",
+            "QUIT",
+        ]
+    );
+    let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
+    let names: Vec<_> = head
+        .split("\r\n")
+        .filter(|line| !line.starts_with([' ', '\t']))
+        .map(|line| line.split(':').next().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "From",
+            "Subject",
+            "Date",
+            "Message-ID",
+            "Auto-Submitted",
+            "X-Auto-Response-Suppress",
+            "To",
+            "MIME-Version",
+            "Content-Type",
+        ]
+    );
+    assert!(head.contains("To: a@example.com, d@example.com\r\n"), "{head}");
+    assert!(body.contains("Content-Transfer-Encoding: quoted-printable"), "{body}");
+    assert!(body.contains("Content-Transfer-Encoding: base64"), "{body}");
+}
+
+#[tokio::test]
+async fn a_folder_gets_a_private_file_for_each_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mail");
+    let mailer = MailFolder::new(path.clone(), "forms@example.com".parse().unwrap());
+    for id in ["dlv_0001", "../../dlv_0002", "dlv_0001"] {
+        let mail = MailMessage { id: id.to_owned(), ..message(&["a@example.com"]) };
+        assert_eq!(mailer.send(&mail, 0).await.report.outcome, Outcome::Delivered);
+    }
+    let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["dlv_0001.eml", "dlv_0002.eml"]);
+    let file = path.join("dlv_0001.eml");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(fs::read_to_string(&file).unwrap().contains("\r\nTo: a@example.com\r\n"));
+    let unusable = MailFolder::new(file, "forms@example.com".parse().unwrap());
+    let report = unusable.send(&message(&["a@example.com"]), 0).await;
+    assert_eq!((failure(&report).0, failure(&report).1), ("retryable", "file_error"));
+}
+
+#[tokio::test]
+async fn without_settings_mail_waits_for_them() {
+    let report = NoMailer.send(&message(&["a@example.com"]), 0b10).await;
+    let expected = ("retryable", "mail_not_configured", "the server has no --smtp-url or --mail-dir");
+    assert_eq!((report.settled, failure(&report)), (0b10, expected));
+}
