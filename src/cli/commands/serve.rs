@@ -119,8 +119,12 @@ struct DeliveryFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Mail")]
 struct MailFlags {
-    /// Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25
-    #[arg(long, value_name = "URL", hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        hide_short_help = true,
+        help = "Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25"
+    )]
     smtp_url: Option<SmtpUrl>,
     /// User name on the mail server
     #[arg(long, value_name = "NAME", hide_short_help = true)]

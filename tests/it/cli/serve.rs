@@ -256,6 +256,50 @@ fn invalid_flags_about_proxies_and_browsers_are_refused() {
 }
 
 #[test]
+fn incomplete_flags_about_mail_are_refused() {
+    let home = Home::new();
+    let (url, from) = ("--smtp-url=smtps://mail.example.com", "--mail-from=forms@example.com");
+    for (flags, message) in [
+        (&[url][..], "--smtp-url needs a sender: --mail-from"),
+        (&[url, from, "--mail-dir=mail"], "--mail-dir writes mail to files, and --smtp-url sends it"),
+        (&[url, from, "--smtp-username=me"], "--smtp-username needs the password: --smtp-password-file FILE"),
+        (&[url, from, "--smtp-password-file=x"], "--smtp-password-file needs the user name"),
+        (&["--smtp-username=me", "--smtp-password-file=x"], "need the mail server: --smtp-url"),
+        (&["--smtp-url=mail.example.com:587"], "expected smtps://HOST:PORT or smtp://HOST:PORT (STARTTLS)"),
+        (&["--smtp-url=smtp+plain://mail.example.com", from], "smtp+plain:// sends mail unencrypted"),
+        (&["--smtp-url=smtps://me:pw@mail.example.com", from], "give the user name with --smtp-username"),
+        (&[url, "--mail-from=Example Forms"], "expected an address, or a name and an address"),
+    ] {
+        let run = home.run(&[&["serve", "--data", "store"], flags].concat()).expect(2);
+        assert!(run.stderr.contains(message), "{flags:?}: {run:?}");
+    }
+    let run = home.run_with(&[("FORMS_SMTP_URL", "smtps://me:pw@a.example")], &["serve", "--data", "store"]);
+    let expected = "error: FORMS_SMTP_URL: give the user name with --smtp-username and the password with";
+    assert!(run.expect(2).stderr.starts_with(expected));
+    let variables = [("FORMS_SMTP_URL", "smtps://a.example"), ("FORMS_SMTP_USERNAME", "me")];
+    let run = home.run_with(&variables, &["serve", "--data", "store", from]).expect(2);
+    assert!(run.stderr.contains("--smtp-username needs the password"), "{run:?}");
+    assert!(!home.path().join("store").exists(), "a refused command created a store");
+}
+
+#[test]
+fn the_password_of_the_mail_server_is_read_at_the_start() {
+    let home = Home::new();
+    let url = "--smtp-url=smtps://mail.example.com";
+    let flags = ["serve", "--data", "store", "--listen", "127.0.0.1:0", url, "--mail-from=forms@example.com"];
+    let flags = [&flags[..], &["--smtp-username=me", "--smtp-password-file=password"]].concat();
+    let run = home.run(&flags).expect(70);
+    assert!(run.stderr.contains("cannot use the password of the mail server in `password`"), "{run:?}");
+    home.write("password", "correct horse\n");
+    home.serve_with(&flags);
+    // A flag for a folder replaces the server of the environment.
+    let mut command =
+        home.command(&["serve", "--data", "other", "--listen", "127.0.0.1:0", "--mail-dir", "mail"]);
+    command.env("FORMS_SMTP_URL", "smtps://mail.example.com").env("FORMS_MAIL_FROM", "forms@example.com");
+    home.start(command);
+}
+
+#[test]
 fn flags_about_proxies_browsers_and_rates_have_their_effect() {
     let home = Home::new();
     let server = home.serve_with(&[
