@@ -100,6 +100,10 @@ impl<'a> Progress<'a> {
     ) -> Self {
         let (refusal, deferral, response, remote_address) = (None, None, None, None);
         let mut progress = Self { mail, secrets, settled, refusal, deferral, response, remote_address };
+        if to.is_empty() {
+            progress.settled |= REFUSED;
+            progress.refusal = Some(error("invalid_recipient", "the message has no recipients"));
+        }
         for (place, text) in to.iter().enumerate().take(mail.recipients.len()) {
             if mail.recipients[place].is_none() && settled & 1 << place == 0 {
                 progress.settled |= 1 << place | REFUSED;

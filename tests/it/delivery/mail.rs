@@ -423,6 +423,9 @@ async fn hostile_texts_add_no_header_and_no_recipient() {
     };
     let report = plain(&server).send(&mail, 0).await;
     assert_eq!((report.settled, failure(&report).1), (0b1111 | REFUSED, "invalid_recipient"));
+    let nobody = plain(&server).send(&message(&[]), 0).await;
+    let expected = ("permanent", "invalid_recipient", "the message has no recipients");
+    assert_eq!(failure(&nobody), expected);
     let log = server.log.lock().unwrap();
     assert_eq!(
         log.commands,
