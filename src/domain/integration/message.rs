@@ -97,8 +97,8 @@ pub(super) fn footer(rendering: Rendering<'_>) -> String {
 /// What templates may use.
 pub(super) fn context_of(rendering: Rendering<'_>, shown: &[ShownAnswer]) -> TemplateValue {
     let Rendering { event, form, .. } = rendering;
-    let answers: TemplateValue =
-        shown.iter().map(|answer| (answer.question.clone(), answer.template_value())).collect();
+    let answers = shown.iter().map(|answer| (answer.question.clone(), answer.template_value()));
+    let answers = TemplateValue::from_pairs(answers);
     let field = |answer: &ShownAnswer| {
         let ShownAnswer { question, type_name, title, text, .. } = answer;
         context! { question, type => *type_name, title, text }

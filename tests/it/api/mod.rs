@@ -19,6 +19,7 @@ mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
 mod negotiation; // media types, charsets, encodings and entity tags
+mod notifications; // the short way to write mail integrations
 mod openapi; // the OpenAPI document: its examples and schemas
 mod overload; // memory for large bodies and responses is bounded
 mod paging; // following the links of a list during writes

@@ -28,6 +28,7 @@ fn message(to: &[&str]) -> MailMessage {
         text: "Name: Bo\n.\nA line\rand another".to_owned(),
         html: "<p>Name: Bo</p>\n".to_owned(),
         date: Timestamp::from_millis(1_700_000_000_000),
+        is_confirmation: false,
     }
 }
 

@@ -4,6 +4,7 @@ mod addresses; // which addresses are refused when a request is sent
 mod files; // CSV files
 mod mail; // outcomes of SMTP, and messages
 mod mail_server;
+mod notifications; // what mail says, to whom, and how often
 pub(crate) mod receiver;
 mod rig;
 mod running; // the loop: fairness, changes, and stopping

@@ -6,7 +6,7 @@ use forms::domain::form::admission::Refusal;
 use forms::domain::form::definition::{Definition, FormPatch};
 use forms::domain::form::{EditedForm, Form, RetiredIds};
 use forms::domain::integration::address::AddressPolicy;
-use forms::domain::integration::definition::DefinitionContext;
+use forms::domain::integration::definition::{DefinitionContext, IntegrationLists};
 use forms::domain::integration::webhook::{HeaderText, MAX_LIVE_SECRETS, Webhook};
 use forms::domain::integration::{Integration, IntegrationKind};
 use forms::domain::json::{self, Value};
@@ -57,6 +57,10 @@ fn unseal(integration: &Integration, field: &str, sealed: &forms::vault::Sealed)
     VAULT.unseal(place, sealed).unwrap().reveal().clone()
 }
 
+fn lists(integrations: &Value) -> IntegrationLists<'_> {
+    IntegrationLists { integrations: Some(integrations), notifications: None }
+}
+
 #[test]
 fn a_webhook_has_defaults_and_a_generated_secret_that_is_returned_once() {
     let (made, secret) = create(r#"{"type":"webhook","url":"https://example.com/hook"}"#, &[]).unwrap();
@@ -103,7 +107,7 @@ fn what_is_shown_can_be_sent_back_and_changes_nothing() {
     let current = [made];
     let mut violations = Vec::new();
     let (all, generated) =
-        Integration::replace_all(&current, &list, &questions(), context, &mut violations).unwrap();
+        Integration::replace_all(&current, lists(&list), &questions(), context, &mut violations).unwrap();
     assert_eq!((&all[..], generated.len(), violations), (&current[..], 0, Vec::new()));
 }
 
@@ -179,7 +183,7 @@ fn another_host_needs_every_secret_again() {
     let list = json::parse(r#"[{"type":"webhook","url":"https://example.org/"}]"#).unwrap();
     let mut violations = Vec::new();
     let context = definition_context(at(2_000));
-    Integration::replace_all(&[made], &list, &questions(), context, &mut violations);
+    Integration::replace_all(&[made], lists(&list), &questions(), context, &mut violations);
     // The header is no longer there, so nothing can leak through it.
     assert_eq!(
         pointers(&violations),
@@ -227,8 +231,8 @@ const INVALID: &[(&str, &[(&str, &str)])] = &[
     ("{}", &[("missing_field", "/type")]),
     (r#"{"type":5}"#, &[("type_mismatch", "/type")]),
     (
-        r#"{"type":"slak","url":"x","title":"T"}"#,
-        &[("unknown_integration_type", "/type"), ("unknown_field", "/title")],
+        r#"{"type":"slak","url":"x","colour":"T"}"#,
+        &[("unknown_integration_type", "/type"), ("unknown_field", "/colour")],
     ),
     (r#"{"type":"webhook"}"#, &[("missing_field", "/url")]),
     (

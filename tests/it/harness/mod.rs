@@ -19,6 +19,7 @@ use forms::app::{App, bootstrap};
 use forms::clock::{Clock, Timestamp};
 use forms::config::HttpSettings;
 use forms::cpu_pool::{CpuPool, PoolLimits};
+use forms::delivery::mail::{Mailer, NoMailer};
 use forms::delivery::{DeliveryService, DeliverySettings, Sender};
 use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
@@ -269,12 +270,18 @@ impl Server {
     }
 
     /// Replaces the recording sender by `sender`, which may call loopback addresses.
-    pub(crate) fn with_sender(mut self, sender: Arc<dyn Sender>) -> Self {
+    pub(crate) fn with_sender(self, sender: Arc<dyn Sender>) -> Self {
+        self.with_services(sender, Arc::new(NoMailer))
+    }
+
+    /// Like [`with_sender`](Self::with_sender), and sends mail by `mailer`.
+    pub(crate) fn with_services(mut self, sender: Arc<dyn Sender>, mailer: Arc<dyn Mailer>) -> Self {
         let policy = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
         let settings = DeliverySettings { policy, ..self.app.deliveries.settings.clone() };
         let store = Arc::new(self.store.clone());
         let (vault, clock, random) = (VAULT.clone(), self.clock.clone(), self.random.clone());
-        let deliveries = Arc::new(DeliveryService::new(store, vault, sender, clock, random, settings));
+        let deliveries = DeliveryService::new(store, vault, sender, clock, random, settings);
+        let deliveries = Arc::new(deliveries.with_mailer(mailer));
         let (pool, settings) = (self.app.pool.clone(), &self.settings);
         (self.app, self.api) = mount(&self.store, pool, deliveries, &self.clock, &self.random, settings);
         self

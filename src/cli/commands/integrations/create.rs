@@ -29,6 +29,7 @@ environment variable. -f takes all members from a file, as in the list
 Examples:
   forms integrations create lunch --webhook https://example.com/hooks > secret
   forms integrations create lunch --csv-file lunch.csv
+  forms integrations create lunch --email team@example.com
   forms integrations create lunch --webhook https://example.com/hooks \\
     --name crm --set payload=thin --set when.score.lte=2
   forms integrations create lunch --webhook https://example.com/hooks \\
@@ -45,6 +46,9 @@ pub(super) struct Create {
     /// Make a CSV file with this name, in the server's data directory
     #[arg(long, value_name = "NAME.csv", group = "kind")]
     csv_file: Option<String>,
+    /// Make mail to this address
+    #[arg(long, value_name = "ADDRESS", group = "kind")]
+    email: Option<String>,
     /// Type, such as slack
     #[arg(long = "type", value_name = "TYPE", group = "kind", value_parser = types())]
     type_name: Option<String>,
@@ -61,20 +65,21 @@ fn types() -> PossibleValuesParser {
 
 impl Create {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Self { form, webhook, csv_file, type_name, name: own_name, members } = self;
+        let Self { form, webhook, csv_file, email, type_name, name: own_name, members } = self;
         let text = |name: &str, text: String| (name.to_owned(), Value::String(text));
-        let of = |kind: IntegrationType, member: &str, value: String| {
-            vec![text("type", kind.name().to_owned()), text(member, value)]
+        let of = |kind: IntegrationType, member: &str, value: Value| {
+            vec![text("type", kind.name().to_owned()), (member.to_owned(), value)]
         };
-        let webhook = webhook.map(|url| of(IntegrationType::Webhook, "url", url));
-        let csv_file = csv_file.map(|path| of(IntegrationType::CsvFile, "path", path));
+        let webhook = webhook.map(|url| of(IntegrationType::Webhook, "url", Value::String(url)));
+        let csv_file = csv_file.map(|path| of(IntegrationType::CsvFile, "path", Value::String(path)));
+        let email = email.map(|to| of(IntegrationType::Email, "to", Value::Array(vec![Value::String(to)])));
         let kind = type_name.as_deref().and_then(IntegrationType::parse);
         let own_type = type_name.map(|name| vec![text("type", name)]);
-        let flags = webhook.or(csv_file).or(own_type).into_iter().flatten();
+        let flags = webhook.or(csv_file).or(email).or(own_type).into_iter().flatten();
         let flags = flags.chain(own_name.map(|name| text("name", name)));
         let body = members.read(session, kind).await?.with(flags);
         if body.sent.get("type").is_none() {
-            let help = "add --webhook URL, --csv-file NAME.csv, --type TYPE, or -f FILE with a `type`";
+            let help = "add --webhook URL, --csv-file NAME.csv, --email ADDRESS, --type TYPE, or -f FILE with a `type`";
             return Err(CliError::usage_with_help("the type of the integration is missing", help));
         }
         let client = session.client().await?;

@@ -88,8 +88,14 @@ impl Integration {
         let text = |name| email.template(name).map(Value::from);
         let when = self.when.as_deref().and_then(|when| json::parse(when).ok());
         Some(match style {
-            NotificationStyle::Address => address.into(),
-            NotificationStyle::Object => object([
+            NotificationStyle::Address
+                if email.template(SUBJECT).is_none()
+                    && email.template(BODY).is_none()
+                    && self.when.is_none() =>
+            {
+                address.into()
+            }
+            NotificationStyle::Address | NotificationStyle::Object => object([
                 ("email", Some(address.into())),
                 (SUBJECT, text(SUBJECT)),
                 (BODY, text(BODY)),

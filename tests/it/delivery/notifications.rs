@@ -1,0 +1,208 @@
+//! Mail to owners and confirmations to respondents: what it says, to whom, and how often.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use axum::http::Method;
+use forms::delivery::mail::{MailReport, Mailer};
+use forms::domain::delivery::DeliveryError;
+use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::integration::outbound::MailMessage;
+use serde_json::{Value, json};
+
+use super::rig::Rig;
+use crate::harness::{RecordingSender, Server};
+
+/// A mailer that keeps what it is given, and reports what is set.
+#[derive(Default)]
+struct RecordingMailer {
+    sent: Mutex<Vec<(MailMessage, u16)>>,
+    /// The recipients that the next attempts settle, and whether that was all.
+    settles: Mutex<Option<u16>>,
+}
+
+impl RecordingMailer {
+    fn take(&self) -> Vec<MailMessage> {
+        std::mem::take(&mut *self.sent.lock().unwrap()).into_iter().map(|(message, _)| message).collect()
+    }
+
+    fn one(&self) -> MailMessage {
+        let mut sent = self.take();
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        sent.remove(0)
+    }
+}
+
+#[async_trait]
+impl Mailer for RecordingMailer {
+    async fn send(&self, message: &MailMessage, settled: u16) -> MailReport {
+        self.sent.lock().unwrap().push((message.clone(), settled));
+        let error =
+            DeliveryError { code: "smtp_deferred".into(), message: "later".into(), http_status: None };
+        match *self.settles.lock().unwrap() {
+            Some(settles) => {
+                let report = SendReport::new(Outcome::Retryable { error, is_slow: false }, 1);
+                MailReport { settled: settled | settles, report }
+            }
+            None => MailReport { settled, report: SendReport::new(Outcome::Delivered, 1) },
+        }
+    }
+}
+
+async fn rig() -> (Rig, Arc<RecordingMailer>) {
+    let mailer = Arc::new(RecordingMailer::default());
+    let server = Server::start().await.with_services(Arc::new(RecordingSender::default()), mailer.clone());
+    let questions = json!([
+        {"type": "short_text", "title": "Your name?"},
+        {"type": "email", "title": "Your address?"},
+        {"type": "rating", "title": "How was it?", "labels": {"5": "Great"}},
+        {"type": "long_text", "title": "Any <b>words</b>?"},
+        {"type": "single_choice", "title": "Meal", "options": [{"value": "s", "label": "Soup & bread"}, "cake"]},
+    ]);
+    let form = server.published_form(questions).await;
+    (Rig { server, form }, mailer)
+}
+
+async fn submit(rig: &Rig, answers: Value) -> String {
+    let id = rig.server.submit(&rig.form, answers).await;
+    rig.server.deliver().await;
+    id
+}
+
+#[tokio::test]
+async fn the_owner_gets_all_answers_and_replies_to_the_respondent() {
+    let (rig, mailer) = rig().await;
+    rig.server.integrate(&rig.form, json!({"type": "email", "to": ["team@example.com"]})).await;
+    let words = "<script>alert(1)</script>\n[x](javascript:alert(1)) & \u{202e}more";
+    let answers = json!({"q1": "Ann\"", "q2": "ann@example.com", "q3": 5, "q4": words, "q5": "s"});
+    let id = submit(&rig, answers).await;
+    let mail = mailer.one();
+    let delivery = rig.delivery().await;
+    assert_eq!(
+        (&mail.to, mail.reply_to.as_deref()),
+        (&vec!["team@example.com".to_owned()], Some("ann@example.com"))
+    );
+    assert_eq!(mail.subject, "New response: Visit");
+    assert_eq!((delivery["id"].as_str(), delivery["status"].as_str()), (Some(&*mail.id), Some("delivered")));
+    let expected = format!(
+        "New response: Visit\n\nYour name?\n  Ann\"\n\nYour address?\n  ann@example.com\n\nHow was it?\n  5 (Great)\n\n\
+         Any <b>words</b>?\n  <script>alert(1)</script>\n  [x](javascript:alert(1)) & more\n\nMeal\n  Soup & bread\n\n\
+         -- \nVisit · {id} · 2026-11-20T09:00:00.000Z\n"
+    );
+    assert_eq!(mail.text, expected);
+    for part in ["<td>Ann&quot;</td>", "&lt;script&gt;alert(1)&lt;/script&gt;<br>\n", "Soup &amp; bread"] {
+        assert!(mail.html.contains(part), "{part}: {}", mail.html);
+    }
+    assert!(!mail.html.contains("<script") && !mail.html.contains("href") && !mail.html.contains("src="));
+}
+
+#[tokio::test]
+async fn templates_are_filled_and_a_failing_one_is_replaced() {
+    let (rig, mailer) = rig().await;
+    let body =
+        "{% for field in fields %}{{ field.question }}={{ field.text }};{% endfor %}\n\n{{ submission.id }}";
+    let mail = json!({
+        "type": "email", "to": ["a@example.com"], "body": body, "fields": {"except": ["q2"]},
+        "subject": "{{ form.title }}: {{ answers.q4 }}{% if answers.q3 > 3 %}!{% endif %}",
+    });
+    rig.server.integrate(&rig.form, mail).await;
+    let id =
+        submit(&rig, json!({"q4": "Evil\r\nBcc: x@example.com", "q2": "ann@example.com", "q3": 4})).await;
+    let mail = mailer.one();
+    assert_eq!(mail.subject, "Visit: Evil Bcc: x@example.com!");
+    assert_eq!(mail.text, format!("q3=4;q4=Evil\nBcc: x@example.com;\n\n{id}\n"));
+    assert_eq!(mail.reply_to, None, "the address does not leave the server");
+    let path = format!("/api/v1/forms/{}/integrations/email", rig.form);
+    let endless = "{% for a in fields %}".repeat(9) + "{{ a.text }}" + &"{% endfor %}".repeat(9);
+    let patch = json!({"body": endless, "subject": endless, "fields": null});
+    rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
+    submit(&rig, json!({"q1": "a", "q2": "b@example.com", "q3": 1, "q4": "c", "q5": "cake"})).await;
+    let mail = mailer.one();
+    assert_eq!(mail.subject, "New response: Visit");
+    assert!(mail.text.contains("Your name?\n  a\n"), "{}", mail.text);
+}
+
+#[tokio::test]
+async fn a_respondent_gets_one_confirmation_a_day_without_answers() {
+    let (rig, mailer) = rig().await;
+    let confirmation = json!({"type": "email", "to_question": "q2", "body": "Hello {{ answers.q1 }}, thanks for {{ form.title }}!{% for f in fields %}{{ f.text }}{% endfor %}"});
+    rig.server.integrate(&rig.form, confirmation).await;
+    submit(&rig, json!({"q1": "buy at evil.example", "q2": "ann@example.com"})).await;
+    let mail = mailer.one();
+    assert_eq!((mail.to.concat(), mail.reply_to), ("ann@example.com".to_owned(), None));
+    assert_eq!((&*mail.subject, &*mail.text), ("Your answers: Visit", "Hello , thanks for Visit!\n"));
+    submit(&rig, json!({"q2": "Ann@example.com"})).await;
+    submit(&rig, json!({"q1": "no address"})).await;
+    assert!(mailer.take().is_empty());
+    let statuses: Vec<_> = rig.deliveries("").await.iter().map(|one| one["status"].clone()).collect();
+    assert_eq!(statuses, ["skipped", "skipped", "delivered"]);
+    rig.server.clock.advance(24 * 3_600_000);
+    submit(&rig, json!({"q2": "ann@example.com"})).await;
+    assert_eq!(mailer.one().to.concat(), "ann@example.com");
+}
+
+#[tokio::test]
+async fn a_form_sends_500_confirmations_an_hour_and_the_rest_wait() {
+    let (rig, mailer) = rig().await;
+    rig.server.integrate(&rig.form, json!({"type": "email", "to_question": "q2"})).await;
+    for number in 0..503 {
+        rig.server.submit(&rig.form, json!({"q2": format!("a{number}@example.com")})).await;
+    }
+    rig.server.deliver().await;
+    assert_eq!(mailer.take().len(), 500);
+    let waiting = rig.deliveries("status=pending").await;
+    assert_eq!(waiting.len(), 3);
+    rig.server.clock.advance(3_600_000);
+    rig.server.deliver().await;
+    assert_eq!(mailer.take().len(), 3);
+    assert!(rig.deliveries("status=pending,dead").await.is_empty());
+}
+
+#[tokio::test]
+async fn recipients_that_have_it_do_not_get_it_again() {
+    let (rig, mailer) = rig().await;
+    rig.server.integrate(&rig.form, json!({"type": "email", "to": ["a@example.com", "b@example.com"]})).await;
+    *mailer.settles.lock().unwrap() = Some(0b01);
+    submit(&rig, json!({"q1": "Ann"})).await;
+    *mailer.settles.lock().unwrap() = None;
+    assert_eq!(rig.next_attempt().await.map(|wait| (48_000..=72_000).contains(&wait)), Some(true));
+    let sent = std::mem::take(&mut *mailer.sent.lock().unwrap());
+    assert_eq!(sent.iter().map(|(_, settled)| *settled).collect::<Vec<_>>(), [0, 0b01]);
+    assert_eq!(sent[0].0, sent[1].0, "the same message");
+    // By hand it goes to all again.
+    let path = format!("/api/v1/deliveries/{}/redeliver", sent[0].0.id);
+    rig.server.call(Method::POST, &path).send().await.expect(200);
+    rig.server.deliver().await;
+    assert_eq!(mailer.sent.lock().unwrap()[0].1, 0);
+}
+
+#[tokio::test]
+async fn a_server_without_mail_says_so_and_tries_again() {
+    let rig = Rig::with_sender(Arc::new(RecordingSender::default())).await;
+    rig.server.integrate(&rig.form, json!({"type": "email", "to": ["a@example.com"]})).await;
+    rig.submit("Ann").await;
+    rig.server.deliver().await;
+    let delivery = rig.delivery().await;
+    assert_eq!(
+        (&delivery["status"], &delivery["last_error"]["code"]),
+        (&json!("pending"), &json!("mail_not_configured"))
+    );
+    assert_eq!(rig.health("email").await["state"], "failing");
+}
+
+#[tokio::test]
+async fn a_pause_of_another_integration_is_mailed() {
+    let (rig, mailer) = rig().await;
+    let gone = Arc::new(RecordingSender::default());
+    gone.fail_with(Some(410));
+    let server = rig.server.with_services(gone, mailer.clone());
+    let rig = Rig { server, form: rig.form };
+    rig.webhook("hook", "https://hook.example/").await;
+    let alarm = json!({"type": "email", "to": ["ops@example.com"], "events": ["integration.disabled"]});
+    rig.server.integrate(&rig.form, alarm).await;
+    rig.submit("Ann").await;
+    rig.server.deliver().await;
+    rig.server.deliver().await;
+    let mail = mailer.one();
+    assert!(mail.subject.starts_with("Integration hook of Visit is paused"), "{}", mail.subject);
+}
