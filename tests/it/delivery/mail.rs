@@ -492,21 +492,3 @@ async fn without_settings_mail_waits_for_them() {
     let expected = ("retryable", "mail_not_configured", "the server has no --smtp-url or --mail-dir");
     assert_eq!((report.settled, failure(&report)), (0b10, expected));
 }
-
-/// Sends a message to the server that `tests/interop/mail` starts, which judges it, with the authorities of `SSL_CERT_FILE`.
-#[tokio::test]
-#[ignore = "tests/interop/mail runs it"]
-async fn a_message_for_another_implementation() {
-    let url = std::env::var("TEST_SMTP_URL").unwrap();
-    let mailer = SmtpMailer::new(settings(url.parse().unwrap()));
-    let mail = MailMessage {
-        id: "dlv_interop".to_owned(),
-        subject: "New response: \u{202e}Café =?utf-8?q?=0D=0ABcc:_x?=\r\nBcc: x@example.com".to_owned(),
-        text: format!("Name: Bo ☕\n.\n..\nFrom me\n\n{}", "long ".repeat(400)),
-        html: format!("<p>Name: &lt;Bo&gt; ☕</p>\n<p>{}</p>\n", "é".repeat(2_000)),
-        ..message(&["ann@example.com", "nobody@example.com", "bob@bücher.example"])
-    };
-    let report = mailer.send(&mail, 0).await;
-    let line = "nobody@example.com was refused: 550 no such user";
-    assert_eq!((report.settled, failure(&report)), (0b111 | REFUSED, ("permanent", "smtp_rejected", line)));
-}
