@@ -8,7 +8,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::csv_file::{self, CsvTarget};
-use super::mail::MailReport;
 use super::{DeliveryService, report};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
@@ -83,8 +82,7 @@ impl DeliveryService {
         if let Some(wait_ms) = wait.flatten() {
             return SendReport::new(report::throttled(wait_ms), 0);
         }
-        let MailReport { settled, report } = self.mailer.send(message, settled).await;
-        SendReport { settled, ..report }
+        self.mailer.send(message, settled).await
     }
 
     /// The record of an attempt with its outcome.

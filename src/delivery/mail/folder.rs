@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use rustix::fs::OFlags;
 use tokio::task::spawn_blocking;
 
+use super::Mailer;
 use super::message::{self, clean_id};
-use super::{MailReport, Mailer};
 use crate::delivery::report;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::integration::outbound::MailMessage;
@@ -32,18 +32,18 @@ impl MailFolder {
 
 #[async_trait]
 impl Mailer for MailFolder {
-    async fn send(&self, message: &MailMessage, settled: u16) -> MailReport {
+    async fn send(&self, message: &MailMessage, _settled: u16) -> SendReport {
         let Ok(mail) = message::build(message, &self.from) else {
-            return MailReport { settled, report: report::panicked() };
+            return report::panicked();
         };
         let (folder, id) = (self.path.clone(), clean_id(&message.id));
         let writing = spawn_blocking(move || write(&folder, &id, &mail.bytes));
         let outcome = match writing.await {
             Ok(Ok(())) => Outcome::Delivered,
             Ok(Err(error)) => report::file_error(&error),
-            Err(_panic) => return MailReport { settled, report: report::panicked() },
+            Err(_panic) => return report::panicked(),
         };
-        MailReport { settled, report: SendReport::new(outcome, 0) }
+        SendReport::new(outcome, 0)
     }
 }
 

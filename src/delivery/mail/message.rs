@@ -144,6 +144,7 @@ mod tests {
             text: "text".to_owned(),
             html: "<p>text".to_owned(),
             date: Timestamp::from_millis(784_887_151_000),
+            is_confirmation: false,
         }
     }
 

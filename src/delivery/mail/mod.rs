@@ -30,16 +30,9 @@ pub const REFUSED: u16 = 1 << 15;
 #[async_trait]
 pub trait Mailer: Send + Sync {
     /// Sends `message` to its recipients that are not `settled`, within 30 seconds. Bit `n` of `settled` is recipient `n` of
-    /// `to`; an attempt passes on the bits of the report before.
-    async fn send(&self, message: &MailMessage, settled: u16) -> MailReport;
-}
-
-/// Outcome of an attempt to send a mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MailReport {
-    /// Recipients that the next attempt leaves out, because the server accepted or refused them for good, and [`REFUSED`].
-    pub settled: u16,
-    pub report: SendReport,
+    /// `to`; the report has those that need no other attempt, because the server accepted or refused them for good, and
+    /// [`REFUSED`].
+    async fn send(&self, message: &MailMessage, settled: u16) -> SendReport;
 }
 
 /// The mailer of a server without settings of mail: every attempt fails, and may succeed once there are some.
@@ -48,8 +41,7 @@ pub struct NoMailer;
 
 #[async_trait]
 impl Mailer for NoMailer {
-    async fn send(&self, _message: &MailMessage, settled: u16) -> MailReport {
-        let report = report::retryable("mail_not_configured", "the server has no --smtp-url or --mail-dir");
-        MailReport { settled, report }
+    async fn send(&self, _message: &MailMessage, _settled: u16) -> SendReport {
+        report::retryable("mail_not_configured", "the server has no --smtp-url or --mail-dir")
     }
 }

@@ -8,8 +8,8 @@ use lettre::Address;
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::response::Response;
 
+use super::REFUSED;
 use super::message::{BuiltMail, clean_line};
-use super::{MailReport, REFUSED};
 use crate::delivery::report;
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
@@ -175,7 +175,7 @@ impl<'a> Progress<'a> {
 
     /// Returns the report of an attempt that took `duration`. Recipients to try again come first: until none is left, the
     /// delivery cannot end. Then a refusal, also one of an earlier attempt, makes it permanent.
-    pub(super) fn into_report(self, result: Result<(), Failure>, duration: Duration) -> MailReport {
+    pub(super) fn into_report(self, result: Result<(), Failure>, duration: Duration) -> SendReport {
         let outcome = if !self.unsettled().is_empty() {
             let deferral = self.deferral.map(|line| Failure::new("smtp_deferred", line));
             let failure = result.err().or(deferral).unwrap_or_else(Failure::invalid_reply);
@@ -189,9 +189,8 @@ impl<'a> Progress<'a> {
         };
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let remote_address = self.remote_address.map(|address| address.to_string());
-        let report =
-            SendReport { response: self.response, remote_address, ..SendReport::new(outcome, duration_ms) };
-        MailReport { settled: self.settled, report }
+        let (response, settled) = (self.response, self.settled);
+        SendReport { response, remote_address, settled, ..SendReport::new(outcome, duration_ms) }
     }
 
     /// Returns a text of the server in one short line without secrets: it may send back what it got.

@@ -19,11 +19,12 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
+use super::Mailer;
 use super::message::{self, BuiltMail};
 use super::replies::{Failure, Progress, Reply};
 use super::stream::SmtpStream;
-use super::{MailReport, Mailer};
 use crate::delivery::report;
+use crate::domain::delivery::attempt::SendReport;
 use crate::domain::integration::outbound::MailMessage;
 use crate::domain::integration::smtp::{MailFrom, SmtpSecurity, SmtpUrl};
 use crate::secret::Secret;
@@ -173,10 +174,10 @@ impl SmtpMailer {
 
 #[async_trait]
 impl Mailer for SmtpMailer {
-    async fn send(&self, message: &MailMessage, settled: u16) -> MailReport {
+    async fn send(&self, message: &MailMessage, settled: u16) -> SendReport {
         let started = Instant::now();
         let Ok(mail) = message::build(message, &self.settings.from) else {
-            return MailReport { settled, report: report::panicked() };
+            return report::panicked();
         };
         let mut progress = Progress::new(&mail, &message.to, settled, &self.secrets);
         let exchange = self.exchange(&mail, &mut progress);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use forms::clock::Timestamp;
-use forms::delivery::mail::{MailFolder, MailReport, Mailer, NoMailer, REFUSED, SmtpMailer, SmtpSettings};
-use forms::domain::delivery::attempt::Outcome;
+use forms::delivery::mail::{MailFolder, Mailer, NoMailer, REFUSED, SmtpMailer, SmtpSettings};
+use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::integration::outbound::MailMessage;
 use forms::domain::integration::smtp::{SmtpSecurity, SmtpUrl};
 use forms::secret::Secret;
@@ -58,14 +58,14 @@ fn encrypted(server: &MailServer, security: SmtpSecurity, authority: &Authority)
 async fn send_plain(
     to: &[&str],
     rule: impl Fn(&str) -> Action + Send + Sync + 'static,
-) -> (MailReport, MailServer) {
+) -> (SendReport, MailServer) {
     let server = MailServer::start(Encryption::None, rule).await;
     (plain(&server).send(&message(to), 0).await, server)
 }
 
 /// The class, code and message of a failure.
-fn failure(report: &MailReport) -> (&'static str, &str, &str) {
-    let (class, error) = match &report.report.outcome {
+fn failure(report: &SendReport) -> (&'static str, &str, &str) {
+    let (class, error) = match &report.outcome {
         Outcome::Retryable { error, .. } => ("retryable", error),
         Outcome::Permanent { error } => ("permanent", error),
         other => panic!("{other:?}"),
@@ -84,9 +84,8 @@ async fn a_message_arrives_encrypted_and_authenticated() {
         };
         let server = MailServer::start(encryption, |_| Action::Usual).await;
         let mailer = encrypted(&server, security, &authority);
-        let MailReport { settled, report } =
-            mailer.send(&message(&["a@example.com", "b@example.com"]), 0).await;
-        assert_eq!((settled, &report.outcome), (0b11, &Outcome::Delivered));
+        let report = mailer.send(&message(&["a@example.com", "b@example.com"]), 0).await;
+        assert_eq!((report.settled, &report.outcome), (0b11, &Outcome::Delivered));
         assert_eq!(report.response.as_deref(), Some("250 queued"));
         assert_eq!(report.remote_address, Some(server.address.to_string()));
         let log = server.log.lock().unwrap();
@@ -110,7 +109,7 @@ async fn a_message_arrives_encrypted_and_authenticated() {
 #[tokio::test]
 async fn a_message_has_exactly_these_headers() {
     let (report, server) = send_plain(&["a@example.com", "b@bücher.example"], |_| Action::Usual).await;
-    assert_eq!(report.report.outcome, Outcome::Delivered);
+    assert_eq!(report.outcome, Outcome::Delivered);
     let log = server.log.lock().unwrap();
     let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
     let (headers, content_type) = head.split_once("Content-Type: ").unwrap();
@@ -149,7 +148,7 @@ async fn a_greylisted_message_is_accepted_later_as_the_same() {
     let line = "a@example.com was deferred: 451 4.7.1 try again later";
     assert_eq!((first.settled, failure(&first)), (0, ("retryable", "smtp_deferred", line)));
     let second = mailer.send(&message(&["a@example.com"]), first.settled).await;
-    assert_eq!((second.settled, second.report.outcome), (1, Outcome::Delivered));
+    assert_eq!((second.settled, second.outcome), (1, Outcome::Delivered));
     let log = server.log.lock().unwrap();
     assert_eq!((log.count("DATA"), log.messages.len()), (1, 1));
 }
@@ -164,7 +163,7 @@ async fn a_refused_recipient_does_not_keep_others_from_the_message() {
     assert_eq!(report.settled, 0b111 | REFUSED);
     let line = "b@example.com was refused: 550 5.1.1 no such user at all";
     assert_eq!(failure(&report), ("permanent", "smtp_rejected", line));
-    assert_eq!(report.report.response.as_deref(), Some("250 queued"));
+    assert_eq!(report.response.as_deref(), Some("250 queued"));
     assert_eq!(server.log.lock().unwrap().messages.len(), 1);
 }
 
@@ -209,7 +208,7 @@ async fn a_connection_cut_after_the_message_is_tried_again_as_the_same_message()
     let closed = ("retryable", "connection_failed", "the server closed the connection");
     assert_eq!((first.settled, failure(&first)), (0, closed));
     let second = mailer.send(&message(&["a@example.com"]), first.settled).await;
-    assert_eq!(second.report.outcome, Outcome::Delivered);
+    assert_eq!(second.outcome, Outcome::Delivered);
     let log = server.log.lock().unwrap();
     assert_eq!(log.messages.len(), 2);
     for message in &log.messages {
@@ -354,7 +353,7 @@ async fn login_is_used_where_plain_is_not_offered() {
     .await;
     let settings = settings(url(&server, SmtpSecurity::Plain));
     let mailer = SmtpMailer::with_authorities(settings, RootCertStore::empty(), Duration::from_secs(5));
-    assert_eq!(mailer.send(&message(&["a@example.com"]), 0).await.report.outcome, Outcome::Delivered);
+    assert_eq!(mailer.send(&message(&["a@example.com"]), 0).await.outcome, Outcome::Delivered);
 }
 
 #[tokio::test]
@@ -377,7 +376,7 @@ async fn a_server_that_never_ends_or_never_answers_costs_little() {
         let report = mailer.send(&message(&["a@example.com"]), 0).await;
         assert!(started.elapsed() < Duration::from_secs(5));
         assert_eq!(failure(&report), ("retryable", "timeout", "no answer in time"), "{silent}");
-        assert!(matches!(report.report.outcome, Outcome::Retryable { is_slow: true, .. }));
+        assert!(matches!(report.outcome, Outcome::Retryable { is_slow: true, .. }));
     }
 }
 
@@ -386,7 +385,7 @@ async fn a_message_that_was_accepted_stays_so_whatever_follows() {
     for action in [Action::Close, Action::Silence, Action::Line("500 what?")] {
         let rule = move |line: &str| if line == "QUIT" { action.clone() } else { Action::Usual };
         let (report, _server) = send_plain(&["a@example.com"], rule).await;
-        assert_eq!(report.report.outcome, Outcome::Delivered);
+        assert_eq!(report.outcome, Outcome::Delivered);
     }
 }
 
@@ -473,7 +472,7 @@ async fn a_folder_gets_a_private_file_for_each_message() {
     let mailer = MailFolder::new(path.clone(), "forms@example.com".parse().unwrap());
     for id in ["dlv_0001", "../../dlv_0002", "dlv_0001"] {
         let mail = MailMessage { id: id.to_owned(), ..message(&["a@example.com"]) };
-        assert_eq!(mailer.send(&mail, 0).await.report.outcome, Outcome::Delivered);
+        assert_eq!(mailer.send(&mail, 0).await.outcome, Outcome::Delivered);
     }
     let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();

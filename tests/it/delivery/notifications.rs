@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use axum::http::Method;
-use forms::delivery::mail::{MailReport, Mailer};
+use forms::delivery::mail::Mailer;
 use forms::domain::delivery::DeliveryError;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::integration::outbound::MailMessage;
@@ -35,16 +35,16 @@ impl RecordingMailer {
 
 #[async_trait]
 impl Mailer for RecordingMailer {
-    async fn send(&self, message: &MailMessage, settled: u16) -> MailReport {
+    async fn send(&self, message: &MailMessage, settled: u16) -> SendReport {
         self.sent.lock().unwrap().push((message.clone(), settled));
         let error =
             DeliveryError { code: "smtp_deferred".into(), message: "later".into(), http_status: None };
         match *self.settles.lock().unwrap() {
             Some(settles) => {
                 let report = SendReport::new(Outcome::Retryable { error, is_slow: false }, 1);
-                MailReport { settled: settled | settles, report }
+                SendReport { settled: settled | settles, ..report }
             }
-            None => MailReport { settled, report: SendReport::new(Outcome::Delivered, 1) },
+            None => SendReport::new(Outcome::Delivered, 1),
         }
     }
 }
