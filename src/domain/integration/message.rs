@@ -42,12 +42,17 @@ impl Message {
     }
 
     /// `… (3 more answers)`, if answers are left out.
-    pub fn note(&self) -> Option<String> {
+    fn note(&self) -> Option<String> {
         match self.more {
             0 => None,
             1 => Some("… (1 more answer)".to_owned()),
             more => Some(format!("… ({more} more answers)")),
         }
+    }
+
+    /// The last lines: how many answers are left out, and what it is about.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.note().into_iter().chain([self.footer.clone()])
     }
 
     /// Returns what `build` makes of the message, with so few answers that `fits` is satisfied.

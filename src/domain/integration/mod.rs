@@ -143,6 +143,13 @@ kinds! {
     CsvFile = "csv_file": CsvFile,
     Email = "email": email::Email,
     Slack = "slack": chat::slack::Slack,
+    Discord = "discord": chat::discord::Discord,
+    Teams = "teams": chat::teams::Teams,
+    Mattermost = "mattermost": chat::mattermost::Mattermost,
+    GoogleChat = "google_chat": chat::google_chat::GoogleChat,
+    Telegram = "telegram": chat::telegram::Telegram,
+    Matrix = "matrix": chat::matrix::Matrix,
+    Ntfy = "ntfy": chat::ntfy::Ntfy,
 }
 
 impl Integration {

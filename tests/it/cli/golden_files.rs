@@ -46,7 +46,8 @@ fn manual_pages_match_the_commands() {
         let name = topic.name;
         let about = clap::Command::new(name).about(topic.title).long_about((topic.text)());
         let about = about.bin_name(format!("forms help {name}")).disable_help_flag(true);
-        found.push(page(about, &format!("forms-{name}")));
+        let is_command = found.iter().any(|(file, _)| *file == format!("forms-{name}.1"));
+        found.push(page(about, &format!("{}-{name}", if is_command { "forms-help" } else { "forms" })));
     }
     for (file, page) in &found {
         let options = page.lines().zip(page.lines().skip(1)).filter(|(line, _)| line.starts_with("\\fB\\-"));

@@ -1,5 +1,6 @@
 //! The rules of definitions, edits and answers: what is accepted, and the code and pointer of each violation.
 
+mod chats; // messages to chats
 mod deliveries; // attempts, schedules, health
 mod integrations; // definitions of integrations
 mod parsing; // JSON: order, number text, duplicates, decimals, merge patches

@@ -1,6 +1,13 @@
 //! Messages to the chats of teams. Each service is a file: its members, its form of a message, and its answers.
 
+pub mod discord;
+pub mod google_chat;
+pub mod matrix;
+pub mod mattermost;
+pub mod ntfy;
 pub mod slack;
+pub mod teams;
+pub mod telegram;
 
 mod text;
 mod verdict;
@@ -84,6 +91,8 @@ pub(super) struct Call {
     pub headers: Vec<(String, Secret<String>)>,
     /// What must not be shown if the service sends it back.
     pub secrets: Vec<Secret<String>>,
+    /// Instead of the kept body: with a secret that it must hold.
+    pub body: Option<Vec<u8>>,
 }
 
 impl Call {
@@ -91,7 +100,22 @@ impl Call {
     pub(super) fn to_secret_url(chat: &impl Chat, unsealer: Unsealer<'_>) -> Result<Self, PlanError> {
         let secret = chat.settings().open(URL.name, unsealer)?.ok_or(PlanError::Damaged)?;
         let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
-        Ok(Self { method: "POST", url, headers: Vec::new(), secrets: vec![secret] })
+        Ok(Self { method: "POST", url, headers: Vec::new(), secrets: vec![secret], body: None })
+    }
+
+    /// Returns `server` with `segments` behind its path.
+    pub(super) fn join(mut server: Url, segments: &[&str]) -> Result<Url, PlanError> {
+        let mut path = server.path_segments_mut().map_err(|()| PlanError::Damaged)?;
+        path.pop_if_empty().extend(segments);
+        drop(path);
+        Ok(server)
+    }
+
+    /// The host of `server`, with its port if it is an unusual one.
+    pub(super) fn host_of(server: &Result<Url, PlanError>) -> String {
+        let Ok(server) = server else { return String::new() };
+        let host = server.host_str().unwrap_or_default();
+        server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 }
 
@@ -117,10 +141,10 @@ impl<T: Chat> Kind for T {
     }
 
     fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
-        let Call { method, url, mut headers, secrets } = self.call(&attempt, unsealer)?;
+        let Call { method, url, mut headers, secrets, body } = self.call(&attempt, unsealer)?;
         let json = Secret::new("application/json; charset=utf-8".to_owned());
         headers.push(("Content-Type".to_owned(), json));
-        let body = attempt.body.to_vec();
+        let body = body.unwrap_or_else(|| attempt.body.to_vec());
         Ok(Outbound::Http(HttpRequest { method, url, headers, body, secrets, classify: T::CLASSIFY }))
     }
 
@@ -131,4 +155,10 @@ impl<T: Chat> Kind for T {
     fn declared_settings(&self) -> Option<&Settings> {
         Some(self.settings())
     }
+}
+
+/// Checks an id that is a number of a service.
+fn check_number(text: &str) -> Result<(), String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { Ok(()) } else { Err("must be a number in quotes, such as \"42\"".to_owned()) }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::text::{Unit, clip, entities, share, verbatim};
+use super::text::{MAX_NOTE, Unit, clip, entities, filled, share, verbatim};
 use super::verdict::{Signs, verdict};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{HttpAnswer, Verdict};
@@ -19,9 +19,6 @@ declared! {
 
 /// Characters of a header block.
 const MAX_HEADER: usize = 150;
-
-/// Characters of the last line.
-const MAX_NOTE: usize = 300;
 
 /// Characters of a text in the fields of a section.
 const MAX_TEXT: usize = 2_000;
@@ -61,8 +58,7 @@ fn blocks(message: &Message) -> Value {
     let max = share(MAX_BLOCKS / 2, message.fields.len(), MAX_TEXT);
     let section = |field: &MessageField| json!({ "type": "section", "fields": [plain_text(&field.title, MAX_HEADER), plain_text(&field.text, max)] });
     let header = json!({ "type": "header", "text": plain_text(&message.title, MAX_HEADER) });
-    let notes = message.note().into_iter().chain([message.footer.clone()]);
-    let notes: Vec<_> = notes.map(|note| plain_text(&note, MAX_NOTE)).collect();
+    let notes: Vec<_> = message.notes().map(|note| plain_text(&note, MAX_NOTE)).collect();
     let context = json!({ "type": "context", "elements": notes });
     [header].into_iter().chain(message.fields.iter().map(section)).chain([context]).collect()
 }
@@ -70,9 +66,7 @@ fn blocks(message: &Message) -> Value {
 /// Objects of this type show mentions, links and formatting as they are written.
 fn plain_text(text: &str, max: usize) -> Value {
     let text = clip(text, max, Unit::Utf16, verbatim);
-    // Empty texts are refused.
-    let text = if text.trim().is_empty() { "-" } else { &text };
-    json!({ "type": "plain_text", "text": text, "emoji": false })
+    json!({ "type": "plain_text", "text": filled(&text), "emoji": false })
 }
 
 /// Slack says what is wrong in a word; a channel or webhook that is gone stays so.

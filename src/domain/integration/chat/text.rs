@@ -1,4 +1,80 @@
-//! Texts within the limits of a service.
+//! Texts within the limits of a service, and inert in its markup.
+
+use crate::domain::integration::message::Message;
+
+/// Writes a character, given the one before, so that it means nothing to the service.
+pub(super) type Escape = fn(char, Option<char>, &mut String);
+
+/// Invisible; it breaks what a service would recognize.
+const ZERO_WIDTH_SPACE: char = '\u{200b}';
+
+/// A space that begins no block of code.
+const NO_BREAK_SPACE: char = '\u{a0}';
+
+/// Characters of the title of a question in a text.
+const MAX_QUESTION: usize = 150;
+
+/// Characters of an answer in a text.
+const MAX_ANSWER: usize = 1_500;
+
+/// How a service writes a message that is one text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextStyle {
+    pub max: usize,
+    pub unit: Unit,
+    pub escape: Escape,
+    /// What stands before and after a text in bold.
+    pub bold: (&'static str, &'static str),
+}
+
+impl TextStyle {
+    /// Returns the message: its title, each answer below its question, and the last line.
+    pub(super) fn write(self, message: &Message) -> String {
+        message.fit(|message| self.lines(message), |text| self.unit.of(text) <= self.max)
+    }
+
+    /// Returns the answers and the last line.
+    pub(super) fn write_body(self, message: &Message) -> String {
+        message.fit(|message| self.body_lines(message), |text| self.unit.of(text) <= self.max)
+    }
+
+    fn lines(self, message: &Message) -> String {
+        format!("{}\n\n{}", self.bold(&message.title), self.body_lines(message))
+    }
+
+    fn body_lines(self, message: &Message) -> String {
+        // Half of the space, as titles and the last line need some.
+        let max = share(self.max / 2, message.fields.len(), MAX_ANSWER);
+        let mut text = String::new();
+        for field in &message.fields {
+            text.push_str(&self.bold(&field.title));
+            text.push('\n');
+            text.push_str(filled(&clip(&field.text, max, self.unit, self.escape)));
+            text.push_str("\n\n");
+        }
+        for note in message.notes() {
+            text.push_str(&clip(&note, MAX_NOTE, self.unit, self.escape));
+            text.push('\n');
+        }
+        text.pop();
+        text
+    }
+
+    fn bold(self, text: &str) -> String {
+        let (start, end) = self.bold;
+        let text = clip(text, MAX_QUESTION, self.unit, self.escape);
+        format!("{start}{}{end}", filled(&text))
+    }
+}
+
+/// Returns `text`, or what stands for one that services take for empty.
+pub(super) fn filled(text: &str) -> &str {
+    let is_empty = text.chars().all(|found| found.is_whitespace() || found == ZERO_WIDTH_SPACE);
+    if is_empty { "–" } else { text }
+}
+
+/// Characters of a last line.
+pub(super) const MAX_NOTE: usize = 300;
 
 /// How a service measures a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +100,7 @@ impl Unit {
 
 /// Returns `text` with each character as `escape` writes it, given the one before; cut so that it has at most `max` units,
 /// the mark of the cut included.
-pub(super) fn clip(
-    text: &str,
-    max: usize,
-    unit: Unit,
-    escape: impl Fn(char, Option<char>, &mut String),
-) -> String {
+pub(super) fn clip(text: &str, max: usize, unit: Unit, escape: Escape) -> String {
     let mut mark = [0; 4];
     let mark = unit.of(CUT.encode_utf8(&mut mark));
     let (mut clipped, mut size, mut before) = (String::new(), 0, None);
@@ -65,6 +136,41 @@ pub(super) fn entities(character: char, _: Option<char>, text: &mut String) {
         '>' => text.push_str("&gt;"),
         other => text.push(other),
     }
+}
+
+/// Writes Markdown's special characters with a backslash, as `CommonMark` and its dialects read them.
+///
+/// Lines do not begin with spaces, which would make them code.
+pub(super) fn markdown(character: char, before: Option<char>, text: &mut String) {
+    let begins_word = before.is_none_or(char::is_whitespace);
+    let is_special = match character {
+        '\\' | '`' | '*' | '_' | '~' | '|' | '[' | ']' | '(' | ')' | '{' | '}' | '#' | '>' | '!' | '$' => {
+            true
+        }
+        // Lists and headings at the start of a line.
+        '-' | '+' => begins_word,
+        // Lists: `1.`; links: `www.`.
+        '.' => before.is_some_and(|found| found.is_ascii_digit() || matches!(found, 'w' | 'W')),
+        _ => false,
+    };
+    if is_special {
+        text.push('\\');
+    }
+    text.push(if begins_word && matches!(character, ' ' | '\t') { NO_BREAK_SPACE } else { character });
+}
+
+/// Writes an invisible space behind each `@` that would begin a mention; that of an address is left as it is.
+pub(super) fn no_mention(character: char, before: Option<char>, text: &mut String) {
+    text.push(character);
+    if character == '@' && !before.is_some_and(|found| found.is_ascii_alphanumeric()) {
+        text.push(ZERO_WIDTH_SPACE);
+    }
+}
+
+/// Writes an invisible space before `character`.
+pub(super) fn apart(character: char, text: &mut String) {
+    text.push(ZERO_WIDTH_SPACE);
+    text.push(character);
 }
 
 /// How much of `total` each of `count` texts may have, `max` at most.

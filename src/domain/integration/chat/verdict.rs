@@ -1,5 +1,7 @@
 //! How the answers of chat services are understood.
 
+use serde_json::Value;
+
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::Outcome;
 use crate::domain::delivery::classify::{HttpAnswer, Verdict};
@@ -35,6 +37,18 @@ pub(super) fn verdict(answer: &HttpAnswer<'_>, signs: Signs) -> Verdict {
         (_, 408 | 425 | 500..) | (Outcome::Paced { .. } | Outcome::Gone { .. }, _) => standard,
         _ => Outcome::Permanent { error }.into(),
     }
+}
+
+/// Returns what stands in an answer in JSON at `path`.
+pub(super) fn member(body: &str, path: &[&str]) -> Option<Value> {
+    let answer: Value = serde_json::from_str(body).ok()?;
+    path.iter().try_fold(&answer, |value, name| value.get(name)).cloned()
+}
+
+/// Returns seconds as whole milliseconds, rounded up.
+pub(super) fn seconds_to_ms(seconds: f64) -> Option<i64> {
+    // Saturates: what is larger is cut to the longest wait.
+    (seconds >= 0.0).then(|| (seconds * 1_000.0).ceil() as i64)
 }
 
 /// Returns the beginning of an answer for an error: `: no_service`.

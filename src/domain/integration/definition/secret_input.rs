@@ -199,3 +199,11 @@ impl Sealer<'_> {
         SecretPlace { workspace: self.context.workspace, integration: self.integration, field }
     }
 }
+
+/// Checks that `token` can be sent as a bearer token (RFC 6750 §2.1), and nothing beside it.
+pub(in crate::domain::integration) fn check_bearer_token(token: &str) -> Result<(), String> {
+    if token.bytes().all(|byte| matches!(byte, b'!'..=b'~')) {
+        return Ok(());
+    }
+    Err("must be printable ASCII without spaces".to_owned())
+}

@@ -8,7 +8,7 @@ use super::{HeaderText, MAX_HEADER_VALUE, MAX_HEADERS, Payload, SECRET_PREFIX, W
 use crate::domain::integration::definition::draft_kind::{DraftInput, KindDraft};
 use crate::domain::integration::definition::generate_secret;
 use crate::domain::integration::definition::secret_input::{
-    Sealer, SecretInput, SecretRules, check_header_text,
+    Sealer, SecretInput, SecretRules, check_bearer_token, check_header_text,
 };
 use crate::domain::integration::description::{Description, Entry, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
@@ -321,12 +321,4 @@ fn check_signing_secret(secret: &str) -> Result<(), String> {
         Some(bytes) => Err(format!("{EXPECTED}, not {} bytes", bytes.len())),
         None => Err(EXPECTED.to_owned()),
     }
-}
-
-/// Checks that `token` can be sent as a bearer token (RFC 6750 §2.1), and nothing beside it.
-fn check_bearer_token(token: &str) -> Result<(), String> {
-    if token.bytes().all(|byte| matches!(byte, b'!'..=b'~')) {
-        return Ok(());
-    }
-    Err("must be printable ASCII without spaces".to_owned())
 }

@@ -1,0 +1,133 @@
+//! Discord: webhooks of channels.
+
+use serde_json::{Value, json};
+
+use super::text::{MAX_NOTE, Unit, clip, filled, markdown, share, verbatim};
+use super::verdict::{Signs, member, seconds_to_ms, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL, check_number};
+use crate::domain::delivery::attempt::Outcome;
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::{Message, MessageField};
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+
+declared! {
+    /// A message to a Discord channel.
+    Discord
+}
+
+/// Characters of the title of an embed, and of the name of a field.
+const MAX_NAME: usize = 256;
+
+/// Characters of the value of a field.
+const MAX_VALUE: usize = 1_024;
+
+/// Fields of an embed.
+const MAX_EMBED_FIELDS: usize = 25;
+
+/// Characters of all texts of the embeds of a message.
+const MAX_EMBED: usize = 6_000;
+
+/// Discord's code of a webhook that does not exist any more.
+const UNKNOWN_WEBHOOK: i64 = 10_015;
+
+const THREAD_ID: Member = Member {
+    name: "thread_id",
+    need: Need::Optional,
+    value: MemberValue::Text { max: 20, check: check_number },
+    about: "The thread of the channel that gets the message, by its id.",
+    example: r#""1159876543210987654""#,
+};
+
+impl Declared for Discord {
+    const DESCRIPTION: Description = Description {
+        about: "A message to a Discord channel.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[URL, THREAD_ID, TITLE, MAX_FIELDS],
+        set_up: "In the settings of the channel choose *Integrations*, *Webhooks*, *New Webhook*. Its address is `url`.",
+        limits: "As often as Discord says in its answers. A message has 25 answers of 1,024 characters and 6,000 characters in all: long answers are cut, then the last ones are left out.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://docs.discord.com/developers/resources/webhook",
+    };
+}
+
+impl Chat for Discord {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 400;
+
+    fn body(&self, message: &Message) -> Value {
+        let embed = message.fit(Embed::new, Embed::is_small_enough);
+        // Without this, answers could mention everybody.
+        json!({ "embeds": [embed.json()], "allowed_mentions": { "parse": [] } })
+    }
+
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        let mut call = Call::to_secret_url(self, unsealer)?;
+        // Without `wait`, Discord answers before it has checked the message.
+        call.url.query_pairs_mut().append_pair("wait", "true");
+        if let Some(thread) = self.settings().text(THREAD_ID.name) {
+            call.url.query_pairs_mut().append_pair("thread_id", thread);
+        }
+        Ok(call)
+    }
+}
+
+struct Embed {
+    title: String,
+    /// Names and values.
+    fields: Vec<(String, String)>,
+    footer: String,
+}
+
+impl Embed {
+    fn new(message: &Message) -> Self {
+        let max = share(MAX_EMBED / 2, message.fields.len(), MAX_VALUE);
+        let field = |field: &MessageField| (escaped(&field.title, MAX_NAME / 2), escaped(&field.text, max));
+        // A footer has no markup.
+        let notes: Vec<_> =
+            message.notes().map(|note| clip(&note, MAX_NOTE, Unit::Utf16, verbatim)).collect();
+        Self {
+            title: escaped(&message.title, MAX_NAME),
+            fields: message.fields.iter().map(field).collect(),
+            footer: notes.join("\n"),
+        }
+    }
+
+    fn is_small_enough(&self) -> bool {
+        let fields = self.fields.iter().flat_map(|(name, value)| [name, value]);
+        let size: usize = fields.chain([&self.title, &self.footer]).map(|text| Unit::Utf16.of(text)).sum();
+        size <= MAX_EMBED && self.fields.len() <= MAX_EMBED_FIELDS
+    }
+
+    fn json(&self) -> Value {
+        let field = |(name, value): &(String, String)| json!({ "name": name, "value": value });
+        let fields: Vec<_> = self.fields.iter().map(field).collect();
+        json!({ "title": self.title, "fields": fields, "footer": { "text": self.footer } })
+    }
+}
+
+/// Titles, names and values are Markdown, in which a backslash works before every sign.
+fn escaped(text: &str, max: usize) -> String {
+    let escape = |character, before, text: &mut String| {
+        if matches!(character, '<' | ':' | '@') {
+            text.push('\\');
+        }
+        markdown(character, before, text);
+    };
+    filled(&clip(text, max, Unit::Utf16, escape)).to_owned()
+}
+
+/// Discord says in JSON and headers how long to wait.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    let code = member(answer.body, &["code"]).and_then(|code| code.as_i64());
+    let wait_ms = member(answer.body, &["retry_after"]).and_then(|wait| seconds_to_ms(wait.as_f64()?));
+    let found = verdict(answer, Signs { wait_ms, is_gone: code == Some(UNKNOWN_WEBHOOK) });
+    let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
+    let reset = answer.header("x-ratelimit-reset-after").and_then(|text| seconds_to_ms(text.parse().ok()?));
+    match (found.outcome == Outcome::Delivered && is_used_up, reset) {
+        (true, Some(hold_ms)) => Verdict { hold_ms, ..found },
+        _ => found,
+    }
+}

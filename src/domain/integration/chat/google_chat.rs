@@ -1,0 +1,82 @@
+//! Google Chat: webhooks of spaces.
+
+use serde_json::{Value, json};
+
+use super::text::{MAX_NOTE, Unit, clip, entities, filled, share, verbatim};
+use super::verdict::{Signs, member, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::description::Description;
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::{MAX_TITLE, Message, MessageField};
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+
+declared! {
+    /// A message to a space of Google Chat.
+    GoogleChat
+}
+
+/// Bytes of a message: Google takes 32,000.
+const MAX_MESSAGE: usize = 30_000;
+
+/// Bytes of an answer.
+const MAX_ANSWER: usize = 4_000;
+
+/// Bytes of the title of a question, which is shown in one line.
+const MAX_QUESTION: usize = 300;
+
+impl Declared for GoogleChat {
+    const DESCRIPTION: Description = Description {
+        about: "A message to a space of Google Chat.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[URL, TITLE, MAX_FIELDS],
+        set_up: "In the menu of the space choose *Apps & integrations*, *Webhooks*, *Add*. Its address is `url`.",
+        limits: "One message a second. A message has at most 30,000 bytes, an answer 4,000: long answers are cut, then the last ones are left out.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://developers.google.com/workspace/chat/quickstart/webhooks",
+    };
+}
+
+impl Chat for GoogleChat {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 1_000;
+
+    fn body(&self, message: &Message) -> Value {
+        message.fit(card, |card| card.to_string().len() <= MAX_MESSAGE)
+    }
+
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        Call::to_secret_url(self, unsealer)
+    }
+}
+
+fn card(message: &Message) -> Value {
+    let max = share(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
+    let answer = |field: &MessageField| {
+        let title = clip(&field.title, MAX_QUESTION, Unit::Bytes, verbatim);
+        json!({ "decoratedText": { "topLabel": title, "text": marked_up(&field.text, max), "wrapText": true } })
+    };
+    let note = |note: String| json!({ "textParagraph": { "text": marked_up(&note, MAX_NOTE) } });
+    let widgets: Vec<_> = message.fields.iter().map(answer).chain(message.notes().map(note)).collect();
+    let title = clip(&message.title, 4 * MAX_TITLE, Unit::Bytes, verbatim);
+    json!({
+        "fallbackText": title,
+        "cardsV2": [{
+            "cardId": "forms",
+            "card": { "header": { "title": title }, "sections": [{ "widgets": widgets }] },
+        }],
+    })
+}
+
+/// Texts of widgets know some elements of HTML.
+fn marked_up(text: &str, max: usize) -> String {
+    filled(&clip(text, max, Unit::Bytes, entities)).to_owned()
+}
+
+/// A webhook that was deleted answers 404 or 403.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    let status = member(answer.body, &["error", "status"]);
+    let is_gone = status.is_some_and(|status| status == "NOT_FOUND");
+    verdict(answer, Signs { is_gone, wait_ms: None })
+}

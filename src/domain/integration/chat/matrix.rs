@@ -1,0 +1,126 @@
+//! Matrix: messages in a room.
+
+use serde_json::{Value, json};
+
+use super::text::{TextStyle, Unit, entities, verbatim};
+use super::verdict::{Signs, member, verdict};
+use super::{Call, Chat, MAX_FIELDS, TITLE};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::definition::secret_input::check_bearer_token;
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::Message;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::secret::Secret;
+
+declared! {
+    /// A message in a Matrix room.
+    Matrix
+}
+
+/// An event has 65,536 bytes, of which the server needs some, and the text is in it twice, in JSON.
+const PLAIN: TextStyle = TextStyle { max: 12_000, unit: Unit::Bytes, escape: verbatim, bold: ("", "") };
+
+const HTML: TextStyle = TextStyle { max: 16_000, escape: html, bold: ("<b>", "</b>"), ..PLAIN };
+
+const HOMESERVER: &str = "homeserver";
+
+const ROOM_ID: &str = "room_id";
+
+const ACCESS_TOKEN: &str = "access_token";
+
+impl Declared for Matrix {
+    const DESCRIPTION: Description = Description {
+        about: "A message in a Matrix room.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[
+            Member {
+                name: HOMESERVER,
+                need: Need::Required,
+                value: MemberValue::Url,
+                about: "The server of the account that writes.",
+                example: r#""https://matrix.example.org""#,
+            },
+            Member {
+                name: ROOM_ID,
+                need: Need::Required,
+                value: MemberValue::Text { max: 255, check: check_room },
+                about: "The room, by its internal id. The room is not encrypted.",
+                example: r#""!AbCdEfGhIjKlMnOpQr:example.org""#,
+            },
+            Member {
+                name: ACCESS_TOKEN,
+                need: Need::Required,
+                value: MemberValue::Secret(check_bearer_token),
+                about: "The access token of the account.",
+                example: "",
+            },
+            TITLE,
+            MAX_FIELDS,
+        ],
+        set_up: "Make an account for the messages, invite it to the room and let it join. In Element, *Settings*, *Help & About* has the access token, and *Room settings*, *Advanced* the internal id of the room.",
+        limits: "One message a second, or as often as the server says. A message has at most 16,000 bytes: long answers are cut, then the last ones are left out.",
+        repeats: "Once: an attempt after a lost answer has the same transaction id, by which the server recognizes it.",
+        source: "https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid",
+    };
+}
+
+impl Chat for Matrix {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 1_000;
+
+    fn body(&self, message: &Message) -> Value {
+        json!({
+            "msgtype": "m.text",
+            "body": PLAIN.write(message),
+            "format": "org.matrix.custom.html",
+            "formatted_body": HTML.write(message).replace('\n', "<br>"),
+            // Nobody is mentioned, whatever the text says.
+            "m.mentions": {},
+        })
+    }
+
+    fn call(&self, attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        let settings = self.settings();
+        let token = settings.open(ACCESS_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
+        let room = settings.text(ROOM_ID).unwrap_or_default();
+        let transaction = attempt.delivery.to_string();
+        let path = ["_matrix", "client", "v3", "rooms", room, "send", "m.room.message", &transaction];
+        let url = Call::join(settings.url(HOMESERVER)?, &path)?;
+        let bearer = Secret::new(format!("Bearer {}", token.reveal()));
+        let headers = vec![("Authorization".to_owned(), bearer)];
+        Ok(Call { method: "PUT", url, headers, secrets: vec![token], body: None })
+    }
+
+    fn host(&self) -> String {
+        Call::host_of(&self.settings().url(HOMESERVER))
+    }
+
+    fn chat(&self) -> String {
+        let room = self.settings().text(ROOM_ID).unwrap_or_default();
+        format!("{}/{room}", self.host())
+    }
+}
+
+fn html(character: char, before: Option<char>, text: &mut String) {
+    if character == '\n' { text.push_str("<br>") } else { entities(character, before, text) }
+}
+
+/// Matrix names errors, and says in JSON how long to wait.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    let code = member(answer.body, &["errcode"]);
+    let gone = ["M_UNKNOWN_TOKEN", "M_USER_DEACTIVATED"];
+    let is_gone = code.is_some_and(|code| gone.iter().any(|name| code == *name));
+    let wait_ms = member(answer.body, &["retry_after_ms"]).and_then(|wait| wait.as_i64());
+    verdict(answer, Signs { is_gone, wait_ms })
+}
+
+fn check_room(text: &str) -> Result<(), String> {
+    let is_room = text.len() > 1 && text.starts_with('!') && !text.contains(char::is_whitespace);
+    if is_room {
+        Ok(())
+    } else {
+        Err("must be the internal id of a room, which begins with `!`: an alias such as #room:example.org can move".to_owned())
+    }
+}

@@ -1,0 +1,67 @@
+//! Mattermost: incoming webhooks.
+
+use serde_json::{Value, json};
+
+use super::text::{TextStyle, Unit, apart, markdown, no_mention};
+use super::verdict::{Signs, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::description::Description;
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::Message;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+
+declared! {
+    /// A message to a Mattermost channel.
+    Mattermost
+}
+
+/// Mattermost takes 16,383 characters, and splits what has more than 4,000 on servers that were set up long ago.
+const STYLE: TextStyle = TextStyle { max: 4_000, unit: Unit::Characters, escape, bold: ("**", "**") };
+
+impl Declared for Mattermost {
+    const DESCRIPTION: Description = Description {
+        about: "A message to a Mattermost channel.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[URL, TITLE, MAX_FIELDS],
+        set_up: "In the menu of products choose *Integrations*, *Incoming Webhooks*, *Add*. Its address is `url`.",
+        limits: "Two messages a second. A message has at most 4,000 characters: long answers are cut, then the last ones are left out.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://developers.mattermost.com/integrate/webhooks/incoming/",
+    };
+}
+
+impl Chat for Mattermost {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 500;
+
+    fn body(&self, message: &Message) -> Value {
+        json!({ "text": STYLE.write(message) })
+    }
+
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        Call::to_secret_url(self, unsealer)
+    }
+}
+
+/// Beside Markdown, mentions, `:smile:`, links and headings underlined by `=` are taken apart.
+fn escape(character: char, before: Option<char>, text: &mut String) {
+    let begins_word = before.is_none_or(char::is_whitespace);
+    match character {
+        '@' => no_mention(character, before, text),
+        '=' if begins_word => apart(character, text),
+        _ if before == Some(':') && !character.is_whitespace() => {
+            text.push('\u{200b}');
+            markdown(character, before, text);
+        }
+        _ => markdown(character, before, text),
+    }
+}
+
+/// A webhook that was deleted answers 400 or 404 with the name of the error.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    let gone = ["web.incoming_webhook.invalid.app_error", "store.sql_webhooks.get_incoming.app_error"];
+    let is_gone = gone.iter().any(|name| answer.body.contains(name));
+    verdict(answer, Signs { is_gone, wait_ms: None })
+}

@@ -1,0 +1,147 @@
+//! ntfy: notifications of a topic.
+
+use serde_json::{Value, json};
+
+use super::text::{TextStyle, Unit, clip, filled, verbatim};
+use super::verdict::{Signs, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::definition::secret_input::check_bearer_token;
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::Message;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::secret::Secret;
+
+declared! {
+    /// A notification of an ntfy topic.
+    Ntfy
+}
+
+/// ntfy makes an attachment of a message with more than 4,096 bytes.
+const STYLE: TextStyle = TextStyle { max: 4_096, unit: Unit::Bytes, escape: verbatim, bold: ("", "") };
+
+/// Bytes of the title.
+const MAX_TITLE: usize = 250;
+
+const SERVER: &str = "server";
+
+const TOPIC: &str = "topic";
+
+const ACCESS_TOKEN: &str = "access_token";
+
+const PRIORITY: &str = "priority";
+
+const TAGS: &str = "tags";
+
+impl Declared for Ntfy {
+    const DESCRIPTION: Description = Description {
+        about: "A notification of an ntfy topic, on phones and desktops.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[
+            Member {
+                name: SERVER,
+                need: Need::Default(r#""https://ntfy.sh""#),
+                value: MemberValue::Url,
+                about: "The server.",
+                example: r#""https://ntfy.example.com""#,
+            },
+            Member {
+                name: TOPIC,
+                need: Need::Required,
+                value: MemberValue::Secret(check_topic),
+                about: "The topic; a secret, as who knows it can read it.",
+                example: "",
+            },
+            Member {
+                name: ACCESS_TOKEN,
+                need: Need::Optional,
+                value: MemberValue::Secret(check_bearer_token),
+                about: "An access token, if the topic asks for one.",
+                example: "",
+            },
+            Member {
+                name: PRIORITY,
+                need: Need::Default("3"),
+                value: MemberValue::Number { min: 1, max: 5 },
+                about: "From 1, silent, to 5, urgent.",
+                example: "4",
+            },
+            Member {
+                name: TAGS,
+                need: Need::Optional,
+                value: MemberValue::Texts { max_items: 10, max: 50, check: check_tag },
+                about: "Tags; the names of emojis are shown as such.",
+                example: r#"["memo"]"#,
+            },
+            TITLE,
+            MAX_FIELDS,
+        ],
+        set_up: "Subscribe to a topic in the app. On a public server choose a name that nobody guesses.",
+        limits: "One notification a second, or as often as the server says. It has at most 4,096 bytes: long answers are cut, then the last ones are left out.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://docs.ntfy.sh/publish/#publish-as-json",
+    };
+}
+
+impl Chat for Ntfy {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 1_000;
+
+    fn body(&self, message: &Message) -> Value {
+        let settings = self.settings();
+        json!({
+            "title": filled(&clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
+            "message": STYLE.write_body(message),
+            "priority": settings.number(PRIORITY),
+            "tags": settings.texts(TAGS),
+        })
+    }
+
+    /// The topic goes into the body, whose kept copy is without it.
+    fn call(&self, attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        let settings = self.settings();
+        let topic = settings.open(TOPIC, unsealer)?.ok_or(PlanError::Damaged)?;
+        let mut body: Value = serde_json::from_slice(attempt.body).map_err(|_error| PlanError::Damaged)?;
+        body[TOPIC] = topic.reveal().as_str().into();
+        let token = settings.open(ACCESS_TOKEN, unsealer)?;
+        let bearer = |token: &Secret<String>| {
+            ("Authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal())))
+        };
+        Ok(Call {
+            method: "POST",
+            url: settings.url(SERVER)?,
+            headers: token.iter().map(bearer).collect(),
+            secrets: [Some(topic), token].into_iter().flatten().collect(),
+            body: Some(body.to_string().into_bytes()),
+        })
+    }
+
+    fn host(&self) -> String {
+        Call::host_of(&self.settings().url(SERVER))
+    }
+
+    /// A server limits the requests of an address, whatever the topic.
+    fn chat(&self) -> String {
+        self.host()
+    }
+}
+
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    verdict(answer, Signs::default())
+}
+
+fn check_topic(text: &str) -> Result<(), String> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if text.len() <= 64 && text.bytes().all(is_part) {
+        Ok(())
+    } else {
+        Err("must be the name of a topic: at most 64 letters, digits, - and _".to_owned())
+    }
+}
+
+fn check_tag(text: &str) -> Result<(), String> {
+    let is_tag = !text.is_empty() && !text.contains(|found: char| found == ',' || found.is_control());
+    if is_tag { Ok(()) } else { Err("has a tag that is empty or has a comma".to_owned()) }
+}

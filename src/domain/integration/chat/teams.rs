@@ -1,0 +1,131 @@
+//! Microsoft Teams: webhooks of workflows.
+
+use serde_json::{Value, json};
+
+use super::text::{MAX_NOTE, Unit, clip, filled, share, verbatim};
+use super::verdict::{Signs, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::definition::draft_kind::DraftInput;
+use crate::domain::integration::description::Description;
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::Message;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::settings::SettingsDraft;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
+
+declared! {
+    /// A message to a channel or chat of Microsoft Teams.
+    Teams
+}
+
+/// Bytes of a message: Teams takes 28 KB.
+const MAX_MESSAGE: usize = 26_000;
+
+/// Bytes of an answer.
+const MAX_ANSWER: usize = 4_000;
+
+/// Bytes of the title of a question.
+const MAX_QUESTION: usize = 500;
+
+/// Lines of an answer that are shown.
+const MAX_LINES: usize = 20;
+
+/// The hosts of connectors, which Microsoft has retired.
+const RETIRED_HOSTS: [&str; 2] = ["webhook.office.com", "outlook.office.com"];
+
+impl Declared for Teams {
+    const DESCRIPTION: Description = Description {
+        about: "A message to a channel or chat of Microsoft Teams.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[URL, TITLE, MAX_FIELDS],
+        set_up: "Of the channel choose *Workflows* and the template *Send webhook alerts to a channel*; who may call it is *Anyone*. Its address is `url`. Addresses at webhook.office.com belong to connectors, which Microsoft has retired.",
+        limits: "One message a second. A message has at most 26,000 bytes, an answer 4,000 bytes and 20 lines: long answers are cut, then the last ones are left out. Teams takes a message before it posts it: whether it did, the run history of the workflow tells.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using",
+    };
+
+    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, _: DraftInput<'_>) {
+        let is_of = |host: &str, domain: &str| {
+            host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let host = draft.secret_host();
+        if host.is_some_and(|host| RETIRED_HOSTS.iter().any(|retired| is_of(host, retired))) {
+            let message = "`url` belongs to a connector, which Microsoft has retired: make a workflow in Teams and send its address";
+            fields.refuse(URL.name, Rule::InvalidUrl, message);
+        }
+    }
+}
+
+impl Chat for Teams {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 1_000;
+
+    fn body(&self, message: &Message) -> Value {
+        message.fit(card, |card| card.to_string().len() <= MAX_MESSAGE)
+    }
+
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        Call::to_secret_url(self, unsealer)
+    }
+}
+
+fn card(message: &Message) -> Value {
+    let max = share(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
+    let mut body =
+        vec![paragraph(&message.title, MAX_QUESTION, &json!({ "size": "Large", "weight": "Bolder" }))];
+    for field in &message.fields {
+        body.push(paragraph(&field.title, MAX_QUESTION, &json!({ "weight": "Bolder" })));
+        body.extend(lines(&field.text, max));
+    }
+    body.extend(message.notes().map(|note| paragraph(&note, MAX_NOTE, &json!({ "isSubtle": true }))));
+    json!({
+        "type": "message",
+        "attachments": [{
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "contentUrl": null,
+            "content": {
+                "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+                "type": "AdaptiveCard",
+                "version": "1.4",
+                "body": body,
+            },
+        }],
+    })
+}
+
+/// A paragraph for each line of an answer: line breaks within one are not shown.
+fn lines(text: &str, max: usize) -> impl Iterator<Item = Value> {
+    let text = clip(text, max, Unit::Bytes, verbatim);
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    if lines.len() > MAX_LINES {
+        lines.truncate(MAX_LINES);
+        lines.push("…".to_owned());
+    }
+    let first = [paragraph(lines.first().map_or("", |line| line), max, &json!({}))];
+    let rest: Vec<_> = lines.iter().skip(1).map(|line| paragraph(line, max, &json!({}))).collect();
+    first.into_iter().chain(rest.into_iter().map(close))
+}
+
+/// Returns `paragraph` without space above it.
+fn close(mut paragraph: Value) -> Value {
+    paragraph["spacing"] = "None".into();
+    paragraph
+}
+
+/// A text run shows what it has as it is: it knows no Markdown, other than a `TextBlock`.
+fn paragraph(text: &str, max: usize, style: &Value) -> Value {
+    let text = clip(text, max, Unit::Bytes, verbatim);
+    let mut run = json!({ "type": "TextRun", "text": filled(&text) });
+    if let (Some(run), Some(style)) = (run.as_object_mut(), style.as_object()) {
+        run.extend(style.clone());
+    }
+    json!({ "type": "RichTextBlock", "inlines": [run] })
+}
+
+/// A workflow that was deleted answers 404.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    verdict(answer, Signs { is_gone: answer.status == 404, wait_ms: None })
+}

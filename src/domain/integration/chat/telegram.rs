@@ -1,0 +1,162 @@
+//! Telegram: messages of a bot.
+
+use serde_json::{Value, json};
+
+use super::text::{TextStyle, Unit, no_mention};
+use super::verdict::{Signs, member, seconds_to_ms, verdict};
+use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, check_number};
+use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::message::Message;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+
+declared! {
+    /// A message of a bot in a Telegram chat.
+    Telegram
+}
+
+/// Telegram takes 4,096 characters, counted as UTF-16.
+const STYLE: TextStyle = TextStyle { max: 4_096, unit: Unit::Utf16, escape, bold: ("", "") };
+
+const BOT_TOKEN: &str = "bot_token";
+
+const CHAT_ID: &str = "chat_id";
+
+const THREAD_ID: &str = "message_thread_id";
+
+const SILENT: &str = "silent";
+
+const SERVER: &str = "server";
+
+impl Declared for Telegram {
+    const DESCRIPTION: Description = Description {
+        about: "A message of a bot in a Telegram chat.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[
+            Member {
+                name: BOT_TOKEN,
+                need: Need::Required,
+                value: MemberValue::Secret(check_token),
+                about: "The token of the bot.",
+                example: "",
+            },
+            Member {
+                name: CHAT_ID,
+                need: Need::Required,
+                value: MemberValue::Text { max: 64, check: check_chat },
+                about: "The chat: its number, or the `@name` of a public channel.",
+                example: r#""-1001234567890""#,
+            },
+            Member {
+                name: THREAD_ID,
+                need: Need::Optional,
+                value: MemberValue::Text { max: 20, check: check_number },
+                about: "The topic of a group that has topics, by its number.",
+                example: r#""42""#,
+            },
+            Member {
+                name: SILENT,
+                need: Need::Default("false"),
+                value: MemberValue::Flag,
+                about: "Whether phones stay silent.",
+                example: "true",
+            },
+            Member {
+                name: SERVER,
+                need: Need::Default(r#""https://api.telegram.org""#),
+                value: MemberValue::Url,
+                about: "The server of the bot API, if it is your own.",
+                example: r#""https://telegram.example.com""#,
+            },
+            TITLE,
+            MAX_FIELDS,
+        ],
+        set_up: "Ask https://t.me/BotFather for a `/newbot`, whose token is `bot_token`, and add the bot to the chat. Then `https://api.telegram.org/bot<token>/getUpdates` shows the number of the chat, after somebody wrote in it.",
+        limits: "A message in 3 seconds, as groups take 20 a minute. A message has at most 4,096 characters: long answers are cut, then the last ones are left out.",
+        repeats: AT_LEAST_ONCE,
+        source: "https://core.telegram.org/bots/api#sendmessage",
+    };
+}
+
+impl Chat for Telegram {
+    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const INTERVAL_MS: i64 = 3_000;
+
+    fn body(&self, message: &Message) -> Value {
+        let settings = self.settings();
+        // Without `parse_mode` the text has no markup.
+        let mut body = json!({
+            "chat_id": settings.text(CHAT_ID),
+            "text": STYLE.write(message),
+            "link_preview_options": { "is_disabled": true },
+            "disable_notification": settings.flag(SILENT),
+        });
+        if let Some(thread) = settings.text(THREAD_ID).and_then(|thread| thread.parse::<i64>().ok()) {
+            body[THREAD_ID] = thread.into();
+        }
+        body
+    }
+
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        let token = self.settings().open(BOT_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
+        let bot = format!("bot{}", token.reveal());
+        let url = Call::join(self.settings().url(SERVER)?, &[&bot, "sendMessage"])?;
+        Ok(Call { method: "POST", url, headers: Vec::new(), secrets: vec![token], body: None })
+    }
+
+    fn host(&self) -> String {
+        Call::host_of(&self.settings().url(SERVER))
+    }
+
+    fn chat(&self) -> String {
+        let chat = self.settings().text(CHAT_ID).unwrap_or_default();
+        format!("{}/{chat}", self.host())
+    }
+}
+
+/// Beside mentions, Telegram makes links of `/commands`, `#tags` and `$TAGS`.
+fn escape(character: char, before: Option<char>, text: &mut String) {
+    no_mention(character, before, text);
+    let is_in_word = before.is_some_and(|found| found.is_alphanumeric() || matches!(found, ':' | '/'));
+    if matches!(character, '/' | '#' | '$') && !is_in_word {
+        text.push('\u{200b}');
+    }
+}
+
+/// A bot that was removed from a chat, or a chat that was deleted, stays so.
+fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+    let wait = member(answer.body, &["parameters", "retry_after"]);
+    let is_gone = answer.status == 403 || (answer.status == 400 && answer.body.contains("chat not found"));
+    verdict(answer, Signs { is_gone, wait_ms: wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)) })
+}
+
+fn check_token(text: &str) -> Result<(), String> {
+    let is_token = text.split_once(':').is_some_and(|(id, key)| {
+        let is_key = |found: char| found.is_ascii_alphanumeric() || matches!(found, '-' | '_');
+        !id.is_empty()
+            && id.chars().all(|found| found.is_ascii_digit())
+            && key.len() >= 20
+            && key.chars().all(is_key)
+    });
+    if is_token {
+        Ok(())
+    } else {
+        Err("must be the token of a bot, such as 123456789:AAF… of 46 characters".to_owned())
+    }
+}
+
+fn check_chat(text: &str) -> Result<(), String> {
+    let is_name = |found: char| found.is_ascii_alphanumeric() || found == '_';
+    let is_chat = match text.strip_prefix('@') {
+        Some(name) => !name.is_empty() && name.chars().all(is_name),
+        None => text.parse::<i64>().is_ok(),
+    };
+    if is_chat {
+        Ok(())
+    } else {
+        Err("must be the number of a chat such as \"-1001234567890\", or the @name of a public channel"
+            .to_owned())
+    }
+}
