@@ -25,6 +25,14 @@ impl<T> Secret<T> {
     }
 }
 
+impl Secret<String> {
+    /// The beginning of its SHA-256 in hexadecimal, which tells it from other long secrets and does not reveal it.
+    pub fn digest(&self) -> String {
+        let hash = digest::digest(&digest::SHA256, self.0.as_bytes());
+        hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 impl<T> fmt::Debug for Secret<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(secret)")

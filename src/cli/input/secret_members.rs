@@ -1,5 +1,7 @@
 //! Which members of an integration are secrets.
 
+use std::collections::BTreeSet;
+
 use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 
@@ -8,9 +10,7 @@ const HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x
 
 /// Whether `name`, in lower case, may be the name of a secret in some integration.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let members =
-        IntegrationType::all_members().filter(|member| member.is_secret()).map(|member| member.name);
-    members.chain(HEADERS)
+    secrets_of(None).into_iter().chain(HEADERS)
 }
 
 /// Whether the member at the path `names` of an integration is a secret, or part of one: `["headers", "Cookie"]`. If the type
@@ -36,13 +36,21 @@ pub fn is_secret_member(kind: Option<IntegrationType>, name: &str) -> bool {
     }
 }
 
-/// Whether the member at the path `names` can be set to a secret: any header can.
-pub fn can_be_secret(path: &[&str]) -> bool {
+/// Whether the member at the path `names` can be set to a secret: any header can. If the type is not known, whether it can in
+/// some type.
+pub fn can_be_secret(kind: Option<IntegrationType>, path: &[&str]) -> bool {
     match path {
         ["headers", _] => true,
-        [name] => names().any(|known| known == *name),
+        [name] => secrets_of(kind).contains(name),
         _ => false,
     }
+}
+
+/// The members that are secrets in the type, or in some type.
+pub fn secrets_of(kind: Option<IntegrationType>) -> BTreeSet<&'static str> {
+    let types = IntegrationType::ALL.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
+    let members = types.flat_map(|one| one.description().members);
+    members.filter(|member| member.is_secret()).map(|member| member.name).collect()
 }
 
 /// Returns the path of the first secret in `value`, which is the member at the path `names`.
@@ -88,7 +96,10 @@ mod tests {
         let url = json::parse(r#""https://a/b""#).unwrap();
         assert_eq!(find_secret(Some(IntegrationType::Webhook), &["url"], &url), None);
         assert!(find_secret(Some(IntegrationType::Slack), &["url"], &url).is_some());
-        assert!(can_be_secret(&["secret"]) && can_be_secret(&["headers", "X-A"]) && can_be_secret(&["url"]));
-        assert!(!can_be_secret(&["path"]) && !can_be_secret(&["secret", "value"]));
+        for path in [&["secret"][..], &["headers", "X-A"], &["url"]] {
+            assert!(can_be_secret(None, path), "{path:?}");
+        }
+        assert!(!can_be_secret(None, &["path"]) && !can_be_secret(None, &["secret", "value"]));
+        assert!(!can_be_secret(Some(IntegrationType::Webhook), &["url"]));
     }
 }

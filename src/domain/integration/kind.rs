@@ -6,16 +6,13 @@ use super::description::Description;
 use super::event::Event;
 use super::outbound::Outbound;
 use super::plan::{PlanError, PlannedAttempt, Unsealer};
+pub(super) use super::settings::Members;
 use super::settings::{Settings, SettingsDraft, read_settings};
 use super::{FieldSelection, Integration, IntegrationKind};
 use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
-use crate::domain::json::Value;
 use crate::domain::validation::fields::Fields;
 use crate::id::IntegrationId;
-
-/// Settings as shown, by name; those that are `None` are left out.
-pub(super) type Members = Vec<(&'static str, Option<Value>)>;
 
 /// A kind of integration, with its settings.
 pub(super) trait Kind {

@@ -22,6 +22,7 @@ pub mod settings;
 pub mod smtp;
 pub mod template;
 mod test_event;
+mod unsealer;
 pub mod webhook;
 
 use serde::{Deserialize, Serialize};

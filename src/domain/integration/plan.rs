@@ -5,13 +5,14 @@ use super::event::{Event, EventType, Subject};
 pub use super::kind::RenderedBody;
 use super::kind::Rendering;
 use super::outbound::Outbound;
+pub use super::unsealer::PlanError;
+pub(super) use super::unsealer::Unsealer;
 use crate::clock::Timestamp;
 use crate::domain::condition::{Answer, Condition};
 use crate::domain::form::{Form, Version};
 use crate::domain::json::parse_object;
-use crate::id::{DeliveryId, EventId, IntegrationId, WorkspaceId};
-use crate::secret::Secret;
-use crate::vault::{Sealed, SecretPlace, Unsealable, Vault};
+use crate::id::{DeliveryId, EventId, IntegrationId};
+use crate::vault::Vault;
 
 /// A body that is kept from the first attempt on, so that every attempt sends the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,16 +31,6 @@ pub struct PlannedAttempt<'a> {
     pub number: u32,
     pub body: &'a [u8],
     pub now: Timestamp,
-}
-
-/// Why an attempt cannot be planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    #[error(transparent)]
-    Unsealable(#[from] Unsealable),
-    /// The settings or the body, which were checked before they were stored, are not valid.
-    #[error("the stored delivery or its integration is damaged")]
-    Damaged,
 }
 
 impl Integration {
@@ -112,20 +103,4 @@ fn holds(condition: &Condition, version: &Version, answers: &str) -> bool {
         let answer = Answer { value, value_type: rules.value_type(), max_length: rules.max_length() };
         (!rules.is_empty(value)).then_some(answer)
     })
-}
-
-/// Unseals the secrets of an integration.
-#[derive(Clone, Copy)]
-pub(super) struct Unsealer<'a> {
-    workspace: WorkspaceId,
-    integration: IntegrationId,
-    vault: &'a Vault,
-}
-
-impl Unsealer<'_> {
-    /// Unseals the secret of the setting `field`.
-    pub(super) fn open(&self, field: &str, sealed: &Sealed) -> Result<Secret<String>, Unsealable> {
-        let Self { workspace, integration, vault } = *self;
-        vault.unseal(SecretPlace { workspace, integration, field }, sealed)
-    }
 }

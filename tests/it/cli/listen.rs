@@ -154,7 +154,10 @@ fn events_are_forwarded_as_they_came_and_answered_by_the_program() {
     let answer = send(&listener.url, "POST", &signed(BODY), BODY);
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     let event = listener.event();
-    assert!(event.ends_with(&format!("\tverified\t502\t{url}: connection refused")), "{event}");
+    // Another program may have taken the port.
+    let reasons = ["connection refused", "connection reset by peer"];
+    let is_reported = |reason| event.ends_with(&format!("\tverified\t502\t{url}: {reason}"));
+    assert!(reasons.into_iter().any(is_reported), "{event}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ Examples:
   id=$(forms create -f survey.yaml) && forms publish $id
   forms submit $id q1=hello && forms responses $id
 
-Topics (forms help): environment, exit-codes, formatting, integrations, questions";
+forms help TOPIC: environment, exit-codes, formatting, integrations, questions";
 
 /// Note in a command's help on where the global options are.
 const GLOBAL_NOTE: &str = "Global options (-o FORMAT, --columns, --data, --url, -q, ...): forms --help";

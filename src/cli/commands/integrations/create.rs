@@ -49,8 +49,8 @@ pub(super) struct Create {
     /// Make mail to this address
     #[arg(long, value_name = "ADDRESS", group = "kind")]
     email: Option<String>,
-    /// Type, such as slack
-    #[arg(long = "type", value_name = "TYPE", group = "kind", value_parser = types())]
+    /// Type, such as slack; all are in `forms help integrations`
+    #[arg(long = "type", value_name = "TYPE", group = "kind", value_parser = types(), hide_possible_values = true)]
     type_name: Option<String>,
     /// Name, unique in the form; by default the type's
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
@@ -67,16 +67,14 @@ impl Create {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, webhook, csv_file, email, type_name, name: own_name, members } = self;
         let text = |name: &str, text: String| (name.to_owned(), Value::String(text));
-        let of = |kind: IntegrationType, member: &str, value: Value| {
-            vec![text("type", kind.name().to_owned()), (member.to_owned(), value)]
-        };
-        let webhook = webhook.map(|url| of(IntegrationType::Webhook, "url", Value::String(url)));
-        let csv_file = csv_file.map(|path| of(IntegrationType::CsvFile, "path", Value::String(path)));
-        let email = email.map(|to| of(IntegrationType::Email, "to", Value::Array(vec![Value::String(to)])));
-        let kind = type_name.as_deref().and_then(IntegrationType::parse);
-        let own_type = type_name.map(|name| vec![text("type", name)]);
-        let flags = webhook.or(csv_file).or(email).or(own_type).into_iter().flatten();
-        let flags = flags.chain(own_name.map(|name| text("name", name)));
+        let own_type = type_name.as_deref().and_then(IntegrationType::parse).map(|kind| (kind, None));
+        let with = |kind: IntegrationType, name: &str, value| (kind, Some((name.to_owned(), value)));
+        let webhook = webhook.map(|url| with(IntegrationType::Webhook, "url", Value::String(url)));
+        let csv_file = csv_file.map(|path| with(IntegrationType::CsvFile, "path", Value::String(path)));
+        let email = email.map(|to| with(IntegrationType::Email, "to", Value::Array(vec![Value::String(to)])));
+        let (kind, member) = webhook.or(csv_file).or(email).or(own_type).unzip();
+        let flags = kind.map(|kind| text("type", kind.name().to_owned())).into_iter();
+        let flags = flags.chain(member.flatten()).chain(own_name.map(|name| text("name", name)));
         let body = members.read(session, kind).await?.with(flags);
         if body.sent.get("type").is_none() {
             let help = "add --webhook URL, --csv-file NAME.csv, --email ADDRESS, --type TYPE, or -f FILE with a `type`";

@@ -109,7 +109,7 @@ impl MemberFlags {
     ) -> Result<Input, CliError> {
         let settings =
             self.set.iter().map(|text| parse_setting(kind, text)).collect::<Result<Vec<_>, _>>()?;
-        let secrets = self.set_secret.iter().map(|text| secret_sources::parse(text));
+        let secrets = self.set_secret.iter().map(|text| secret_sources::parse(kind, text));
         let secrets = secrets.collect::<Result<Vec<_>, _>>()?;
         self.check_inputs(session, &secrets)?;
         let file = self.file.clone();

@@ -97,7 +97,7 @@ pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
 ]);
 
 impl Run for Integrations {
-    const ENTRY: (Group, &str) = (Group::Operate, "set up webhooks");
+    const ENTRY: (Group, &str) = (Group::Operate, "webhooks, chats, mail");
 
     fn columns(&self) -> Columns {
         match &self.command {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::environment::Environment;
 use crate::cli::input::secret_file;
-use crate::cli::input::secret_members::can_be_secret;
+use crate::cli::input::secret_members::{can_be_secret, secrets_of};
 use crate::cli::output::exit::CliError;
 use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
@@ -24,19 +24,16 @@ enum Source {
     Variable(String),
 }
 
-/// Parses a `--set-secret`. No error quotes the value, which may be the secret itself.
-pub(super) fn parse(text: &str) -> Result<SecretArg, CliError> {
+/// Parses a `--set-secret` of an integration of a type that may not be known. No error quotes the value, which may be the secret
+/// itself.
+pub(super) fn parse(kind: Option<IntegrationType>, text: &str) -> Result<SecretArg, CliError> {
     let invalid = || {
         let message = "invalid --set-secret: expected MEMBER=@FILE, MEMBER=@- or MEMBER=env:NAME";
         CliError::usage(message)
     };
     let (member, source) = text.split_once('=').ok_or_else(invalid)?;
-    if !can_be_secret(&member.split('.').collect::<Vec<_>>()) {
-        let mut known: Vec<_> = IntegrationType::all_members().filter(|one| one.is_secret()).collect();
-        known.dedup_by_key(|one| one.name);
-        let names: Vec<_> = known.iter().map(|one| one.name).collect();
-        let help = format!("secrets are {} and headers.NAME; --set sets other members", names.join(", "));
-        return Err(CliError::usage_with_help(format!("`{member}` is not a secret"), help));
+    if !can_be_secret(kind, &member.split('.').collect::<Vec<_>>()) {
+        return Err(not_a_secret(kind, member));
     }
     let source = match (source.strip_prefix('@'), source.strip_prefix("env:")) {
         (Some(file), _) if !file.is_empty() => Source::File(file.into()),
@@ -45,6 +42,17 @@ pub(super) fn parse(text: &str) -> Result<SecretArg, CliError> {
         _ => return Err(visible_secret(member)),
     };
     Ok(SecretArg { member: member.to_owned(), source })
+}
+
+fn not_a_secret(kind: Option<IntegrationType>, member: &str) -> CliError {
+    let mut names = secrets_of(kind);
+    if kind.is_none_or(|kind| kind == IntegrationType::Webhook) {
+        names.insert("headers.NAME");
+    }
+    let names: Vec<_> = names.into_iter().collect();
+    let known = if names.is_empty() { "this type has none".to_owned() } else { names.join(", ") };
+    let help = format!("secrets: {known}; --set sets other members");
+    CliError::usage_with_help(format!("`{member}` is not a secret"), help)
 }
 
 /// Creates the error about a secret in an argument.
@@ -89,10 +97,10 @@ mod tests {
     #[test]
     fn a_secret_is_never_in_the_argument() {
         for text in ["secret", "secret=", "secret=whsec_abc", "secret=@", "secret=env:", "path=@file"] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(parse(None, text).is_err(), "{text}");
         }
         for text in ["secret=@file", "secret=@-", "headers.X-Key=env:KEY"] {
-            assert!(parse(text).is_ok(), "{text}");
+            assert!(parse(None, text).is_ok(), "{text}");
         }
     }
 }

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::description::{Description, Member, MemberValue};
-use super::kind::Members;
-use super::plan::{PlanError, Unsealer};
 use super::secret_field::SecretField;
+use super::unsealer::{PlanError, Unsealer};
 use crate::domain::json::Value;
 use crate::secret::Secret;
 
 pub use read::MAX_URL;
 pub(super) use read::{SettingsDraft, read_settings};
+
+/// Settings as shown, by name; those that are `None` are left out.
+pub(super) type Members = Vec<(&'static str, Option<Value>)>;
 
 /// The values of declared members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,5 @@
 //! Parsing of declared members.
 
-use ring::digest;
 use url::Url;
 
 use super::{SecretReceiver, Setting, Settings};
@@ -11,12 +10,10 @@ use crate::domain::integration::template;
 use crate::domain::json::{self, Value, join};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
+use crate::secret::Secret;
 
 /// Maximum characters of a URL.
 pub const MAX_URL: usize = 2_000;
-
-/// Bytes of the digest by which secret URLs are told apart.
-const DIGEST_BYTES: usize = 6;
 
 /// Settings as sent, before their secrets are sealed.
 #[derive(Debug, Default)]
@@ -189,18 +186,16 @@ impl Reader<'_, '_, '_> {
         }
         if let (MemberValue::SecretUrl, SecretInput::Set { value, .. }) = (&member.value, &input) {
             let url = self.check_url(name, value.reveal(), false);
-            self.draft.receiver = url.map(|url| receiver_of(&url));
+            self.draft.receiver = url.map(|url| receiver_of(value, &url));
         }
         self.draft.secrets.push((name, input));
     }
 }
 
-fn receiver_of(url: &Url) -> SecretReceiver {
+fn receiver_of(secret: &Secret<String>, url: &Url) -> SecretReceiver {
     let host = url.host_str().unwrap_or_default();
     let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    let hash = digest::digest(&digest::SHA256, url.as_str().as_bytes());
-    let digest = hash.as_ref()[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
-    SecretReceiver { host, digest }
+    SecretReceiver { host, digest: secret.digest() }
 }
 
 fn as_setting(value: &Value) -> Option<Setting> {

@@ -1,0 +1,31 @@
+//! The secrets of an integration, for the attempt that needs them.
+
+use crate::id::{IntegrationId, WorkspaceId};
+use crate::secret::Secret;
+use crate::vault::{Sealed, SecretPlace, Unsealable, Vault};
+
+/// Why an attempt cannot be planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error(transparent)]
+    Unsealable(#[from] Unsealable),
+    /// The settings or the body, which were checked before they were stored, are not valid.
+    #[error("the stored delivery or its integration is damaged")]
+    Damaged,
+}
+
+/// Unseals the secrets of an integration.
+#[derive(Clone, Copy)]
+pub(super) struct Unsealer<'a> {
+    pub(super) workspace: WorkspaceId,
+    pub(super) integration: IntegrationId,
+    pub(super) vault: &'a Vault,
+}
+
+impl Unsealer<'_> {
+    /// Unseals the secret of the setting `field`.
+    pub(super) fn open(&self, field: &str, sealed: &Sealed) -> Result<Secret<String>, Unsealable> {
+        let Self { workspace, integration, vault } = *self;
+        vault.unseal(SecretPlace { workspace, integration, field }, sealed)
+    }
+}
