@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::domain::condition::{Answer, Condition};
 use crate::domain::form::{Form, Version};
 use crate::domain::json::parse_object;
-use crate::id::{DeliveryId, EventId, IntegrationId};
+use crate::id::{DeliveryId, EventId};
 use crate::vault::Vault;
 
 /// A body that is kept from the first attempt on, so that every attempt sends the same bytes.

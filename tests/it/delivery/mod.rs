@@ -1,6 +1,7 @@
 //! Deliveries in process: requests to local receivers, files, and what is due when on a clock that the test sets.
 
 mod addresses; // which addresses are refused when a request is sent
+mod chats; // how often chats are called, repeats, and secrets sent back
 mod files; // CSV files
 mod mail; // outcomes of SMTP, and messages
 mod mail_server;

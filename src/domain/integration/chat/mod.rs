@@ -13,7 +13,7 @@ mod text;
 mod verdict;
 
 use serde_json::Value;
-use url::Url;
+use url::{Position, Url};
 
 use super::description::{Member, MemberValue, Need};
 use super::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering};
@@ -27,6 +27,9 @@ use crate::secret::Secret;
 
 /// The waits between attempts in milliseconds: a message a day late is noise.
 const SCHEDULE: [i64; 6] = [5_000, 60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 6 * 3_600_000];
+
+/// Shortest part of a secret URL that is hidden by itself, in bytes.
+const MIN_SECRET_PART: usize = 16;
 
 /// Answers in a message, if its author does not say how many.
 const DEFAULT_FIELDS: i64 = 10;
@@ -100,7 +103,8 @@ impl Call {
     pub(super) fn to_secret_url(chat: &impl Chat, unsealer: Unsealer<'_>) -> Result<Self, PlanError> {
         let secret = chat.settings().open(URL.name, unsealer)?.ok_or(PlanError::Damaged)?;
         let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
-        Ok(Self { method: "POST", url, headers: Vec::new(), secrets: vec![secret], body: None })
+        let secrets = [secret].into_iter().chain(secret_parts(&url).map(Secret::new)).collect();
+        Ok(Self { method: "POST", url, headers: Vec::new(), secrets, body: None })
     }
 
     /// Returns `server` with `segments` behind its path.
@@ -155,6 +159,14 @@ impl<T: Chat> Kind for T {
     fn declared_settings(&self) -> Option<&Settings> {
         Some(self.settings())
     }
+}
+
+/// What of a secret URL a service may send back: its path with the query, and what in them is long enough for a secret.
+fn secret_parts(url: &Url) -> impl Iterator<Item = String> {
+    let target = url[Position::BeforePath..Position::AfterQuery].to_owned();
+    let parts = target.split(['/', '?', '&', '=']).filter(|part| part.len() >= MIN_SECRET_PART);
+    let parts: Vec<_> = parts.map(str::to_owned).collect();
+    Some(target).filter(|target| target.len() > 1).into_iter().chain(parts)
 }
 
 /// Checks an id that is a number of a service.

@@ -1,0 +1,147 @@
+//! Chats over HTTP: how often they are called, repeats, and services that send secrets back.
+
+use std::sync::{Arc, Mutex};
+
+use forms::clock::Clock;
+use forms::delivery::SendLimits;
+use serde_json::{Value, json};
+
+use super::receiver::{Receiver, Reply};
+use super::rig::Rig;
+
+/// When a service was called, and when it wants to be called again, in milliseconds of the test's clock.
+#[derive(Debug, Default)]
+struct Calls {
+    at: Vec<i64>,
+    not_before: i64,
+    too_early: usize,
+}
+
+/// The answer of a service that wants a second's pause, by its documentation.
+fn slow_down(chat: &str) -> Reply {
+    let (headers, body) = match chat {
+        "slack" => ("retry-after: 1\r\n", "rate_limited"),
+        "discord" => ("retry-after: 1\r\n", r#"{"message":"slow","retry_after":0.987,"global":false}"#),
+        "telegram" => ("", r#"{"ok":false,"error_code":429,"parameters":{"retry_after":1}}"#),
+        "matrix" => ("", r#"{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":1000}"#),
+        other => panic!("{other}"),
+    };
+    let length = body.len();
+    Reply::text(&format!("HTTP/1.1 429 Slow\r\n{headers}content-length: {length}\r\n\r\n{body}"))
+}
+
+/// The integration of `chat` at the address `origin`.
+fn integration(chat: &str, origin: &str) -> Value {
+    match chat {
+        "slack" | "discord" => json!({"type": chat, "url": format!("{origin}/services/secretpart")}),
+        "telegram" => {
+            let token = "123456:secretpart-AAAAAAAAAAAAAAAAAAAAAAAA";
+            json!({"type": chat, "bot_token": token, "chat_id": "-1", "server": origin})
+        }
+        "matrix" => {
+            json!({"type": chat, "homeserver": origin, "room_id": "!a:x", "access_token": "secretpart"})
+        }
+        "ntfy" => json!({"type": chat, "topic": "secretpart", "server": origin}),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_service_is_called_as_often_as_it_allows_and_gets_every_message() {
+    for chat in ["slack", "discord", "telegram", "matrix"] {
+        let rig = Rig::over_http(SendLimits::default()).await;
+        let calls = Arc::new(Mutex::new(Calls::default()));
+        let (clock, recorded) = (Arc::clone(&rig.server.clock), Arc::clone(&calls));
+        let service = Receiver::start(move |_| {
+            let mut calls = recorded.lock().unwrap();
+            let now = clock.now().millis();
+            calls.too_early += usize::from(now < calls.not_before);
+            calls.at.push(now);
+            if calls.at.len() % 3 == 0 {
+                calls.not_before = now + 1_000;
+                return slow_down(chat);
+            }
+            Reply::Status(200)
+        })
+        .await;
+        rig.server.integrate(&rig.form, integration(chat, &format!("http://{}", service.address))).await;
+        for number in 0..20 {
+            rig.submit(&format!("Ada {number}")).await;
+        }
+        for _ in 0..400 {
+            rig.server.deliver().await;
+            rig.server.clock.advance(250);
+        }
+        assert_eq!(rig.deliveries("status=delivered").await.len(), 20, "{chat}");
+        let calls = calls.lock().unwrap();
+        assert_eq!((calls.at.len(), calls.too_early), (29, 0), "{chat}");
+        let shortest = calls.at.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
+        let interval = if chat == "telegram" {
+            3_000
+        } else if chat == "discord" {
+            400
+        } else {
+            1_000
+        };
+        assert!(shortest >= interval, "{chat}: {shortest}");
+        let distinct: std::collections::HashSet<_> =
+            service.requests().into_iter().map(|request| request.body).collect();
+        assert_eq!(distinct.len(), 20, "{chat}");
+    }
+}
+
+#[tokio::test]
+async fn discord_is_left_alone_when_it_says_that_a_limit_is_used_up() {
+    let rig = Rig::over_http(SendLimits::default()).await;
+    let used_up = "HTTP/1.1 200 OK\r\nx-ratelimit-remaining: 0\r\nx-ratelimit-reset-after: 1.5\r\ncontent-length: 0\r\n\r\n";
+    let service = Receiver::start(move |_| Reply::text(used_up)).await;
+    rig.server.integrate(&rig.form, integration("discord", &format!("http://{}", service.address))).await;
+    rig.submit("Ada").await;
+    rig.submit("Bea").await;
+    rig.server.deliver().await;
+    rig.server.clock.advance(1_499);
+    rig.server.deliver().await;
+    assert_eq!(service.requests().len(), 1);
+    rig.server.clock.advance(1);
+    rig.server.deliver().await;
+    assert_eq!(service.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_repeat_to_matrix_is_recognized_by_its_transaction() {
+    let rig = Rig::over_http(SendLimits::default()).await;
+    let service = Receiver::start(|_| Reply::Cut).await;
+    rig.server.integrate(&rig.form, integration("matrix", &format!("http://{}", service.address))).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    rig.next_attempt().await.unwrap();
+    let requests = service.requests();
+    let [first, second] = &requests[..] else { panic!("{requests:?}") };
+    let line = |head: &str| head.lines().next().unwrap().to_owned();
+    assert!(line(&first.head).starts_with("PUT /_matrix/client/v3/rooms/!a:x/send/m.room.message/dlv_"));
+    assert_eq!((line(&first.head), &first.body), (line(&second.head), &second.body));
+    assert_eq!(first.header("authorization"), Some("Bearer secretpart"));
+}
+
+#[tokio::test]
+async fn a_service_that_sends_a_secret_back_does_not_make_it_visible() {
+    for chat in ["slack", "telegram", "matrix", "ntfy"] {
+        let rig = Rig::over_http(SendLimits::default()).await;
+        let service = Receiver::start(|request| {
+            let body = format!("{}{}", request.head, String::from_utf8_lossy(&request.body));
+            let length = body.len();
+            Reply::text(&format!("HTTP/1.1 400 Bad\r\ncontent-length: {length}\r\n\r\n{body}"))
+        })
+        .await;
+        rig.server.integrate(&rig.form, integration(chat, &format!("http://{}", service.address))).await;
+        rig.submit("Ada").await;
+        rig.server.deliver().await;
+        let delivery = rig.delivery().await;
+        assert_eq!(
+            (&delivery["status"], &delivery["last_error"]["code"]),
+            (&json!("dead"), &json!("refused"))
+        );
+        let shown = format!("{delivery} {:?}", rig.attempts(&delivery).await);
+        assert!(!shown.contains("secretpart") && shown.contains("the service refused"), "{chat}: {shown}");
+    }
+}
