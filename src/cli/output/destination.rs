@@ -1,11 +1,11 @@
 //! Where a command writes its result: to stdout, or to a file that appears only once it is complete.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, TempPath};
 
 use crate::cli::output::Format;
 use crate::cli::output::exit::CliError;
@@ -55,7 +55,8 @@ impl<'a> Destination<'a> {
 /// A file that replaces the one at its path when it is saved. If it is dropped before, nothing has changed.
 #[derive(Debug)]
 pub struct OutputFile {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<File>,
+    temporary: TempPath,
     path: PathBuf,
 }
 
@@ -89,7 +90,10 @@ impl OutputFile {
             Ok(file)
         };
         match create() {
-            Ok(file) => Ok(Self { file: BufWriter::new(file), path }),
+            Ok(file) => {
+                let (file, temporary) = file.into_parts();
+                Ok(Self { file: BufWriter::new(file), temporary, path })
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(CliError::usage(format!("cannot write {}: there is no such folder", path.display())))
             }
@@ -102,8 +106,8 @@ impl OutputFile {
     /// Writes the file to disk and moves it to its path.
     pub fn save(self) -> io::Result<()> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path).map(drop).map_err(|error| error.error)
+        file.sync_all()?;
+        self.temporary.persist(&self.path).map_err(|error| error.error)
     }
 }
 

@@ -144,15 +144,7 @@ impl Output {
     /// If the format needs a file or is not for files, or if the file cannot be created.
     pub fn open(&mut self, destination: Destination<'_>) -> Result<(), CliError> {
         let Some(path) = destination.file(self.format)? else { return Ok(()) };
-        let file = OutputFile::create(path)?;
-        let sink = match self.format {
-            Format::Xlsx => {
-                let workbook = Workbook::new(file).map_err(|error| unwritable(path, error))?;
-                Sink::Workbook(Box::new(workbook), path.to_owned())
-            }
-            _ => Sink::File(file, path.to_owned()),
-        };
-        self.sink = RefCell::new(sink);
+        self.sink = RefCell::new(Sink::File(OutputFile::create(path)?, path.to_owned()));
         self.stdout = Stream { is_terminal: false, colour: false };
         Ok(())
     }
@@ -287,15 +279,20 @@ impl Output {
 
     /// Writes the header of `table`, in CSV or XLSX.
     pub fn export_header(&self, table: &Table, raw: bool) -> Result<(), CliError> {
-        let Sink::Workbook(workbook, path) = &mut *self.sink.borrow_mut() else {
+        if self.format == Format::Csv {
             return self.data(&table.csv_header(raw));
-        };
+        }
         let columns = table.headers.len();
         if columns > MAX_COLUMNS {
             let message = format!("XLSX has room for {MAX_COLUMNS} columns, and the answers have {columns}");
             return Err(CliError::usage_with_help(message, "select some with --columns, or use -o csv"));
         }
-        workbook.begin(table.header_cells()).map_err(|error| unwritable(path, error))
+        let mut sink = self.sink.borrow_mut();
+        if let Sink::File(file, path) = std::mem::take(&mut *sink) {
+            let workbook = Workbook::new(file, table.header_cells());
+            *sink = Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), path);
+        }
+        Ok(())
     }
 
     /// Writes the rows of `table`, in CSV or XLSX. Text that a spreadsheet would run as a formula gets a leading `'`,
