@@ -19,7 +19,9 @@ pub mod shell_quote;
 pub mod table;
 pub mod text;
 pub mod workbook;
+pub mod workbook_xml;
 pub mod yaml;
+pub mod zip_archive;
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};

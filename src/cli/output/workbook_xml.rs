@@ -29,7 +29,7 @@ macro_rules! schema {
 }
 
 /// The part that names the workbook.
-pub(super) const PACKAGE_RELATIONSHIPS: &str = concat!(
+pub const PACKAGE_RELATIONSHIPS: &str = concat!(
     declaration!(),
     "<Relationships xmlns=\"",
     schema!("package/2006/relationships"),
@@ -39,7 +39,7 @@ pub(super) const PACKAGE_RELATIONSHIPS: &str = concat!(
 );
 
 /// The part with the styles of cells: normal and bold.
-pub(super) const STYLES: &str = concat!(
+pub const STYLES: &str = concat!(
     declaration!(),
     "<styleSheet xmlns=\"",
     schema!("spreadsheetml/2006/main"),
@@ -55,7 +55,7 @@ pub(super) const STYLES: &str = concat!(
 );
 
 /// The sheet before its rows: the first row stays visible.
-pub(super) const SHEET_BEGIN: &str = concat!(
+pub const SHEET_BEGIN: &str = concat!(
     declaration!(),
     "<worksheet xmlns=\"",
     schema!("spreadsheetml/2006/main"),
@@ -65,15 +65,15 @@ pub(super) const SHEET_BEGIN: &str = concat!(
 );
 
 /// The sheet after its rows.
-pub(super) const SHEET_END: &str = "</sheetData></worksheet>";
+pub const SHEET_END: &str = "</sheetData></worksheet>";
 
 /// Returns the name of the part of a sheet, the first being 1.
-pub(super) fn sheet_name(sheet: u32) -> String {
+pub fn sheet_name(sheet: u32) -> String {
     format!("xl/worksheets/sheet{sheet}.xml")
 }
 
 /// Returns the part that lists the sheets.
-pub(super) fn workbook(sheets: u32) -> String {
+pub fn workbook(sheets: u32) -> String {
     let sheet = |sheet| format!("<sheet name=\"Sheet{sheet}\" sheetId=\"{sheet}\" r:id=\"rId{sheet}\"/>");
     format!(
         "{}<workbook xmlns=\"{}\" xmlns:r=\"{}\"><bookViews><workbookView/></bookViews><sheets>{}</sheets></workbook>",
@@ -85,7 +85,7 @@ pub(super) fn workbook(sheets: u32) -> String {
 }
 
 /// Returns the part that says where the sheets and the styles are.
-pub(super) fn workbook_relationships(sheets: u32) -> String {
+pub fn workbook_relationships(sheets: u32) -> String {
     let relationship = |id: u32, kind: &str, target: &str| {
         let types = schema!("officeDocument/2006/relationships");
         format!("<Relationship Id=\"rId{id}\" Type=\"{types}/{kind}\" Target=\"{target}\"/>")
@@ -101,7 +101,7 @@ pub(super) fn workbook_relationships(sheets: u32) -> String {
 }
 
 /// Returns the part with the content type of each part.
-pub(super) fn content_types(sheets: u32) -> String {
+pub fn content_types(sheets: u32) -> String {
     let part = |name: &str, kind: &str| {
         let types = "application/vnd.openxmlformats-officedocument.spreadsheetml";
         format!("<Override PartName=\"/{name}\" ContentType=\"{types}.{kind}+xml\"/>")
@@ -118,7 +118,7 @@ pub(super) fn content_types(sheets: u32) -> String {
 }
 
 /// Returns the name of the column at `index`: A to Z, AA to ZZ, AAA.
-pub(super) fn column_name(index: usize) -> String {
+pub fn column_name(index: usize) -> String {
     let letter = char::from(b'A' + u8::try_from(index % 26).expect("less than 26"));
     match index / 26 {
         0 => letter.to_string(),
@@ -127,7 +127,7 @@ pub(super) fn column_name(index: usize) -> String {
 }
 
 /// Returns row `number`, the first being the header, and the number of its cells whose text was cut.
-pub(super) fn row(columns: &[String], number: u32, cells: &[Cell], raw: bool) -> (String, u64) {
+pub fn row(columns: &[String], number: u32, cells: &[Cell], raw: bool) -> (String, u64) {
     let mut xml = format!("<row r=\"{number}\">");
     let mut cut = 0;
     let style = if number == 1 { HEADER_STYLE } else { "" };

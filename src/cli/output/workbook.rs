@@ -1,13 +1,10 @@
 //! XLSX workbooks (ECMA-376), written row by row: memory does not grow with the number of rows.
 
-mod archive;
-mod xml;
-
 use std::io::{self, Seek, Write};
 
-use archive::{Archive, Part};
-
 use crate::cli::output::table::Cell;
+use crate::cli::output::workbook_xml as xml;
+use crate::cli::output::zip_archive::{Archive, Part};
 
 /// Maximum number of columns of a sheet.
 pub const MAX_COLUMNS: usize = 16_384;

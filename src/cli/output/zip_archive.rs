@@ -27,8 +27,9 @@ const TIME_AND_DATE: u32 = 0x0021_0000;
 /// Position in a part's header of what is known at its end: checksum and sizes.
 const CHECKSUM_OFFSET: u64 = 14;
 
+/// An archive with parts written one after the other.
 #[derive(Debug)]
-pub(super) struct Archive<W> {
+pub struct Archive<W> {
     writer: W,
     length: u64,
     parts: Vec<Entry>,
@@ -73,23 +74,23 @@ impl Entry {
 
 /// A part that is being written.
 #[derive(Debug)]
-pub(super) struct Part {
+pub struct Part {
     entry: Entry,
     encoder: DeflateEncoder<Vec<u8>>,
     checksum: crc32fast::Hasher,
     /// Length of what was written.
-    pub(super) size: u64,
+    pub size: u64,
     compressed: u64,
 }
 
 impl<W: Write + Seek> Archive<W> {
     /// Creates an archive in `writer`, which is empty.
-    pub(super) fn new(writer: W) -> Self {
+    pub fn new(writer: W) -> Self {
         Self { writer, length: 0, parts: Vec::new() }
     }
 
     /// Begins a part, which must end before the next begins.
-    pub(super) fn begin(&mut self, name: &str) -> io::Result<Part> {
+    pub fn begin(&mut self, name: &str) -> io::Result<Part> {
         let offset = to_u32(self.length)?;
         let entry = Entry { name: name.to_owned(), offset, ..Entry::default() };
         self.write_bytes(&entry.local_header())?;
@@ -97,7 +98,8 @@ impl<W: Write + Seek> Archive<W> {
         Ok(Part { entry, encoder, checksum: crc32fast::Hasher::new(), size: 0, compressed: 0 })
     }
 
-    pub(super) fn write(&mut self, part: &mut Part, text: &str) -> io::Result<()> {
+    /// Appends to the part.
+    pub fn write(&mut self, part: &mut Part, text: &str) -> io::Result<()> {
         part.size += text.len() as u64;
         part.checksum.update(text.as_bytes());
         part.encoder.write_all(text.as_bytes())?;
@@ -110,7 +112,7 @@ impl<W: Write + Seek> Archive<W> {
     }
 
     /// Ends the part; nothing may be written to it afterwards.
-    pub(super) fn end(&mut self, part: &mut Part) -> io::Result<()> {
+    pub fn end(&mut self, part: &mut Part) -> io::Result<()> {
         part.encoder.try_finish()?;
         let rest = std::mem::take(part.encoder.get_mut());
         self.write_bytes(&rest)?;
@@ -127,14 +129,14 @@ impl<W: Write + Seek> Archive<W> {
     }
 
     /// Writes a part as a whole.
-    pub(super) fn add(&mut self, name: &str, text: &str) -> io::Result<()> {
+    pub fn add(&mut self, name: &str, text: &str) -> io::Result<()> {
         let mut part = self.begin(name)?;
         self.write(&mut part, text)?;
         self.end(&mut part)
     }
 
     /// Completes the archive and returns its writer.
-    pub(super) fn finish(mut self) -> io::Result<W> {
+    pub fn finish(mut self) -> io::Result<W> {
         let directory = self.parts.iter().flat_map(Entry::central_header).collect::<Vec<_>>();
         let offset = to_u32(self.length)?;
         let length = to_u32(directory.len() as u64)?;
