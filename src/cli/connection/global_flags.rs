@@ -29,7 +29,7 @@ pub struct Global {
     #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
     #[arg(help = "Output format: table, json, jsonl, csv, yaml, xlsx")]
     pub output: Option<Format>,
-    /// Columns in this order: id,title
+    /// Columns of tables, CSV, XLSX, in this order: id,title
     #[arg(long, global = true, value_name = "A,B", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Print only results and errors
