@@ -80,10 +80,12 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     output.verbose = global.verbose;
     output.columns.clone_from(&global.columns);
     let resolved = columns::resolve(command.columns(), &mut output);
+    let opened = resolved.and_then(|()| output.open(command.destination()));
     let session = Session::new(global, environment, output);
-    let ended = resolved.and_then(|()| command.run(&session));
+    let ended = opened.and_then(|()| command.run(&session));
     let finished = session.output.finish();
-    match ended.map_err(|error| session.annotate(error)).and(finished) {
+    let ended = ended.map_err(|error| session.annotate(error)).and(finished);
+    match ended.and_then(|()| session.output.save()) {
         Ok(()) => {
             session.output.flush_warnings();
             Exit::Done

@@ -36,6 +36,7 @@ use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
 use crate::cli::output::Format;
 use crate::cli::output::columns::Columns;
+use crate::cli::output::destination::Destination;
 use crate::cli::output::exit::CliError;
 
 /// A command of the command line.
@@ -51,6 +52,11 @@ pub trait Run {
     /// Returns the output format that one of the command's own flags selects.
     fn format(&self) -> Option<Format> {
         None
+    }
+
+    /// Returns where the command can write its result.
+    fn destination(&self) -> Destination<'_> {
+        Destination::Stdout
     }
 
     /// Runs the command.
@@ -86,6 +92,11 @@ macro_rules! commands {
             /// Returns the output format that one of the command's own flags selects.
             pub fn format(&self) -> Option<Format> {
                 match self { $(Self::$name(command) => command.format(),)* }
+            }
+
+            /// Returns where the command can write its result.
+            pub fn destination(&self) -> Destination<'_> {
+                match self { $(Self::$name(command) => command.destination(),)* }
             }
 
             /// Runs the command.

@@ -27,9 +27,9 @@ pub struct Global {
     pub data: Option<PathBuf>,
     /// Output format
     #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]
-    #[arg(help = "Output format: table, json, jsonl, csv, yaml")]
+    #[arg(help = "Output format: table, json, jsonl, csv, yaml, xlsx")]
     pub output: Option<Format>,
-    /// Columns of tables and CSV, in this order: id,title
+    /// Columns of tables, CSV, XLSX, in this order: id,title
     #[arg(long, global = true, value_name = "A,B", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Print only results and errors

@@ -70,7 +70,7 @@ pub fn resolve(columns: Columns, output: &mut Output) -> Result<(), CliError> {
     match (output.format, columns) {
         (Format::Json | Format::Jsonl | Format::Yaml, _) => {
             let help = "select members with a program, such as jq '{id, title}'";
-            Err(CliError::usage_with_help("--columns can only be used with tables and CSV", help))
+            Err(CliError::usage_with_help("--columns can only be used with tables, CSV and XLSX", help))
         }
         (_, Columns::None) => Err(CliError::usage("--columns cannot be used with this command")),
         (_, Columns::Fixed(names)) => {

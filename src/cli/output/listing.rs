@@ -43,7 +43,7 @@ impl ListLimit {
 pub struct Listing<'a, T> {
     pub output: &'a Output,
     pub list_limit: ListLimit,
-    /// Whether to leave formulas in CSV unescaped.
+    /// Whether to leave formulas in CSV and XLSX unescaped.
     pub raw: bool,
     pub headers: Vec<String>,
     /// A column that a terminal shows only if a row has a value.
@@ -63,18 +63,21 @@ impl<T: Serialize> Listing<'_, T> {
         let mut items: Vec<T> = Vec::new();
         let mut is_truncated = false;
         // Written after the first page has arrived: a failure leaves stdout empty.
-        let mut header = (self.output.format == Format::Csv).then(|| self.table(&[], &selected));
+        let is_export = matches!(self.output.format, Format::Csv | Format::Xlsx);
+        let mut header = is_export.then(|| self.table(&[], &selected));
         // One page is always requested, even with a limit of 0: the query must be checked.
         while let Some(mut page) = pages.next().await? {
             if let Some(header) = header.take() {
-                self.output.data(&header.csv(self.raw))?;
+                self.output.export_header(&header, self.raw)?;
             }
             is_truncated = page.len() > remaining || (page.len() == remaining && pages.has_more());
             page.truncate(remaining);
             remaining -= page.len();
             match self.output.format {
                 Format::Jsonl => self.output.json_lines(&page)?,
-                Format::Csv => self.output.data(&self.table(&page, &selected).csv_rows(self.raw))?,
+                Format::Csv | Format::Xlsx => {
+                    self.output.export_rows(&self.table(&page, &selected), self.raw)?;
+                }
                 Format::Table | Format::Json | Format::Yaml => items.extend(page),
             }
             if remaining == 0 {
@@ -90,7 +93,11 @@ impl<T: Serialize> Listing<'_, T> {
         let selected = columns::resolve_names(&self.output.columns, &self.headers)?;
         match self.output.format {
             Format::Jsonl => self.output.json_lines(items),
-            Format::Csv => self.output.data(&self.table(items, &selected).csv(self.raw)),
+            Format::Csv | Format::Xlsx => {
+                let table = self.table(items, &selected);
+                self.output.export_header(&table, self.raw)?;
+                self.output.export_rows(&table, self.raw)
+            }
             Format::Table | Format::Json | Format::Yaml => self.write_collected(items, &selected),
         }
     }
@@ -115,7 +122,7 @@ impl<T: Serialize> Listing<'_, T> {
             }
             Format::Json => self.output.json(&body()?),
             Format::Yaml => self.output.data(&yaml::yaml(&body()?)?),
-            Format::Jsonl | Format::Csv => Ok(()),
+            Format::Jsonl | Format::Csv | Format::Xlsx => Ok(()),
         }
     }
 

@@ -4,6 +4,7 @@
 //! never reach the terminal.
 
 pub mod columns;
+pub mod destination;
 pub mod diagnostics;
 pub mod exit;
 pub mod form_state;
@@ -17,18 +18,25 @@ pub mod render_error;
 pub mod shell_quote;
 pub mod table;
 pub mod text;
+pub mod workbook;
+pub mod workbook_xml;
 pub mod yaml;
+pub mod zip_archive;
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::cli::environment::Environment;
+use crate::cli::output::destination::{Destination, OutputFile};
 use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::grouped;
 use crate::cli::output::table::Table;
 use crate::cli::output::text::wrap_message;
+use crate::cli::output::workbook::{MAX_COLUMNS, Workbook};
 use crate::domain::json::Value;
 
 pub use crate::cli::output::json::value_of;
@@ -47,6 +55,8 @@ pub enum Format {
     Csv,
     /// YAML; of a form, the file to create it from
     Yaml,
+    /// An Excel workbook
+    Xlsx,
 }
 
 /// When to use colours.
@@ -60,16 +70,18 @@ pub enum Colour {
 }
 
 /// Output settings and streams.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Output {
     pub format: Format,
     pub quiet: bool,
     /// 1: requests; 2: also bodies.
     pub verbose: u8,
-    /// Columns of tables and CSV, in this order; the default ones if empty.
+    /// Columns of tables, CSV and XLSX, in this order; the default ones if empty.
     pub columns: Vec<String>,
     stdout: Stream,
     stderr: Stream,
+    /// Where results go.
+    sink: RefCell<Sink>,
     width: usize,
     /// Collected output while a command works on several items.
     batch: RefCell<Option<BatchOutput>>,
@@ -85,6 +97,15 @@ struct BatchOutput {
     results: Vec<Value>,
     /// Problem documents.
     failures: Vec<serde_json::Value>,
+}
+
+/// Where results go; files with the path that the user gave.
+#[derive(Debug, Default)]
+enum Sink {
+    #[default]
+    Stdout,
+    File(OutputFile, PathBuf),
+    Workbook(Box<Workbook<OutputFile>>, PathBuf),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +128,7 @@ impl Output {
             columns: Vec::new(),
             stdout: stream(io::stdout().is_terminal()),
             stderr,
+            sink: RefCell::default(),
             width: if stderr.is_terminal { usize::from(columns) } else { 100 },
             batch: RefCell::default(),
             partial: RefCell::default(),
@@ -118,7 +140,42 @@ impl Output {
         self.stderr.is_terminal
     }
 
+    /// Sends results to the file that the command and its format ask for.
+    ///
+    /// # Errors
+    /// If the format needs a file or is not for files, or if the file cannot be created.
+    pub fn open(&mut self, destination: Destination<'_>) -> Result<(), CliError> {
+        let Some(path) = destination.file(self.format)? else { return Ok(()) };
+        self.sink = RefCell::new(Sink::File(OutputFile::create(path)?, path.to_owned()));
+        self.stdout = Stream { is_terminal: false, colour: false };
+        Ok(())
+    }
+
+    /// Saves the file with the results, if they go to one.
+    pub fn save(&self) -> Result<(), CliError> {
+        let (saved, path) = match self.sink.take() {
+            Sink::Stdout => return Ok(()),
+            Sink::File(file, path) => (file.save().map(|()| 0), path),
+            Sink::Workbook(workbook, path) => {
+                (workbook.finish().and_then(|(file, cut)| file.save().map(|()| cut)), path)
+            }
+        };
+        let cut = saved.map_err(|error| unwritable(&path, error))?;
+        if cut > 0 {
+            let texts =
+                if cut == 1 { "1 text was".to_owned() } else { format!("{} texts were", grouped(cut)) };
+            self.warn(&format!(
+                "{texts} cut to 32,767 characters, the maximum of an XLSX cell; -o csv has them whole"
+            ));
+        }
+        self.success(&format!("saved to {}", path.display()));
+        Ok(())
+    }
+
     pub fn write(&self, text: &str) -> Result<(), CliError> {
+        if let Sink::File(file, path) = &mut *self.sink.borrow_mut() {
+            return file.write_all(text.as_bytes()).map_err(|error| unwritable(path, error));
+        }
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Ok(()) => Ok(()),
@@ -175,7 +232,7 @@ impl Output {
             }
             (Format::Json, None) => self.json(object),
             (Format::Jsonl, _) => self.json_lines(std::slice::from_ref(object)),
-            (Format::Table | Format::Csv, None) => {
+            (Format::Table | Format::Csv, None) | (Format::Xlsx, _) => {
                 self.rows(&Table::of_objects(&[value_of(object)?], &self.columns))
             }
             (Format::Yaml, batch) => {
@@ -200,8 +257,9 @@ impl Output {
 
     /// Writes rows: as CSV, in columns on a terminal, or tab-separated in a pipe.
     pub fn rows(&self, table: &Table) -> Result<(), CliError> {
-        if self.format == Format::Csv {
-            return self.data(&table.csv(false));
+        if matches!(self.format, Format::Csv | Format::Xlsx) {
+            self.export_header(table, false)?;
+            return self.export_rows(table, false);
         }
         if !self.stdout.is_terminal {
             return self.write(&table.tabs());
@@ -219,6 +277,34 @@ impl Output {
             ));
         }
         Ok(())
+    }
+
+    /// Writes the header of `table`, in CSV or XLSX.
+    pub fn export_header(&self, table: &Table, raw: bool) -> Result<(), CliError> {
+        if self.format == Format::Csv {
+            return self.data(&table.csv_header(raw));
+        }
+        let columns = table.headers.len();
+        if columns > MAX_COLUMNS {
+            let message = format!("XLSX has room for {MAX_COLUMNS} columns, and the answers have {columns}");
+            return Err(CliError::usage_with_help(message, "select some with --columns, or use -o csv"));
+        }
+        let mut sink = self.sink.borrow_mut();
+        if let Sink::File(file, path) = std::mem::take(&mut *sink) {
+            let workbook = Workbook::new(file, table.header_cells());
+            *sink = Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), path);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of `table`, in CSV or XLSX. Text that a spreadsheet would run as a formula gets a leading `'`,
+    /// unless `raw`.
+    pub fn export_rows(&self, table: &Table, raw: bool) -> Result<(), CliError> {
+        let Sink::Workbook(workbook, path) = &mut *self.sink.borrow_mut() else {
+            return self.data(&table.csv_rows(raw));
+        };
+        let written = table.rows.iter().try_for_each(|row| workbook.append(row, raw));
+        written.map_err(|error| unwritable(path, error))
     }
 
     /// Returns `text` on one line: on a terminal, cut to what is left of it after `used` columns.
@@ -343,6 +429,10 @@ impl Output {
     fn write_stderr(&self, text: &str) {
         let _unheard = writeln!(io::stderr().lock(), "{text}");
     }
+}
+
+fn unwritable(path: &Path, error: io::Error) -> CliError {
+    CliError::io(format!("cannot write {}", path.display()), error)
 }
 
 /// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether it is a

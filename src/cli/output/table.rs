@@ -1,5 +1,6 @@
 //! Tables: columns for a terminal, tabs for a pipe, CSV for a spreadsheet.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use comfy_table::presets;
@@ -45,6 +46,18 @@ impl Cell {
     #[must_use]
     pub fn with_colour(self, colour: u8) -> Self {
         Self { colour: Some(colour), ..self }
+    }
+
+    pub fn is_text(&self) -> bool {
+        self.is_text
+    }
+
+    /// Returns the text for a spreadsheet: with a leading `'` if it would run as a formula, unless `raw`.
+    pub fn export_text(&self, raw: bool) -> Cow<'_, str> {
+        match !raw && self.is_text && is_formula(&self.text) {
+            true => format!("'{}", self.text).into(),
+            false => (&*self.text).into(),
+        }
     }
 
     /// Returns the displayed text, with control characters escaped.
@@ -212,13 +225,17 @@ impl Table {
         self.rows.iter().map(line).collect()
     }
 
-    /// Formats header and rows as CSV (RFC 4180, lines end in a line feed). Unless `raw`, text that a spreadsheet would
-    /// run as a formula gets a leading `'`.
-    pub fn csv(&self, raw: bool) -> String {
-        let headers: Vec<_> = self.headers.iter().map(Cell::text).collect();
-        csv_line(&headers, raw) + &self.csv_rows(raw)
+    /// Returns the headers as cells.
+    pub fn header_cells(&self) -> Vec<Cell> {
+        self.headers.iter().map(Cell::text).collect()
     }
 
+    /// Formats the header as CSV (RFC 4180, lines end in a line feed).
+    pub fn csv_header(&self, raw: bool) -> String {
+        csv_line(&self.header_cells(), raw)
+    }
+
+    /// Formats the rows as CSV. Unless `raw`, text that a spreadsheet would run as a formula gets a leading `'`.
     pub fn csv_rows(&self, raw: bool) -> String {
         self.rows.iter().map(|row| csv_line(row, raw)).collect()
     }
@@ -252,10 +269,9 @@ fn csv_line(cells: &[Cell], raw: bool) -> String {
     let mut line = String::new();
     for (index, cell) in cells.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
-        let guard = if !raw && cell.is_text && is_formula(&cell.text) { "'" } else { "" };
-        let text = format!("{guard}{}", cell.text);
+        let text = cell.export_text(raw);
         let quoted = if text.contains(['"', ',', '\n', '\r']) || (text.is_empty() && cells.len() == 1) {
-            format!("\"{}\"", text.replace('"', "\"\""))
+            format!("\"{}\"", text.replace('"', "\"\"")).into()
         } else {
             text
         };
@@ -265,7 +281,6 @@ fn csv_line(cells: &[Cell], raw: bool) -> String {
     line
 }
 
-/// Whether a spreadsheet would interpret `text` as a formula. `-5` and `+49.5` are numbers.
 /// Formats the time passed: `3 h ago`.
 fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = (now.millis() - time.millis()) / 1_000;

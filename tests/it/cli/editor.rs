@@ -368,7 +368,7 @@ fn removing_or_retyping_a_question_with_answers_needs_confirmation() {
         let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
         session.wait_for("  ~ questions.q3.type  \"rating\" → \"number\"\r\n");
         session
-            .wait_for("warning: `q2` has 1 answer; answers to a removed question are kept, and listed in -o csv and -o jsonl alone\r\n");
+            .wait_for("warning: `q2` has 1 answer; answers to a removed question are kept, and listed in -o csv, xlsx and jsonl alone\r\n");
         session.wait_for("warning: `q3` has 2 answers of the old type\r\n");
         session.wait_for("Change \"Lunch\" on store? [y/N]");
         session.type_keys(key);

@@ -128,7 +128,7 @@ fn answers_to_removed_questions_are_listed_in_csv_and_mentioned_in_tables() {
     send(&server.url, "PATCH", &format!("/api/v1/forms/{id}"), &operator_key(&home), patch);
     let table = home.run(&["responses", &id]).expect(0);
     assert!(table.stdout.ends_with("\thello\n"), "{table:?}");
-    assert!(table.stderr.contains("-o csv and -o jsonl have them"), "{table:?}");
+    assert!(table.stderr.contains("-o csv, xlsx and jsonl have them"), "{table:?}");
     let csv = home.run(&["responses", &id, "-o", "csv"]).expect(0);
     assert!(
         csv.stdout.starts_with("id,submitted_at,q1,q3\n") && csv.stdout.ends_with(",hello,2\n"),

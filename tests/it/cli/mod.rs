@@ -41,6 +41,7 @@ mod terminal;
 mod terminal_output;
 mod untrusted_text;
 mod validate_answers;
+mod workbook;
 mod workspaces;
 
 use std::fs;

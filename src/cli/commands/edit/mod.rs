@@ -213,7 +213,7 @@ impl Edit {
             is_lossy = true;
             let effect = match loss {
                 AnswerLoss::Removed => {
-                    "; answers to a removed question are kept, and listed in -o csv and -o jsonl alone"
+                    "; answers to a removed question are kept, and listed in -o csv, xlsx and jsonl alone"
                 }
                 AnswerLoss::Retyped => " of the old type",
             };

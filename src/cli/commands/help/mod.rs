@@ -275,10 +275,20 @@ Output formats. Results go to stdout, everything else to stderr.
   -o jsonl   one JSON object per line, all pages
   -o csv     with a header, all pages; formulas are escaped with a '
   -o yaml    YAML; for `forms show`, a file to create the form from
+  -o xlsx    an Excel workbook with the columns of CSV; for `forms responses`
+             only, with --to FILE
 
---columns id,title selects the columns of tables and CSV, and their order;
+--columns id,title selects the columns of tables, CSV and XLSX, and their order;
 answers have one column per question id. It cannot be used with JSON and YAML:
 select members with a program such as jq.
+
+In a workbook, numbers and booleans are cells of that type, except integers of
+more than 15 digits, which Excel would round: they are text. A text of more than
+32,767 characters is cut, with a warning; characters that XML cannot hold become
+U+FFFD; rows beyond 1,048,576 continue on the next sheet.
+
+`forms responses FORM --to FILE` replaces FILE only once all answers have
+arrived: if the command fails, FILE is as it was.
 
 With a format other than table, a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`

@@ -1,9 +1,10 @@
 //! `forms responses list`: one column per question.
 
 use std::cell::Cell as Slot;
+use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueHint};
 
 use crate::api::SubmissionDetail;
 use crate::cli::commands::responses::filter;
@@ -13,6 +14,7 @@ use crate::cli::input::moment::moment;
 use crate::cli::input::values::count;
 use crate::cli::output::Format;
 use crate::cli::output::columns;
+use crate::cli::output::destination::Destination;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::listing::{ListLimit, Listing};
@@ -36,6 +38,7 @@ Examples:
   forms responses list frm_7k2m9q4x1abz
   forms responses list frm_7k2m9q4x1abz --limit 10 -o json
   forms responses list frm_7k2m9q4x1abz --since 2026-11-01T00:00:00Z
+  forms responses list frm_7k2m9q4x1abz -o xlsx --to answers.xlsx
   forms responses list frm_7k2m9q4x1abz --where score.gte=4 --where colour=red")]
 pub(super) struct List {
     /// Form, by id or slug
@@ -59,12 +62,19 @@ pub(super) struct List {
     /// Those in the trash
     #[arg(long, conflicts_with_all = ["since", "until", "clauses"])]
     trashed: bool,
-    /// In CSV: do not escape text that a spreadsheet would run as a formula
+    /// Write to this file instead of stdout, once all of it has arrived; for any format but table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    to: Option<PathBuf>,
+    /// In CSV and XLSX: do not escape text that a spreadsheet would run as a formula
     #[arg(long)]
     raw: bool,
 }
 
 impl List {
+    pub(super) fn destination(&self) -> Destination<'_> {
+        Destination::Export(self.to.as_deref())
+    }
+
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
@@ -77,11 +87,11 @@ impl List {
         let (since, until) = (moment(since)?, moment(until)?);
         let query = SubmissionQuery { since, until, answers: clauses, trashed };
         let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
-        // The CSV header comes first: if questions have changed, removed ones must be found before.
+        // The header of CSV and XLSX comes first: if questions have changed, removed ones must be found before.
         let is_known =
             |ids: &[String]| columns::resolve_names(&output.columns, &headers(ids, trashed)).is_ok();
-        if output.format == Format::Csv && form.version > 1 && (output.columns.is_empty() || !is_known(&ids))
-        {
+        let is_export = matches!(output.format, Format::Csv | Format::Xlsx);
+        if is_export && form.version > 1 && (output.columns.is_empty() || !is_known(&ids)) {
             let pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
             let removed = find_removed_questions(pages, list_limit.max, &ids).await.map_err(in_flags)?;
             ids.extend(removed);
@@ -104,7 +114,7 @@ impl List {
             output.status(&format!("showing {shown}{of} — use --all or --limit N"));
         }
         if others.get() {
-            output.warn("answers to removed questions are left out; -o csv and -o jsonl have them");
+            output.warn("answers to removed questions are left out; -o csv, xlsx and jsonl have them");
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::{Columns, DELETED, SUBMISSION};
+use crate::cli::output::destination::Destination;
 use crate::cli::output::exit::CliError;
 
 use list::List;
@@ -29,6 +30,7 @@ responses list` has more about --where.
 Examples:
   forms responses frm_7k2m9q4x1abz
   forms responses frm_7k2m9q4x1abz -o csv > answers.csv
+  forms responses frm_7k2m9q4x1abz -o xlsx --to answers.xlsx
   forms responses frm_7k2m9q4x1abz -o jsonl | jq -r .answers.q1"
 )]
 pub struct Responses {
@@ -54,6 +56,13 @@ impl Run for Responses {
             Some(ResponsesCommand::Restore(_)) => SUBMISSION,
             Some(ResponsesCommand::Delete(_)) => DELETED,
             Some(ResponsesCommand::List(_) | ResponsesCommand::Show(_)) | None => Columns::Dynamic,
+        }
+    }
+
+    fn destination(&self) -> Destination<'_> {
+        match (&self.command, &self.list) {
+            (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.destination(),
+            _ => Destination::Stdout,
         }
     }
 

@@ -55,7 +55,7 @@ impl Show {
         let form = session.client().await?.get_form(&self.form).await?;
         match session.output.format {
             Format::Yaml => session.output.data(&yaml::authoring_file(&form)?),
-            Format::Table | Format::Json | Format::Jsonl | Format::Csv => {
+            Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
                 session.output.object(&form, || summary(&form))
             }
         }
