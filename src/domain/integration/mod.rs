@@ -17,6 +17,7 @@ mod kind;
 pub mod message;
 pub mod outbound;
 pub mod plan;
+pub mod row;
 pub mod secret_field;
 pub mod settings;
 pub mod smtp;
