@@ -13,6 +13,7 @@ pub mod definition;
 pub mod description;
 pub mod email;
 pub mod event;
+pub mod google_sheets;
 mod kind;
 pub mod message;
 pub mod outbound;
@@ -152,6 +153,7 @@ kinds! {
     Telegram = "telegram": chat::telegram::Telegram,
     Matrix = "matrix": chat::matrix::Matrix,
     Ntfy = "ntfy": chat::ntfy::Ntfy,
+    GoogleSheets = "google_sheets": google_sheets::GoogleSheets,
 }
 
 impl Integration {
