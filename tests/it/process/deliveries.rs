@@ -124,8 +124,12 @@ impl Stopped {
         let lookup = Arc::new(SystemLookup);
         let limits = SendLimits::default();
         let sender = Arc::new(HttpSender::with_lookup(policy.clone(), clock.clone(), lookup, limits));
-        let settings =
-            DeliverySettings { policy, retry_schedule: retry_schedule(), exports: data.join("exports") };
+        let settings = DeliverySettings {
+            policy,
+            retry_schedule: retry_schedule(),
+            exports: data.join("exports"),
+            ..DeliverySettings::default()
+        };
         let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness::new()));
         let vault = Vault::new(&master_key(data));
         let service = Arc::new(DeliveryService::new(store, vault, sender, clock.clone(), random, settings));
