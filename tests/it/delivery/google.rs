@@ -219,7 +219,7 @@ impl State {
     }
 
     fn token(&mut self, call: &Call) -> Answer {
-        let form: HashMap<_, _> = url::form_urlencoded::parse(&call.body).into_owned().collect();
+        let form: HashMap<_, _> = form_urlencoded::parse(&call.body).into_owned().collect();
         if call.content_type != "application/x-www-form-urlencoded"
             || form["grant_type"] != "urn:ietf:params:oauth:grant-type:jwt-bearer"
         {

@@ -94,7 +94,7 @@ async fn answers_keep_their_type_and_texts_are_not_run() {
     let google = Google::start(healthy).await;
     let questions = json!([
         {"type": "short_text", "title": "A"}, {"type": "rating", "title": "B"}, {"type": "boolean", "title": "C"},
-        {"type": "checkboxes", "title": "D", "options": ["x", "y"]}, {"type": "long_text", "title": "E"},
+        {"type": "multiple_choice", "title": "D", "options": ["x", "y"]}, {"type": "long_text", "title": "E"},
         {"type": "number", "title": "F"}, {"type": "short_text", "title": "G", "id": "id"},
     ]);
     let rig = rig_of(&google, questions, json!({"fields": {"except": ["q5"]}})).await;
