@@ -46,6 +46,8 @@ pub(crate) enum Fault {
     LoseAnswer,
     /// It is refused with this status and message.
     Refuse(u16, &'static str),
+    /// It is refused with this status, and with all that was sent in the message.
+    Echo(u16),
     /// It is answered by this.
     Answer(Reply),
 }
@@ -94,6 +96,10 @@ impl Google {
             state.log.push(line.clone());
             match fault(&line) {
                 Some(Fault::Refuse(status, message)) => respond(Err((status, message.to_owned()))),
+                Some(Fault::Echo(status)) => {
+                    let body = String::from_utf8_lossy(&request.body);
+                    respond(Err((status, format!("{}{body}", request.head))))
+                }
                 Some(Fault::Answer(reply)) => reply,
                 Some(Fault::LoseAnswer) => {
                     state.carry_out(&call).unwrap();

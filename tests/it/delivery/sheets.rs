@@ -68,25 +68,53 @@ async fn each_submission_is_a_row_below_the_names_of_the_columns() {
     let google = Google::start(healthy).await;
     let rig = rig(&google).await;
     let mut expected = Vec::new();
-    for number in 0..150 {
-        expected.push(rig.submit(&format!("n{number}")).await);
+    for name in ["Ada", "Bea", "Cem"] {
+        expected.push(rig.submit(name).await);
     }
-    rig.server.deliver().await;
-    assert_eq!(google.rows().len(), 101, "a batch");
-    assert_eq!(google.take_log(), ["POST /token", "GET 1:1", "PUT A1:E1", "POST A1:append"]);
-    // Google's limit is that of a minute.
-    rig.server.clock.advance(1_199);
-    rig.server.deliver().await;
-    assert_eq!(google.take_log(), [""; 0]);
-    rig.server.clock.advance(1);
-    rig.server.deliver().await;
-    assert_eq!(google.take_log(), ["GET 1:1", "POST A1:append"]);
-    assert_eq!(ids(&google), expected);
+    // The first batch of a queue is small, and this one writes twice: each request takes its part of a minute's.
+    for (wait, requests, count) in [
+        (0, &["POST /token", "GET 1:1", "PUT A1:E1", "POST A1:append"][..], 2),
+        (2_399, &[], 2),
+        (1, &["GET 1:1", "POST A1:append"], 3),
+    ] {
+        rig.server.clock.advance(wait);
+        rig.server.deliver().await;
+        assert_eq!(google.take_log(), requests, "after {wait}");
+        assert_eq!(ids(&google), expected[..count]);
+    }
     let rows = google.rows();
     assert_eq!(rows[0], HEADER);
     let time = "2026-11-20T09:00:00.000Z";
-    assert_eq!(rows[1], [json!(expected[0]), json!(time), json!("n0"), Value::Null, Value::Null]);
-    assert_eq!(rig.deliveries("status=delivered").await.len(), 100, "a page");
+    assert_eq!(rows[1], [json!(expected[0]), json!(time), json!("Ada"), Value::Null, Value::Null]);
+    assert_eq!(rig.deliveries("status=delivered").await.len(), 3);
+}
+
+/// The fault of the first request for a token. The two deliveries of a queue's first batch fail, and the next one is full.
+fn faulty_at_first() -> impl Fn(&str) -> Option<Fault> + Send + Sync {
+    let is_first = AtomicBool::new(true);
+    move |line| {
+        (line.contains("/token") && is_first.swap(false, Ordering::Relaxed)).then_some(Fault::Refuse(500, ""))
+    }
+}
+
+#[tokio::test]
+async fn a_request_appends_many_rows() {
+    let google = Google::start(faulty_at_first()).await;
+    let rig = rig(&google).await;
+    let mut expected = HashSet::new();
+    for number in 0..62 {
+        expected.insert(rig.submit(&format!("n{number}")).await);
+    }
+    for (requests, count) in [
+        (&["POST /token", "POST /token", "GET 1:1", "PUT A1:E1", "POST A1:append"][..], 60),
+        (&["GET 1:1", "GET A:A", "POST A1:append"], 62),
+    ] {
+        rig.server.deliver().await;
+        assert_eq!(google.take_log(), requests);
+        assert_eq!(ids(&google).len(), count);
+        rig.server.clock.advance(60_000);
+    }
+    assert_eq!(HashSet::from_iter(ids(&google)), expected);
 }
 
 #[tokio::test]
@@ -126,7 +154,7 @@ async fn columns_keep_their_questions() {
     ]);
     rig.server.patch(&path, json!({"questions": questions})).send().await.expect(200);
     rig.server.submit(&rig.form, json!({"q1": "Bea", "q4": "new", "q3": 2})).await;
-    rig.server.clock.advance(1_200);
+    rig.server.clock.advance(2_400);
     rig.server.deliver().await;
     let rows = google.rows();
     assert_eq!(rows[0], ["id", "submitted_at", "q2", "q3", "note", "q1", "q4"]);
@@ -274,7 +302,7 @@ async fn a_column_that_is_too_large_to_search_and_a_broken_answer_are_tried_agai
     let large = "HTTP/1.1 200 OK\r\ncontent-length: 17000000\r\n\r\n";
     let endless = Reply::Endless(large.into(), b"x".repeat(1 << 16));
     let cut = Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{");
-    let other = Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]");
+    let other = Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n42");
     for (reply, code) in [(endless, "spreadsheet_too_large"), (cut, "timeout"), (other, "invalid_response")] {
         let google = Google::start(faulty("1:1", Fault::Answer(reply)).1).await;
         let rig = rig(&google).await;
@@ -300,30 +328,33 @@ async fn a_service_that_does_not_answer_is_a_timeout() {
 
 #[tokio::test]
 async fn large_rows_are_divided_among_requests() {
-    let count = Arc::new(AtomicUsize::new(0));
+    let (count, at_first) = (Arc::new(AtomicUsize::new(0)), faulty_at_first());
     let appends = Arc::clone(&count);
     let google = Google::start(move |line| {
         let is_third = line.contains(":append") && appends.fetch_add(1, Ordering::Relaxed) == 2;
-        is_third.then_some(Fault::Refuse(500, ""))
+        if is_third { Some(Fault::Refuse(500, "")) } else { at_first(line) }
     });
     let google = google.await;
-    let questions: Vec<_> =
-        (0..16).map(|number| json!({"type": "long_text", "title": format!("Q{number}")})).collect();
+    let questions: Vec<_> = (0..16)
+        .map(|number| json!({"type": "long_text", "title": format!("Q{number}"), "max_length": 65_000}))
+        .collect();
     let rig = rig_of(&google, json!(questions), json!({})).await;
     let text = "x".repeat(49_000);
     let answers: Value = (1..=16).map(|number| (format!("q{number}"), json!(text))).collect();
-    for _ in 0..7 {
+    for _ in 0..9 {
         rig.server.submit(&rig.form, answers.clone()).await;
     }
     rig.server.deliver().await;
-    // Two rows in each request; the third one fails, and the fourth is not sent.
+    // A batch of seven, two in each request; the third request fails, and the fourth is not sent.
     let statuses = ["delivered", "pending"].map(|status| format!("status={status}"));
     let counts = [rig.deliveries(&statuses[0]).await.len(), rig.deliveries(&statuses[1]).await.len()];
-    assert_eq!((counts, count.load(Ordering::Relaxed)), ([4, 3], 3));
-    rig.server.clock.advance(3_600_000);
-    rig.server.deliver().await;
+    assert_eq!((counts, count.load(Ordering::Relaxed)), ([4, 5], 3));
+    for _ in 0..3 {
+        rig.server.clock.advance(3_600_000);
+        rig.server.deliver().await;
+    }
     let ids = ids(&google);
-    assert_eq!((ids.len(), ids.iter().collect::<HashSet<_>>().len()), (7, 7));
+    assert_eq!((ids.len(), ids.iter().collect::<HashSet<_>>().len()), (9, 9));
 }
 
 #[tokio::test]
@@ -333,8 +364,9 @@ async fn hostile_answers_arrive_as_they_are() {
             .chars()
             .collect();
     let google = Google::start(healthy).await;
-    let questions: Vec<_> =
-        (0..200).map(|number| json!({"type": "long_text", "title": format!("Q{number}")})).collect();
+    let questions: Vec<_> = (0..200)
+        .map(|number| json!({"type": "long_text", "title": format!("Q{number}"), "max_length": 65_000}))
+        .collect();
     let rig = rig_of(&google, json!(questions), json!({})).await;
     let random = SeededRandom::new(7);
     let draw = || {
@@ -356,7 +388,7 @@ async fn hostile_answers_arrive_as_they_are() {
     let long = "漢".repeat(21_000);
     let answers: Value = (1..=16).map(|number| (format!("q{number}"), json!(long))).collect();
     sent.push((rig.server.submit(&rig.form, answers.clone()).await, answers));
-    for _ in 0..3 {
+    for _ in 0..sent.len() {
         rig.server.deliver().await;
         rig.server.clock.advance(60_000);
     }
@@ -376,36 +408,27 @@ async fn hostile_answers_arrive_as_they_are() {
 
 #[tokio::test]
 async fn nothing_shows_the_key_or_a_token() {
-    let google = Google::start(healthy).await;
-    let rig = rig(&google).await;
     let key_line = PRIVATE_KEY.lines().nth(5).unwrap();
-    let shown =
-        rig.server.get(format!("/api/v1/forms/{}/integrations/sheet", rig.form)).send().await.expect(200);
-    assert_eq!(shown["service_account"]["set"], true);
-    // Google sends back what it gets.
-    rig.submit("Ada").await;
-    rig.server.deliver().await;
-    let requests = google.requests();
-    let assertion = requests[0].body.rsplit(|byte| *byte == b'=').next().unwrap();
-    let assertion = String::from_utf8(assertion.to_vec()).unwrap();
-    let mut texts = vec![shown.to_string()];
-    for part in ["/token", "1:1"] {
-        let echo = Reply::text("HTTP/1.1 400 Bad Request\r\ncontent-length: 900\r\n\r\n");
-        drop(echo);
-        let google = Google::start(faulty(part, Fault::Refuse(400, "ya29.TOKENCANARY1")).1).await;
-        let rig = rig_of(&google, questions(), json!({})).await;
+    for part in ["/token", "1:1", ":append"] {
+        let google = Google::start(faulty(part, Fault::Echo(400)).1).await;
+        let rig = rig(&google).await;
         rig.submit("Ada").await;
         rig.server.deliver().await;
-        texts.push(rig.delivery().await.to_string());
-        texts.push(last_attempt(&rig).await.to_string());
-    }
-    for text in texts {
-        for secret in [key_line, "ya29.", "TOKENCANARY", &assertion] {
-            assert!(!text.contains(secret), "{secret} is in {text}");
+        let path = format!("/api/v1/forms/{}/integrations/sheet", rig.form);
+        let shown = rig.server.get(&path).send().await.expect(200);
+        assert_eq!(shown["service_account"]["set"], true);
+        let (delivery, attempt) = (rig.delivery().await, last_attempt(&rig).await);
+        assert!(attempt["response"].as_str().unwrap().contains("(secret)"), "{attempt}");
+        let assertion = String::from_utf8(google.requests()[0].body.clone()).unwrap();
+        let assertion = assertion.rsplit('=').next().unwrap();
+        for text in [shown.to_string(), delivery.to_string(), attempt.to_string()] {
+            for secret in [key_line, "TOKENCANARY", assertion] {
+                assert!(!text.contains(secret), "{secret} is in {text}");
+            }
         }
-    }
-    for request in &requests {
-        assert!(!format!("{request:?}").contains(key_line));
+        for request in google.requests() {
+            assert!(!String::from_utf8_lossy(&request.body).contains(key_line), "{part}: the key was sent");
+        }
     }
 }
 
