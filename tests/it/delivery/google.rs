@@ -44,6 +44,8 @@ pub(crate) fn key_file() -> String {
 pub(crate) enum Fault {
     /// It is carried out, and the connection closed without an answer.
     LoseAnswer,
+    /// It is carried out, and never answered.
+    WithholdAnswer,
     /// It is refused with this status and message.
     Refuse(u16, &'static str),
     /// It is refused with this status, and with all that was sent in the message.
@@ -104,6 +106,10 @@ impl Google {
                 Some(Fault::LoseAnswer) => {
                     state.carry_out(&call).unwrap();
                     Reply::Cut
+                }
+                Some(Fault::WithholdAnswer) => {
+                    state.carry_out(&call).unwrap();
+                    Reply::silence()
                 }
                 None => respond(state.carry_out(&call)),
             }
