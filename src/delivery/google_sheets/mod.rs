@@ -132,9 +132,10 @@ mod tests {
     #[test]
     fn rows_are_divided_by_their_size() {
         let sized = |sizes: &[usize]| sizes.iter().map(|size| Some("x".repeat(*size))).collect::<Vec<_>>();
-        assert_eq!(chunks(&sized(&[1, 2, 3])), [0..3]);
+        assert_eq!(chunks(&sized(&[1, 2, 3, MAX_CHUNK])), [0..3, 3..4]);
         assert_eq!(chunks(&sized(&[MAX_CHUNK, 1, MAX_CHUNK - 1, 1])), [0..1, 1..3, 3..4]);
         assert_eq!(chunks(&sized(&[MAX_CHUNK + 1, MAX_CHUNK + 1])), [0..1, 1..2]);
-        assert_eq!(chunks(&[None, Some("x".repeat(MAX_CHUNK)), None]), [0..3]);
+        let with_rows_that_are_there = [None, Some("x".repeat(MAX_CHUNK)), None, Some("x".to_owned())];
+        assert_eq!(chunks(&with_rows_that_are_there), [0..3, 3..4]);
     }
 }

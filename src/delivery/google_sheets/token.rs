@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn tokens_are_kept_for_55_minutes_at_most() {
-        let (cache, at) = (TokenCache::default(), |seconds| Timestamp::from_millis(seconds * 1_000));
+        let (cache, at) = (TokenCache::default(), |seconds: i64| Timestamp::from_millis(seconds * 1_000));
         let secret = |text: &str| Secret::new(text.to_owned());
         cache.put(&secret("key"), secret("token"), 86_400, at(0));
         assert_eq!(cache.get(&secret("key"), at(3_299)), Some(secret("token")));

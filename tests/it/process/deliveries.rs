@@ -134,7 +134,7 @@ impl Stopped {
         let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness::new()));
         let vault = Vault::new(&master_key(data));
         let service = Arc::new(DeliveryService::new(store, vault, sender, clock.clone(), random, settings));
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             service.clone().run_due().await;
             let counts = self.counts().await;
             if counts.keys().all(|status| *status == DeliveryStatus::Delivered) {
