@@ -17,6 +17,10 @@ use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
 /// Maximum bytes of a range that is read: the ids of some 500,000 rows.
 const MAX_READ: usize = 16 << 20;
 
+/// Milliseconds within which Google ends every request: rows whose answer is late are there by then, or never
+/// (<https://developers.google.com/workspace/sheets/api/limits>).
+const MAX_APPEND_TIME: i64 = 180_000;
+
 /// Texts are kept as they are, formulas too.
 const RAW: &str = "valueInputOption=RAW";
 
@@ -165,7 +169,13 @@ impl Session<'_> {
         }
         let body = format!(r#"{{"majorDimension":"ROWS","values":[{}]}}"#, rows.join(","));
         let path = format!("/values/{}:append?{RAW}&insertDataOption=INSERT_ROWS", self.range("A1"));
-        self.call(Call::write("POST", &path, body)).await.map(drop)
+        let appended = self.call(Call::write("POST", &path, body)).await;
+        appended.map(drop).map_err(|mut report| {
+            if matches!(report.outcome, Outcome::Retryable { is_slow: true, .. }) {
+                report.hold_ms = MAX_APPEND_TIME;
+            }
+            report
+        })
     }
 
     async fn read_values(&mut self, cells: &str, dimension: &str) -> Result<Vec<Vec<Json>>> {
