@@ -161,7 +161,7 @@ fn respond(answer: Answer) -> Reply {
     let body = body.to_string();
     let length = body.len();
     Reply::text(&format!(
-        "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     ))
 }
 

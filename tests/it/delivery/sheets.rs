@@ -301,7 +301,7 @@ async fn a_column_that_is_too_large_to_search_and_a_broken_answer_are_tried_agai
     let large = "HTTP/1.1 200 OK\r\ncontent-length: 17000000\r\n\r\n";
     let endless = Reply::Endless(large.into(), b"x".repeat(1 << 16));
     let cut = Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{");
-    let other = Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n42");
+    let other = Reply::text("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n42");
     for (reply, code) in [(endless, "spreadsheet_too_large"), (cut, "timeout"), (other, "invalid_response")] {
         let google = Google::start(faulty("1:1", Fault::Answer(reply)).1).await;
         let rig = rig(&google).await;
