@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use url::Url;
 
 use crate::domain::integration::address::AddressPolicy;
+use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 
@@ -80,6 +81,8 @@ pub struct DeliveryConfig {
     /// Whether deliveries only wait.
     pub is_paused: bool,
     pub mail: MailConfig,
+    /// Where Google spreadsheets are.
+    pub google: GoogleEndpoints,
 }
 
 /// How mail is sent: by a server, or into a folder.

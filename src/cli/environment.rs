@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 28] = [
+pub const VARIABLES: [(&str, &str); 29] = [
     ("FORMS_URL", "server address, same as --url"),
     ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
@@ -21,6 +21,7 @@ pub const VARIABLES: [(&str, &str); 28] = [
     ("FORMS_SMTP_PASSWORD_FILE", "file with the password, same as `serve --smtp-password-file`"),
     ("FORMS_MAIL_FROM", "sender of all mail, same as `serve --mail-from`"),
     ("FORMS_MAIL_DIR", "folder for mail instead of sending it, same as `serve --mail-dir`"),
+    ("FORMS_GOOGLE_URL", "URL in place of Google's hosts, same as `serve --google-url`"),
     ("SSL_CERT_FILE", "certificates of the authorities to trust, instead of the system's"),
     ("FORMS_NO_INPUT", "if set, never prompt, same as --no-input"),
     ("CI", "if set, never prompt"),

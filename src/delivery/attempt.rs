@@ -49,7 +49,7 @@ impl DeliveryService {
     /// Carries out a batch.
     pub(super) async fn carry_out(&self, batch: &Batch, started_at: Timestamp) -> Outcomes {
         let mut outcomes = Outcomes::default();
-        let mut rows = Vec::new();
+        let (mut rows, mut sheet_rows) = (Vec::new(), Vec::new());
         let interval_ms = batch.integration.interval_ms();
         for attempt in &batch.attempts {
             let finish = |report| self.finished(attempt, started_at, report);
@@ -60,6 +60,7 @@ impl DeliveryService {
                     outcomes.finished.push(finish(SendReport { hold_ms, ..report }));
                 }
                 Ok(Outbound::Csv(row)) => rows.push((attempt, row)),
+                Ok(Outbound::Sheet(row)) => sheet_rows.push((attempt, row)),
                 Ok(Outbound::Mail(message)) => {
                     let report = self.send_mail(batch.queue.form, &message, attempt.delivery.settled).await;
                     outcomes.finished.push(finish(report));
@@ -73,6 +74,10 @@ impl DeliveryService {
             let finish = |attempt| self.finished(attempt, started_at, report.clone());
             outcomes.finished.extend(attempts.into_iter().map(finish));
         }
+        let reports = self.append_to_sheet(&sheet_rows).await;
+        let finish =
+            |((attempt, _), report): (&(&BegunAttempt, _), _)| self.finished(attempt, started_at, report);
+        outcomes.finished.extend(sheet_rows.iter().zip(reports).map(finish));
         outcomes
     }
 

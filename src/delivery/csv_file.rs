@@ -3,7 +3,6 @@
 //! How much of a file is acknowledged is stored in the same write as the deliveries it covers. What follows in the file was
 //! written by an attempt whose outcome was not recorded: it is cut off, and its rows are written again.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Component, Path};
@@ -14,10 +13,8 @@ use rustix::io::Errno;
 
 use crate::domain::integration::csv_file::{CsvFile, CsvPosition};
 use crate::domain::integration::outbound::CsvRow;
+use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
 use crate::id::FormId;
-
-/// Columns of every file, before those of the questions.
-const FIRST_COLUMNS: [&str; 2] = ["id", "submitted_at"];
 
 /// A file below the folder of exports.
 pub(super) struct CsvTarget<'a> {
@@ -206,11 +203,6 @@ fn render(columns: &[String], rows: &[CsvRow], delimiter: char, has_header: bool
         write_record(&mut text, cells, delimiter);
     }
     text
-}
-
-/// The name of a question's column: its id, unless that names one of the first columns.
-fn column_name(question: &str) -> Cow<'_, str> {
-    if FIRST_COLUMNS.contains(&question) { format!("answers.{question}").into() } else { question.into() }
 }
 
 fn write_record<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, delimiter: char) {

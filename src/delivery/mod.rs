@@ -9,6 +9,7 @@
 //!  attempt     from a body to an outcome
 //!  send, guard, report      requests to other servers
 //!  csv_file    files below the folder of exports
+//!  google_sheets    rows of Google spreadsheets
 //!  throttle    how often respondents get mail
 //!  mail        messages to the operator's mail server
 //! ```
@@ -16,6 +17,7 @@
 mod attempt;
 mod csv_file;
 mod decide;
+mod google_sheets;
 mod guard;
 pub mod mail;
 mod report;
@@ -32,18 +34,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::google_sheets::TokenCache;
 use self::mail::{Mailer, NoMailer};
 use self::throttle::Throttle;
 use self::versions::VersionCache;
-use crate::clock::Clock;
-use crate::domain::delivery::attempt::SendReport;
+use crate::clock::{Clock, Timestamp};
+use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::integration::address::AddressPolicy;
+use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::outbound::HttpRequest;
 use crate::id::Random;
 use crate::store::Store;
 use crate::vault::Vault;
 
 pub use guard::{Lookup, SystemLookup};
+pub use report::Answer;
 pub use send::{HttpSender, SendLimits};
 
 /// The operator's settings of deliveries.
@@ -54,6 +59,8 @@ pub struct DeliverySettings {
     pub retry_schedule: Option<Vec<i64>>,
     /// The folder of CSV files.
     pub exports: PathBuf,
+    /// Where Google spreadsheets are.
+    pub google: GoogleEndpoints,
 }
 
 /// Sends requests to other servers.
@@ -61,6 +68,10 @@ pub struct DeliverySettings {
 pub trait Sender: Send + Sync {
     /// Sends `request`, within 15 seconds.
     async fn send(&self, request: &HttpRequest) -> SendReport;
+
+    /// Sends `request`, within 15 seconds, for the content of the answer, of which at most `max_body` bytes are read. Fails
+    /// with the outcome if there is no answer.
+    async fn call(&self, request: &HttpRequest, max_body: usize) -> Result<Answer, Outcome>;
 }
 
 /// Carries out deliveries.
@@ -74,6 +85,9 @@ pub struct DeliveryService {
     pub settings: DeliverySettings,
     versions: VersionCache,
     throttle: Throttle,
+    tokens: TokenCache,
+    /// Attempts at earlier events may have been begun by an earlier process.
+    started_at: Timestamp,
 }
 
 impl DeliveryService {
@@ -87,8 +101,8 @@ impl DeliveryService {
     ) -> Self {
         let versions = versions::new_cache();
         let mailer = Arc::new(NoMailer);
-        let throttle = Throttle::default();
-        Self { store, vault, sender, mailer, clock, random, settings, versions, throttle }
+        let (throttle, tokens, started_at) = (Throttle::default(), TokenCache::default(), clock.now());
+        Self { store, vault, sender, mailer, clock, random, settings, versions, throttle, tokens, started_at }
     }
 
     /// Returns it sending mail by `mailer`.

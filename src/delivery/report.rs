@@ -8,8 +8,9 @@ use super::guard::ResolveError;
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
-use crate::domain::delivery::classify::{Classify, HttpAnswer};
+use crate::domain::delivery::classify::HttpAnswer;
 use crate::domain::integration::address::AddressRefusal;
+use crate::domain::integration::outbound::HttpRequest;
 use crate::request_error::{certificate_fault, find_cause, reason};
 use crate::secret::Secret;
 
@@ -17,13 +18,16 @@ use crate::secret::Secret;
 const MAX_EXCERPT: usize = 2 << 10;
 
 /// The answer of a server, up to a limited length.
-pub(super) struct Answer {
-    pub(super) status: u16,
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
     /// Those of [`READ_HEADERS`](crate::domain::delivery::classify::READ_HEADERS) that it has.
-    pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) remote_address: Option<SocketAddr>,
-    /// Without secrets.
-    pub(super) body: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub remote_address: Option<SocketAddr>,
+    /// As received: secrets may be in it.
+    pub body: Vec<u8>,
+    /// Whether `body` is all of it.
+    pub is_complete: bool,
 }
 
 /// The reason for a missing answer.
@@ -42,14 +46,15 @@ pub(super) enum Failure {
 /// Returns the report of an exchange that took `duration` and ended at `now`.
 pub(super) fn of_exchange(
     result: Result<Answer, Failure>,
-    classify: Classify,
+    request: &HttpRequest,
     duration: Duration,
     now: Timestamp,
 ) -> SendReport {
     let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     match result {
-        Ok(Answer { status, headers, remote_address, body }) => {
-            let verdict = classify(&HttpAnswer { status, headers: &headers, body: &body, now });
+        Ok(Answer { status, headers, remote_address, body, .. }) => {
+            let body = redact(&body, &request.secrets);
+            let verdict = (request.classify)(&HttpAnswer { status, headers: &headers, body: &body, now });
             SendReport {
                 http_status: Some(status),
                 response: excerpt(&body),
@@ -99,12 +104,12 @@ pub(super) fn retryable(code: &str, message: impl Into<String>) -> SendReport {
     SendReport::new(Outcome::Retryable { error: error(code, message), is_slow: false }, 0)
 }
 
-fn error(code: &str, message: impl Into<String>) -> DeliveryError {
+pub(super) fn error(code: &str, message: impl Into<String>) -> DeliveryError {
     DeliveryError { code: code.to_owned(), message: message.into(), http_status: None }
 }
 
 /// Classifies a failure. The owner may mend names, certificates and servers, so these are tried again.
-fn outcome(failure: &Failure) -> Outcome {
+pub(super) fn outcome(failure: &Failure) -> Outcome {
     let retry = |code, message: String| Outcome::Retryable { error: error(code, message), is_slow: false };
     match failure {
         Failure::Refused(refusal) => refused(refusal),
@@ -128,7 +133,7 @@ fn refused(refusal: &AddressRefusal) -> Outcome {
     Outcome::Permanent { error: error("blocked_address", refusal.to_string()) }
 }
 
-fn timed_out() -> Outcome {
+pub(super) fn timed_out() -> Outcome {
     Outcome::Retryable { error: error("timeout", "no answer in time"), is_slow: true }
 }
 
@@ -150,7 +155,7 @@ fn message(failed: &reqwest::Error) -> String {
 }
 
 /// Returns the beginning of a body as text without control characters; `None` if it is empty.
-fn excerpt(body: &str) -> Option<String> {
+pub(super) fn excerpt(body: &str) -> Option<String> {
     let mut text = String::new();
     for character in body.chars() {
         let is_plain = !character.is_control() || character == '\n' || character == '\t';

@@ -13,13 +13,13 @@ use super::Sender;
 use super::guard::{GuardedResolver, Lookup, SystemLookup, is_common_port};
 use super::report::{self, Answer, Failure};
 use crate::clock::Clock;
-use crate::domain::delivery::attempt::SendReport;
+use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::READ_HEADERS;
 use crate::domain::integration::address::AddressPolicy;
 use crate::domain::integration::outbound::HttpRequest;
 
-/// Maximum bytes read of a body. The rest is not received: the connection is closed.
-const MAX_BODY: usize = 16 << 10;
+/// Maximum bytes read of a body that only goes to the log of attempts. The rest is not received: the connection is closed.
+const MAX_LOGGED_BODY: usize = 16 << 10;
 
 /// Maximum number of headers of an answer.
 const MAX_HEADERS: usize = 64;
@@ -38,7 +38,7 @@ pub struct SendLimits {
     pub connect: Duration,
     /// The whole exchange.
     pub exchange: Duration,
-    /// The body of the answer. It only goes to the log of attempts: the status has decided.
+    /// The body of an answer that only goes to the log of attempts: the status has decided.
     pub body: Duration,
 }
 
@@ -115,17 +115,23 @@ impl HttpSender {
             .build()
     }
 
-    async fn exchange(&self, request: &HttpRequest, started: Instant) -> Result<Answer, Failure> {
+    /// Sends `request`, and reads at most `max_body` bytes of the body, for at most `body_time`.
+    async fn exchange(
+        &self,
+        request: &HttpRequest,
+        max_body: usize,
+        body_time: Duration,
+    ) -> Result<Answer, Failure> {
+        let deadline = Instant::now() + self.limits.exchange;
         // Includes hosts that are addresses: these are never resolved.
         self.policy.check_url(&request.url).map_err(Failure::Refused)?;
         let client = self.client(&request.url).map_err(Failure::NoCertificates)?;
         let sending = build(&client, request).ok_or(Failure::Malformed)?.send();
-        let deadline = started + self.limits.exchange;
         let sent = timeout_at(deadline, sending).await.map_err(|_elapsed| Failure::Timeout)?;
         let mut response = sent.map_err(Failure::Http)?;
         let mut body = Vec::new();
-        let body_deadline = deadline.min(Instant::now() + self.limits.body);
-        let _incomplete = timeout_at(body_deadline, read_body(&mut response, &mut body)).await;
+        let body_deadline = deadline.min(Instant::now() + body_time);
+        let read = timeout_at(body_deadline, read_body(&mut response, &mut body, max_body)).await;
         Ok(Answer {
             status: response.status().as_u16(),
             headers: READ_HEADERS
@@ -133,7 +139,8 @@ impl HttpSender {
                 .filter_map(|name| Some((name, header(&response, name)?)))
                 .collect(),
             remote_address: response.remote_addr(),
-            body: report::redact(&body, &request.secrets),
+            is_complete: read.unwrap_or(false),
+            body,
         })
     }
 }
@@ -142,8 +149,13 @@ impl HttpSender {
 impl Sender for HttpSender {
     async fn send(&self, request: &HttpRequest) -> SendReport {
         let started = Instant::now();
-        let result = self.exchange(request, started).await;
-        report::of_exchange(result, request.classify, started.elapsed(), self.clock.now())
+        let result = self.exchange(request, MAX_LOGGED_BODY, self.limits.body).await;
+        report::of_exchange(result, request, started.elapsed(), self.clock.now())
+    }
+
+    async fn call(&self, request: &HttpRequest, max_body: usize) -> Result<Answer, Outcome> {
+        let result = self.exchange(request, max_body, self.limits.exchange).await;
+        result.map_err(|failure| report::outcome(&failure))
     }
 }
 
@@ -164,13 +176,17 @@ fn header(response: &Response, name: &str) -> Option<String> {
     Some(response.headers().get(name)?.to_str().ok()?.to_owned())
 }
 
-/// Reads the body until its end, an error, or the maximum.
-async fn read_body(response: &mut Response, body: &mut Vec<u8>) {
-    while body.len() < MAX_BODY {
+/// Reads at most `max` bytes of the body; returns whether that is all of it.
+async fn read_body(response: &mut Response, body: &mut Vec<u8>, max: usize) -> bool {
+    loop {
         match response.chunk().await {
-            Ok(Some(part)) => body.extend_from_slice(&part[..part.len().min(MAX_BODY - body.len())]),
-            // The status has decided.
-            Ok(None) | Err(_) => break,
+            Ok(Some(part)) if part.len() <= max - body.len() => body.extend_from_slice(&part),
+            Ok(Some(part)) => {
+                body.extend_from_slice(&part[..max - body.len()]);
+                return false;
+            }
+            Ok(None) => return true,
+            Err(_broken) => return false,
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::id::FormId;
 use crate::store::{AttemptDecision, BegunAttempt, DueDelivery};
 
 impl DeliveryService {
-    /// Sends a test event to `integration` at once. Counts for nothing. Of a file, only checks that it can be written: a row
-    /// would stay there.
+    /// Sends a test event to `integration` at once. Counts for nothing. Of a file or a spreadsheet, only checks that it can be
+    /// written: a row would stay there.
     pub async fn send_test(&self, form: &Form, integration: &Integration) -> Attempt {
         let now = self.clock.now();
         let report = self.send_test_event(form, integration, now).await;
@@ -51,6 +51,7 @@ impl DeliveryService {
         match self.plan(form, integration, &attempt, now) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
             Ok(Outbound::Mail(message)) => self.send_mail(form.id, &message, 0).await,
+            Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
             Ok(Outbound::Csv(row)) => self.check_file(form.id, row.file).await,
             Err(report) => *report,
         }

@@ -27,7 +27,7 @@ pub(super) async fn new_service(
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
-    let DeliveryConfig { policy, retry_schedule, master_key_file, mail, is_paused: _ } =
+    let DeliveryConfig { policy, retry_schedule, master_key_file, mail, google, is_paused: _ } =
         config.delivery.clone();
     let mailer = mail::new_mailer(&mail)?;
     let (vault, is_new) = master_key::open_vault(&config.data, master_key_file.as_deref())?;
@@ -38,7 +38,7 @@ pub(super) async fn new_service(
         );
     }
     let sender = Arc::new(HttpSender::new(policy.clone(), clock.clone()));
-    let settings = DeliverySettings { policy, retry_schedule, exports: config.data.join("exports") };
+    let settings = DeliverySettings { policy, retry_schedule, exports: config.data.join("exports"), google };
     let random = Arc::new(SystemRandomness::new());
     let service = DeliveryService::new(Arc::clone(store), vault, sender, clock.clone(), random, settings);
     Ok(service.with_mailer(mailer))

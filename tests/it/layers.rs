@@ -104,6 +104,7 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
         &[
             "src/client/transport.rs",
             "src/delivery/",
+            "src/domain/integration/google_sheets/service_account.rs",
             "src/http/server/",
             "src/receiver/forward.rs",
             "src/request_error.rs",
@@ -137,6 +138,8 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
             "src/secret.rs",
             "src/vault.rs",
             "src/app/cursor.rs",
+            "src/delivery/google_sheets/token.rs",
+            "src/domain/integration/google_sheets/service_account.rs",
             "src/domain/integration/webhook/signature.rs",
             "src/receiver/signature.rs",
         ],

@@ -22,6 +22,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::config::{BaseUrl, Config, HttpSettings, InvalidRate, MailConfig, Rate, TlsFiles, WebOrigin};
+use crate::domain::integration::google_sheets::{GoogleEndpoints, InvalidGoogleUrl};
 use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 use crate::process::{ignores_hangup, raise_open_files};
@@ -104,6 +105,9 @@ struct DeliveryFlags {
     /// Private network, such as 10.0.0.0/8, that integrations may call, also over HTTP; repeatable
     #[arg(long, value_name = "CIDR", value_parser = network)]
     allow_net: Vec<IpNet>,
+    /// URL in place of Google's hosts, for private endpoints and tests: /token and /v4/spreadsheets below it
+    #[arg(long, value_name = "URL", value_parser = google_url, hide_short_help = true)]
+    google_url: Option<Box<GoogleEndpoints>>,
     /// Waits between attempts, such as 5s,5m,2h [default: by type of integration]
     #[arg(long, value_name = "TIMES", value_parser = retry_schedule, hide_short_help = true)]
     retry_schedule: Option<RetrySchedule>,
@@ -341,9 +345,15 @@ impl Serve {
         config.delivery.retry_schedule = delivery.retry_schedule.map(|RetrySchedule(waits)| waits);
         config.delivery.master_key_file = delivery.master_key_file.or(config.delivery.master_key_file);
         config.delivery.is_paused = delivery.pause_deliveries;
+        config.delivery.google = delivery.google_url.map_or(config.delivery.google, |google| *google);
         config.delivery.mail = self.mail.config(config.delivery.mail);
         config
     }
+}
+
+/// Parses a URL in place of Google's hosts, boxed because clap keeps the flags of all commands in one value.
+fn google_url(text: &str) -> Result<Box<GoogleEndpoints>, InvalidGoogleUrl> {
+    text.parse().map(Box::new)
 }
 
 fn bytes(size: u64) -> usize {

@@ -61,6 +61,7 @@ pub fn config(data: &Path, environment: &Environment) -> Result<Config, CliError
         from: parsed(environment, "FORMS_MAIL_FROM")?,
         folder: environment.get("FORMS_MAIL_DIR").map(PathBuf::from),
     };
+    config.delivery.google = parsed(environment, "FORMS_GOOGLE_URL")?.unwrap_or_default();
     Ok(config)
 }
 

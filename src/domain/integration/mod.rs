@@ -13,10 +13,12 @@ pub mod definition;
 pub mod description;
 pub mod email;
 pub mod event;
+pub mod google_sheets;
 mod kind;
 pub mod message;
 pub mod outbound;
 pub mod plan;
+pub mod row;
 pub mod secret_field;
 pub mod settings;
 pub mod smtp;
@@ -151,6 +153,7 @@ kinds! {
     Telegram = "telegram": chat::telegram::Telegram,
     Matrix = "matrix": chat::matrix::Matrix,
     Ntfy = "ntfy": chat::ntfy::Ntfy,
+    GoogleSheets = "google_sheets": google_sheets::GoogleSheets,
 }
 
 impl Integration {

@@ -16,6 +16,8 @@ pub enum Outbound {
     /// Rows to append to a CSV file.
     Csv(CsvRow),
     Mail(MailMessage),
+    /// A row to append to a Google spreadsheet.
+    Sheet(SheetRow),
 }
 
 /// A request over HTTP. Header values are secret: some are; the URL may be.
@@ -49,6 +51,26 @@ pub struct CsvRow {
     pub head: [String; 2],
     /// Question ids with their cells.
     pub cells: Vec<(String, String)>,
+}
+
+/// A row of a Google spreadsheet, by column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SheetRow {
+    pub target: SheetTarget,
+    pub id: String,
+    pub submitted_at: String,
+    /// Question ids with their cells: texts, numbers, truth values, or `null`.
+    pub cells: Vec<(String, serde_json::Value)>,
+}
+
+/// A tab of a Google spreadsheet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SheetTarget {
+    pub spreadsheet_id: String,
+    /// The name of the tab; `None` for the first one.
+    pub sheet: Option<String>,
+    /// The key with which it is accessed, as Google's JSON file has it.
+    pub service_account: Secret<String>,
 }
 
 /// A mail to send. Its sender is a setting of the server.

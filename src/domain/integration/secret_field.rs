@@ -16,7 +16,7 @@ pub const MIN_HINTED: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretField {
     pub sealed: Sealed,
-    /// The last four characters, of a secret of at least 16 characters.
+    /// The last four characters, of a secret of at least 16 characters, unless there are control characters among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The environment variable that the author's file takes it from.

@@ -6,6 +6,7 @@ use super::Home;
 use super::fake_server::{FakeServer, operator_key, send};
 use super::listen::{Listener, SECRET};
 use super::terminal::Session;
+use crate::delivery::google::{SPREADSHEET, key_file};
 
 /// Runs a command on the data directory `store`.
 fn local<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
@@ -50,6 +51,30 @@ fn create_prints_the_secret_that_the_server_made_or_the_id() {
     let expected = "webhook\twebhook\thttps://example.com/hooks\ncrm\twebhook\thttps://example.com/hooks\n\
                     csv-file\tcsv_file\tlunch.csv\nwebhook-2\twebhook\thttps://example.com/hooks\n";
     assert_eq!(names, expected);
+}
+
+#[test]
+fn the_key_of_a_service_account_comes_from_a_file_stdin_or_a_variable() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    let id = format!("spreadsheet_id={SPREADSHEET}");
+    let create = ["integrations", "create", &form, "--type", "google_sheets", "--set", &id, "--set-secret"];
+    let create = |source| local(&[&create[..], &[source]].concat());
+    let key = format!("{}\n", key_file());
+    home.write("key.json", &key);
+    home.ok(&create("service_account=@key.json"));
+    home.run_with_input(&key, &create("service_account=@-")).expect(0);
+    home.run_with(&[("GOOGLE_KEY", &key)], &create("service_account=env:GOOGLE_KEY")).expect(0);
+    home.write("key.json", "CANARY");
+    let refused = home.run(&create("service_account=@key.json")).expect(6);
+    assert!(refused.stderr.contains("must be the content of the JSON file"), "{refused:?}");
+    assert!(!refused.stderr.contains("CANARY"));
+    for name in ["google-sheets", "google-sheets-2", "google-sheets-3"] {
+        let shown = show(&home, &form, name);
+        assert_eq!(shown["spreadsheet_id"], SPREADSHEET);
+        assert_eq!(shown["service_account"]["set"], true);
+        assert!(!shown.to_string().contains("PRIVATE KEY"), "{shown}");
+    }
 }
 
 #[test]

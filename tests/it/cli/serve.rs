@@ -283,6 +283,24 @@ fn incomplete_flags_about_mail_are_refused() {
 }
 
 #[test]
+fn a_url_in_place_of_googles_hosts_is_checked() {
+    let home = Home::new();
+    let expected = "expected an http or https URL without user, query and fragment";
+    let run = home.run(&["serve", "--data", "store", "--google-url=google.example.com"]).expect(2);
+    assert!(run.stderr.contains(expected), "{run:?}");
+    let variables = [("FORMS_GOOGLE_URL", "https://me:pw@google.example.com")];
+    let run = home.run_with(&variables, &["serve", "--data", "store"]).expect(2);
+    assert!(run.stderr.starts_with(&format!("error: FORMS_GOOGLE_URL: {expected}")), "{run:?}");
+    assert!(!home.path().join("store").exists(), "a refused command created a store");
+    home.serve_with(&[
+        "serve",
+        "--data=store",
+        "--listen=127.0.0.1:0",
+        "--google-url=https://google.example.com",
+    ]);
+}
+
+#[test]
 fn the_password_of_the_mail_server_is_read_at_the_start() {
     let home = Home::new();
     let url = "--smtp-url=smtps://mail.example.com";

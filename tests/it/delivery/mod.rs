@@ -3,6 +3,7 @@
 mod addresses; // which addresses are refused when a request is sent
 mod chats; // how often chats are called, repeats, and secrets sent back
 mod files; // CSV files
+pub(crate) mod google; // a stand-in for Google Sheets
 mod mail; // outcomes of SMTP, and messages
 mod mail_server;
 mod notifications; // what mail says, to whom, and how often
@@ -11,6 +12,7 @@ mod rig;
 mod running; // the loop: fairness, changes, and stopping
 mod schedule; // attempts, paced receivers, and pauses
 mod sending; // outcomes of requests: statuses, failures, hostile receivers
+mod sheets; // Google spreadsheets
 
 use std::io;
 use std::net::IpAddr;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::Method;
-use forms::delivery::{SendLimits, Sender};
+use forms::delivery::{Answer, SendLimits, Sender};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::integration::outbound::HttpRequest;
 use serde_json::json;
@@ -54,6 +54,10 @@ impl Sender for Held {
         self.release.notified().await;
         let outcome = Outcome::Delivered;
         SendReport { http_status: Some(200), ..SendReport::new(outcome, 1) }
+    }
+
+    async fn call(&self, _: &HttpRequest, _: usize) -> Result<Answer, Outcome> {
+        unreachable!("webhooks only")
     }
 }
 
@@ -121,6 +125,10 @@ async fn a_stop_cuts_off_requests_that_take_too_long_and_leaves_no_lease() {
         async fn send(&self, _request: &HttpRequest) -> SendReport {
             self.0.notify_one();
             pending().await
+        }
+
+        async fn call(&self, _: &HttpRequest, _: usize) -> Result<Answer, Outcome> {
+            unreachable!("webhooks only")
         }
     }
     let stuck = Arc::new(Stuck(Notify::new()));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use axum::http::Method;
 use forms::clock::{Clock, SystemClock};
-use forms::delivery::{SendLimits, Sender};
+use forms::delivery::{Answer, SendLimits, Sender};
 use forms::domain::delivery::attempt::{DEFAULT_SCHEDULE, Outcome, SendReport};
 use forms::domain::delivery::classify::HttpAnswer;
 use forms::domain::integration::outbound::HttpRequest;
@@ -47,6 +47,10 @@ impl Sender for Scripted {
             self.retry_after.map(|text| ("retry-after", text.to_owned())).into_iter().collect();
         let answer = HttpAnswer { status, headers: &headers, body: "", now: SystemClock.now() };
         SendReport { http_status: Some(status), ..SendReport::new((request.classify)(&answer).outcome, 1) }
+    }
+
+    async fn call(&self, _: &HttpRequest, _: usize) -> Result<Answer, Outcome> {
+        unreachable!("webhooks only")
     }
 }
 
@@ -226,6 +230,10 @@ async fn a_panic_while_sending_ends_one_delivery_and_nothing_else() {
             let outcome = Outcome::Delivered;
             assert!(!String::from_utf8_lossy(&request.body).contains("Ada"), "a defect");
             SendReport::new(outcome, 1)
+        }
+
+        async fn call(&self, _: &HttpRequest, _: usize) -> Result<Answer, Outcome> {
+            unreachable!("webhooks only")
         }
     }
     let rig = Rig::with_sender(Arc::new(Panicking)).await;

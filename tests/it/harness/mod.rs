@@ -24,6 +24,7 @@ use forms::delivery::{DeliveryService, DeliverySettings, Sender};
 use forms::domain::form::Form;
 use forms::domain::form::definition::Definition;
 use forms::domain::integration::address::AddressPolicy;
+use forms::domain::integration::google_sheets::GoogleEndpoints;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::http::{ClientAddress, HttpService, router};
@@ -275,9 +276,23 @@ impl Server {
     }
 
     /// Like [`with_sender`](Self::with_sender), and sends mail by `mailer`.
-    pub(crate) fn with_services(mut self, sender: Arc<dyn Sender>, mailer: Arc<dyn Mailer>) -> Self {
+    pub(crate) fn with_services(self, sender: Arc<dyn Sender>, mailer: Arc<dyn Mailer>) -> Self {
+        self.with_deliveries(sender, mailer, GoogleEndpoints::default())
+    }
+
+    /// Like [`with_sender`](Self::with_sender), with Google's services at `google`.
+    pub(crate) fn with_google(self, sender: Arc<dyn Sender>, google: GoogleEndpoints) -> Self {
+        self.with_deliveries(sender, Arc::new(NoMailer), google)
+    }
+
+    fn with_deliveries(
+        mut self,
+        sender: Arc<dyn Sender>,
+        mailer: Arc<dyn Mailer>,
+        google: GoogleEndpoints,
+    ) -> Self {
         let policy = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
-        let settings = DeliverySettings { policy, ..self.app.deliveries.settings.clone() };
+        let settings = DeliverySettings { policy, google, ..self.app.deliveries.settings.clone() };
         let store = Arc::new(self.store.clone());
         let (vault, clock, random) = (VAULT.clone(), self.clock.clone(), self.random.clone());
         let deliveries = DeliveryService::new(store, vault, sender, clock, random, settings);

@@ -16,6 +16,7 @@ use forms::clock::{Clock, SystemClock, Timestamp};
 use forms::cpu_pool::CpuPool;
 use forms::delivery::{DeliveryService, DeliverySettings, HttpSender, SendLimits, SystemLookup};
 use forms::domain::delivery::DeliveryStatus;
+use forms::domain::integration::google_sheets::GoogleEndpoints;
 use forms::id::FormId;
 use forms::secret::{Secret, SystemRandomness};
 use forms::store::sled::SledStore;
@@ -45,13 +46,13 @@ fn retry_schedule() -> Option<Vec<i64>> {
     Some(vec![50; 20])
 }
 
-fn serve(data: &Path) -> Command {
+pub(super) fn serve(data: &Path) -> Command {
     let mut command = forms_serve(data).unwrap();
     command.args(["--allow-net", "127.0.0.0/8", "--retry-schedule", SCHEDULE]);
     command
 }
 
-async fn send(form: &Form, method: &str, path: &str, body: &Value, status: u16) -> Value {
+pub(super) async fn send(form: &Form, method: &str, path: &str, body: &Value, status: u16) -> Value {
     let mut connection = Connection::open(form.endpoint).await.unwrap();
     let text = if body.is_null() { String::new() } else { body.to_string() };
     let request = request(method, path, &form.key, &text);
@@ -59,7 +60,7 @@ async fn send(form: &Form, method: &str, path: &str, body: &Value, status: u16) 
     serde_json::from_slice(answer).unwrap()
 }
 
-async fn integrate(form: &Form, integration: Value) -> Value {
+pub(super) async fn integrate(form: &Form, integration: Value) -> Value {
     send(form, "POST", &format!("{}/integrations", form.path()), &integration, 201).await
 }
 
@@ -86,14 +87,14 @@ async fn troubled_receivers(is_calm: &Arc<AtomicBool>) -> Vec<(&'static str, Rec
 }
 
 /// A stopped server's store, opened in this process.
-struct Stopped {
-    store: SledStore,
+pub(super) struct Stopped {
+    pub(super) store: SledStore,
     filter: DeliveryFilter,
     workspace: forms::id::WorkspaceId,
 }
 
 impl Stopped {
-    async fn open(data: &Path, form: &Form) -> Self {
+    pub(super) async fn open(data: &Path, form: &Form) -> Self {
         let random = Arc::new(SystemRandomness::new());
         let options = EngineOptions { verify_index: false, ..EngineOptions::default() };
         let store = SledStore::open(data, options, CpuPool::default(), random, Arc::new(|_| ())).unwrap();
@@ -116,20 +117,24 @@ impl Stopped {
         }
     }
 
-    /// Delivers what waits, on a clock that is set forward instead of waiting.
-    async fn deliver_all(&self, data: &Path) {
+    /// Delivers what waits, on a clock that is set forward instead of waiting, with Google's services at `google`.
+    pub(super) async fn deliver_all(&self, data: &Path, google: GoogleEndpoints) {
         let now = SystemClock.now().millis();
         let clock = Arc::new(ManualClock::at(&Timestamp::from_millis(now + 120_000).to_string()));
         let policy = allowing(&["127.0.0.0/8"]);
         let lookup = Arc::new(SystemLookup);
         let limits = SendLimits::default();
         let sender = Arc::new(HttpSender::with_lookup(policy.clone(), clock.clone(), lookup, limits));
-        let settings =
-            DeliverySettings { policy, retry_schedule: retry_schedule(), exports: data.join("exports") };
+        let settings = DeliverySettings {
+            policy,
+            retry_schedule: retry_schedule(),
+            exports: data.join("exports"),
+            google,
+        };
         let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness::new()));
         let vault = Vault::new(&master_key(data));
         let service = Arc::new(DeliveryService::new(store, vault, sender, clock.clone(), random, settings));
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             service.clone().run_due().await;
             let counts = self.counts().await;
             if counts.keys().all(|status| *status == DeliveryStatus::Delivered) {
@@ -172,7 +177,7 @@ fn every_submission_is_delivered_to_every_integration_whenever_the_server_is_kil
         server.kill().unwrap();
         is_calm.store(true, Ordering::Relaxed);
         let stopped = Stopped::open(&data, &form).await;
-        stopped.deliver_all(&data).await;
+        stopped.deliver_all(&data, GoogleEndpoints::default()).await;
         stopped.store.close().await.unwrap();
         for (name, receiver) in &receivers {
             assert_received(name, receiver, &recorder);

@@ -1,29 +1,18 @@
 //! Renders submissions as rows of a CSV file.
 
-use super::row::RowBody;
+use super::row::cell;
 use super::{CsvFile, DELIMITERS};
-use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::event::Subject;
 use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
-use crate::domain::integration::outbound::Outbound;
+use crate::domain::integration::outbound::{CsvRow, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::row::{RowBody, SCHEDULE};
 use crate::domain::json::Value;
 use crate::id::IntegrationId;
 
 /// Rows that are written together.
 const MAX_ROWS: usize = 100;
-
-/// The waits in milliseconds: those of webhooks, and 24 hours for the rest of a week, since only the operator can mend a disk.
-const SCHEDULE: [i64; 12] = {
-    let mut waits = [24 * 3_600_000; 12];
-    let mut place = 0;
-    while place < DEFAULT_SCHEDULE.len() {
-        waits[place] = DEFAULT_SCHEDULE[place];
-        place += 1;
-    }
-    waits
-};
 
 impl Kind for CsvFile {
     fn members(&self) -> Members {
@@ -42,13 +31,14 @@ impl Kind for CsvFile {
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let Subject::Submission(submission) = &rendering.event.subject else { return None };
-        let row = RowBody::new(submission, rendering.version?, rendering.selection);
+        let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
         Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
 
     fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
-        let row: RowBody = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
-        Ok(Outbound::Csv(row.into_row(self)))
+        let row = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
+        let RowBody { id, submitted_at, cells } = row;
+        Ok(Outbound::Csv(CsvRow { file: self.clone(), head: [id, submitted_at], cells }))
     }
 
     fn pace(&self) -> Pace {

@@ -1,52 +1,10 @@
-//! Rows of CSV files: from a submission to cells.
+//! Cells of CSV files.
 
-use serde::{Deserialize, Serialize};
-
-use super::CsvFile;
-use crate::domain::form::Version;
-use crate::domain::integration::FieldSelection;
-use crate::domain::integration::outbound::CsvRow;
-use crate::domain::json::{Value, parse_object};
-use crate::domain::submission::Submission;
-
-/// A row before it is bound to its file: the body of a delivery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RowBody {
-    id: String,
-    submitted_at: String,
-    /// Question ids with their cells.
-    cells: Vec<(String, String)>,
-}
-
-impl RowBody {
-    /// Returns the row of `submission`: a cell for each question that takes an answer and that `selection` lets through, in
-    /// the order of the form.
-    pub(super) fn new(
-        submission: &Submission,
-        version: &Version,
-        selection: Option<&FieldSelection>,
-    ) -> Self {
-        let answers = parse_object(&submission.answers).unwrap_or_default();
-        let answer = |id: &str| answers.iter().find(|(key, ..)| key == id).map(|(_, value, _)| value);
-        let asked = version.questions.iter().filter(|question| question.kind.rules().takes_answer());
-        let ids = asked.filter_map(|question| question.id.as_deref());
-        let included = ids.filter(|id| selection.is_none_or(|selection| selection.includes(id)));
-        Self {
-            id: submission.id.to_string(),
-            submitted_at: submission.submitted_at().to_string(),
-            cells: included.map(|id| (id.to_owned(), answer(id).map_or_else(String::new, cell))).collect(),
-        }
-    }
-
-    pub(super) fn into_row(self, file: &CsvFile) -> CsvRow {
-        let Self { id, submitted_at, cells } = self;
-        CsvRow { file: file.clone(), head: [id, submitted_at], cells }
-    }
-}
+use crate::domain::json::Value;
 
 /// Returns an answer as the text of a cell: lists and objects as JSON. Text that a spreadsheet would run as a formula gets a
 /// leading `'`.
-fn cell(answer: &Value) -> String {
+pub(super) fn cell(answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
         Value::String(text) if is_formula(text) => format!("'{text}"),

@@ -186,8 +186,8 @@ impl Sealer<'_> {
     ) -> SecretField {
         let sealed = self.context.vault.seal(self.place(field), value, self.context.random);
         let characters = value.chars().count();
-        let hint =
-            (characters >= MIN_HINTED).then(|| value.chars().skip(characters - HINT_CHARACTERS).collect());
+        let last = || value.chars().skip(characters.saturating_sub(HINT_CHARACTERS)).collect::<String>();
+        let hint = (characters >= MIN_HINTED).then(last).filter(|hint| !hint.contains(char::is_control));
         SecretField { sealed, hint, env }
     }
 

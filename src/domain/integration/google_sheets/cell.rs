@@ -1,0 +1,80 @@
+//! Cells of spreadsheets, as JSON.
+
+use serde_json::Value as Json;
+
+use crate::domain::json::{Number, Value};
+
+/// Maximum UTF-16 code units of a cell: Google's limit is 50,000 characters, and it does not document of which kind.
+const MAX_TEXT: usize = 50_000;
+
+/// Digits that a spreadsheet keeps of a number.
+const MAX_DIGITS: usize = 15;
+
+/// Returns an answer as a cell: numbers and truth values as such, lists and objects as their JSON. An empty cell is `null`.
+pub(super) fn cell(answer: &Value) -> Json {
+    match answer {
+        Value::Null => Json::Null,
+        Value::Bool(flag) => (*flag).into(),
+        Value::Number(number) => number_cell(number),
+        Value::String(text) => cut(text).into(),
+        Value::Array(_) | Value::Object(_) => cut(&answer.to_string()).into(),
+    }
+}
+
+/// Returns a number as such, or as text if a spreadsheet would round it.
+fn number_cell(number: &Number) -> Json {
+    let text = number.text();
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    match serde_json::from_str(text) {
+        Ok(exact) if digits <= MAX_DIGITS => exact,
+        _ => cut(text).into(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.encode_utf16().count() <= MAX_TEXT {
+        return text.to_owned();
+    }
+    let mut units = 1;
+    let fits = |character: &char| {
+        units += character.len_utf16();
+        units <= MAX_TEXT
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_TEXT, cell};
+    use crate::domain::json::parse;
+
+    #[test]
+    fn numbers_are_numbers_and_texts_stay_as_they_are() {
+        for (answer, expected) in [
+            ("null", "null"),
+            ("true", "true"),
+            ("-5", "-5"),
+            ("5.0", "5.0"),
+            ("5e0", "5.0"),
+            ("123456789012345", "123456789012345"),
+            ("1234567890123456", r#""1234567890123456""#),
+            ("0.1234567890123456", r#""0.1234567890123456""#),
+            (r#""=1+1""#, r#""=1+1""#),
+            (r#""\t'x""#, r#""\t'x""#),
+            (r#"["a","b"]"#, r#""[\"a\",\"b\"]""#),
+            (r#"{"other":"x"}"#, r#""{\"other\":\"x\"}""#),
+        ] {
+            assert_eq!(cell(&parse(answer).unwrap()).to_string(), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = |text: String| cell(&text.as_str().into()).as_str().unwrap().to_owned();
+        let full = "é".repeat(MAX_TEXT);
+        assert_eq!(text(full.clone()), full);
+        assert_eq!(text("é".repeat(MAX_TEXT + 1)), format!("{}…", "é".repeat(MAX_TEXT - 1)));
+        assert_eq!(text("😀".repeat(MAX_TEXT)), format!("{}…", "😀".repeat(MAX_TEXT / 2 - 1)));
+    }
+}

@@ -1,0 +1,167 @@
+//! Google spreadsheets, to which each submission is appended.
+
+mod cell;
+mod endpoints;
+pub mod service_account;
+
+pub use endpoints::{GoogleEndpoints, InvalidGoogleUrl};
+
+use self::cell::cell;
+use self::service_account::ServiceAccount;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::event::{EventType, Subject};
+use crate::domain::integration::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering, declared};
+use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::row::{RowBody, SCHEDULE};
+use crate::domain::integration::settings::Settings;
+use crate::id::IntegrationId;
+use crate::secret::Secret;
+
+declared! {
+    /// A Google spreadsheet with a row for each submission.
+    GoogleSheets
+}
+
+/// Rows that are appended together.
+const MAX_ROWS: usize = 100;
+
+/// Milliseconds for each request of a batch that reads, and that writes: Google takes 60 of either a minute from an account.
+pub const INTERVAL_MS: i64 = 1_200;
+
+/// Maximum characters of the id of a spreadsheet; Google's have 44.
+const MAX_ID: usize = 100;
+
+/// Maximum characters of the name of a tab.
+const MAX_SHEET: usize = 100;
+
+const SPREADSHEET_ID: &str = "spreadsheet_id";
+const SHEET: &str = "sheet";
+const SERVICE_ACCOUNT: &str = "service_account";
+
+impl Declared for GoogleSheets {
+    const DESCRIPTION: Description = Description {
+        about: "A row of a Google spreadsheet for each submission.",
+        events: &[EventType::SubmissionCompleted],
+        members: &[
+            Member {
+                name: SPREADSHEET_ID,
+                need: Need::Required,
+                value: MemberValue::Text { max: MAX_ID, check: check_id },
+                about: "The id of the spreadsheet: in its URL, the part between `/d/` and the next `/`.",
+                example: r#""1AbCdEfGhIjKlMnOpQrStUvWxYz0123456789""#,
+            },
+            Member {
+                name: SHEET,
+                need: Need::Optional,
+                value: MemberValue::Text { max: MAX_SHEET, check: check_sheet },
+                about: "The name of the tab. Without it, the first one.",
+                example: r#""Answers""#,
+            },
+            Member {
+                name: SERVICE_ACCOUNT,
+                need: Need::Required,
+                value: MemberValue::Secret(check_service_account),
+                about: "The key of a service account: the content of its JSON file.",
+                example: "",
+            },
+        ],
+        set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. `--set-secret service_account=@key.json` takes the key from its file.",
+        limits: "100 rows at a time, one batch in 1.2 seconds. The first row names the columns by the ids of questions, and a new question gets a column at the right: do not rename these. A cell has 50,000 characters; longer answers are cut. Texts stay texts: none is run as a formula.",
+        repeats: "Once: before a row is appended again, column A is searched for its id. Keep the ids in that column.",
+        source: "https://developers.google.com/workspace/sheets/api/limits",
+    };
+}
+
+impl Kind for GoogleSheets {
+    fn members(&self) -> Members {
+        self.settings().members(&Self::DESCRIPTION)
+    }
+
+    fn target(&self) -> String {
+        self.spreadsheet_id().to_owned()
+    }
+
+    /// The digest of the id, for the log: whoever knows the id may be able to read the spreadsheet.
+    fn destination(&self, _: IntegrationId) -> String {
+        format!("sheets.googleapis.com/{}", Secret::new(self.spreadsheet_id().to_owned()).digest())
+    }
+
+    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
+        let Subject::Submission(submission) = &rendering.event.subject else { return None };
+        let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
+        Some(serde_json::to_vec(&row).expect("a row is JSON").into())
+    }
+
+    fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
+        let row = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
+        let RowBody { id, submitted_at, cells } = row;
+        let settings = self.settings();
+        let target = SheetTarget {
+            spreadsheet_id: self.spreadsheet_id().to_owned(),
+            sheet: settings.text(SHEET).map(str::to_owned),
+            service_account: settings.open(SERVICE_ACCOUNT, unsealer)?.ok_or(PlanError::Damaged)?,
+        };
+        Ok(Outbound::Sheet(SheetRow { target, id, submitted_at, cells }))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { concurrency: 1, batch: MAX_ROWS, interval_ms: INTERVAL_MS, schedule: &SCHEDULE }
+    }
+
+    /// Each submission is one row.
+    fn can_repeat(&self, delivery: &Delivery) -> bool {
+        delivery.status != DeliveryStatus::Delivered
+    }
+
+    fn declared_settings(&self) -> Option<&Settings> {
+        Some(self.settings())
+    }
+}
+
+impl GoogleSheets {
+    fn spreadsheet_id(&self) -> &str {
+        self.settings().text(SPREADSHEET_ID).unwrap_or_default()
+    }
+}
+
+fn check_id(text: &str) -> Result<(), String> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if text.contains("/d/") {
+        Err("must be the id alone: in the URL, the part between `/d/` and the next `/`".to_owned())
+    } else if text.bytes().all(is_valid) {
+        Ok(())
+    } else {
+        Err("must be the id of a spreadsheet: letters, digits, `-` and `_`".to_owned())
+    }
+}
+
+fn check_sheet(text: &str) -> Result<(), String> {
+    if text.contains(char::is_control) {
+        return Err("must not contain control characters".to_owned());
+    }
+    Ok(())
+}
+
+fn check_service_account(text: &str) -> Result<(), String> {
+    ServiceAccount::parse(text).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_id;
+
+    #[test]
+    fn the_id_of_a_spreadsheet_is_a_part_of_its_url() {
+        assert_eq!(check_id("1AbC-dEf_9"), Ok(()));
+        for (text, expected) in [
+            ("https://docs.google.com/spreadsheets/d/1AbC/edit#gid=0", "between `/d/`"),
+            ("1AbC/edit", "letters, digits"),
+            ("My sheet", "letters, digits"),
+            ("é", "letters, digits"),
+        ] {
+            assert!(check_id(text).unwrap_err().contains(expected), "{text}");
+        }
+    }
+}

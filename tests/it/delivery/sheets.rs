@@ -1,0 +1,491 @@
+//! Google spreadsheets: each submission one row, whatever happens to requests.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use axum::http::Method;
+use forms::delivery::{SendLimits, SystemLookup};
+use forms::id::Random;
+use serde_json::{Value, json};
+
+use super::google::{ACCOUNT, Fault, Google, PRIVATE_KEY, SPREADSHEET, Tab, key_file};
+use super::receiver::Reply;
+use super::rig::Rig;
+use super::{SHORT, sender};
+use crate::harness::{Server, questions};
+use crate::store::SeededRandom;
+
+const HEADER: [&str; 5] = ["id", "submitted_at", "q1", "q2", "q3"];
+
+/// A form whose submissions are appended to `google`, with these questions and more members of the integration.
+async fn rig_of(google: &Google, questions: Value, members: Value) -> Rig {
+    let server = Server::start().await;
+    let server =
+        server.with_google(Arc::new(sender(SystemLookup, SendLimits::default())), google.endpoints());
+    let form = server.published_form(questions).await;
+    let mut integration = json!({
+        "type": "google_sheets", "name": "sheet", "spreadsheet_id": SPREADSHEET, "service_account": key_file(),
+    });
+    integration.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    server.integrate(&form, integration).await;
+    Rig { server, form }
+}
+
+async fn rig(google: &Google) -> Rig {
+    rig_of(google, questions(), json!({})).await
+}
+
+/// A fault of the requests that contain `part`, until the returned flag is cleared.
+fn faulty(
+    part: &'static str,
+    fault: Fault,
+) -> (Arc<AtomicBool>, impl Fn(&str) -> Option<Fault> + Send + Sync) {
+    let is_faulty = Arc::new(AtomicBool::new(true));
+    let flag = Arc::clone(&is_faulty);
+    let decide =
+        move |line: &str| (line.contains(part) && flag.load(Ordering::Relaxed)).then(|| fault.clone());
+    (is_faulty, decide)
+}
+
+fn healthy(_: &str) -> Option<Fault> {
+    None
+}
+
+/// The ids in column A of the first tab, without its name.
+fn ids(google: &Google) -> Vec<String> {
+    google.rows()[1..].iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
+}
+
+/// The last attempt of the only delivery.
+async fn last_attempt(rig: &Rig) -> Value {
+    rig.attempts(&rig.delivery().await).await.last().unwrap().clone()
+}
+
+#[tokio::test]
+async fn each_submission_is_a_row_below_the_names_of_the_columns() {
+    let google = Google::start(healthy).await;
+    let rig = rig(&google).await;
+    let mut expected = Vec::new();
+    for name in ["Ada", "Bea", "Cem"] {
+        expected.push(rig.submit(name).await);
+    }
+    // The first batch of a queue is small, and this one writes twice: each request takes its part of a minute's.
+    for (wait, requests, count) in [
+        (0, &["POST /token", "GET 1:1", "PUT A1:E1", "POST A1:append"][..], 2),
+        (2_399, &[], 2),
+        (1, &["GET 1:1", "POST A1:append"], 3),
+    ] {
+        rig.server.clock.advance(wait);
+        rig.server.deliver().await;
+        assert_eq!(google.take_log(), requests, "after {wait}");
+        assert_eq!(ids(&google), expected[..count]);
+    }
+    let rows = google.rows();
+    assert_eq!(rows[0], HEADER);
+    let time = "2026-11-20T09:00:00.000Z";
+    assert_eq!(rows[1], [json!(expected[0]), json!(time), json!("Ada"), Value::Null, Value::Null]);
+    assert_eq!(rig.deliveries("status=delivered").await.len(), 3);
+}
+
+/// The fault of the first request for a token. The two deliveries of a queue's first batch fail, and the next one is full.
+fn faulty_at_first() -> impl Fn(&str) -> Option<Fault> + Send + Sync {
+    let is_first = AtomicBool::new(true);
+    move |line| {
+        (line.contains("/token") && is_first.swap(false, Ordering::Relaxed)).then_some(Fault::Refuse(500, ""))
+    }
+}
+
+#[tokio::test]
+async fn a_request_appends_many_rows() {
+    let google = Google::start(faulty_at_first()).await;
+    let rig = rig(&google).await;
+    let mut expected = HashSet::new();
+    for number in 0..62 {
+        expected.insert(rig.submit(&format!("n{number}")).await);
+    }
+    for (requests, count) in [
+        (&["POST /token", "POST /token", "GET 1:1", "PUT A1:E1", "POST A1:append"][..], 60),
+        (&["GET 1:1", "GET A:A", "POST A1:append"], 62),
+    ] {
+        rig.server.deliver().await;
+        assert_eq!(google.take_log(), requests);
+        assert_eq!(ids(&google).len(), count);
+        rig.server.clock.advance(60_000);
+    }
+    assert_eq!(HashSet::from_iter(ids(&google)), expected);
+}
+
+#[tokio::test]
+async fn answers_keep_their_type_and_texts_are_not_run() {
+    let google = Google::start(healthy).await;
+    let questions = json!([
+        {"type": "short_text", "title": "A"}, {"type": "rating", "title": "B"}, {"type": "boolean", "title": "C"},
+        {"type": "multiple_choice", "title": "D", "options": ["x", "y"]}, {"type": "long_text", "title": "E"},
+        {"type": "number", "title": "F"}, {"type": "short_text", "title": "G", "id": "id"},
+    ]);
+    let rig = rig_of(&google, questions, json!({"fields": {"except": ["q5"]}})).await;
+    let answers = json!({"q1": "=IMPORTDATA(\"x\")", "q2": 4, "q3": false, "q4": ["x", "y"], "q5": "left out", "q6": -1.5, "id": "own"});
+    let id = rig.server.submit(&rig.form, answers).await;
+    rig.server.deliver().await;
+    let rows = google.rows();
+    assert_eq!(rows[0], ["id", "submitted_at", "q1", "q2", "q3", "q4", "q6", "answers.id"]);
+    let expected =
+        json!([id, "2026-11-20T09:00:00.000Z", "=IMPORTDATA(\"x\")", 4, false, "[\"x\",\"y\"]", -1.5, "own"]);
+    assert_eq!(Value::from(rows[1].clone()), expected);
+}
+
+#[tokio::test]
+async fn columns_keep_their_questions() {
+    let google = Google::start(healthy).await;
+    let rig = rig(&google).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    // The owner moves columns and adds one.
+    for row in &mut google.state().tabs[0].rows {
+        let name = row.remove(2);
+        row.extend([json!("note"), name]);
+    }
+    let path = format!("/api/v1/forms/{}", rig.form);
+    let questions = json!([
+        {"id": "q4", "type": "short_text", "title": "New"}, {"id": "q1", "type": "short_text", "title": "Renamed", "required": true},
+        {"id": "q3", "type": "rating", "title": "How was it?"},
+    ]);
+    rig.server.patch(&path, json!({"questions": questions})).send().await.expect(200);
+    rig.server.submit(&rig.form, json!({"q1": "Bea", "q4": "new", "q3": 2})).await;
+    rig.server.clock.advance(2_400);
+    rig.server.deliver().await;
+    let rows = google.rows();
+    assert_eq!(rows[0], ["id", "submitted_at", "q2", "q3", "note", "q1", "q4"]);
+    assert_eq!(Value::from(rows[2][2..].to_vec()), json!([null, 2, null, "Bea", "new"]));
+    assert_eq!(google.take_log()[4..], ["GET 1:1", "PUT G1:G1", "POST A1:append"]);
+}
+
+#[tokio::test]
+async fn a_tab_with_too_few_columns_gets_more() {
+    let google = Google::start(healthy).await;
+    google.state().tabs.push(Tab::new("It's/all!"));
+    let questions: Vec<_> =
+        (0..40).map(|number| json!({"type": "rating", "title": format!("Q{number}")})).collect();
+    let rig = rig_of(&google, json!(questions), json!({"sheet": "It's/all!"})).await;
+    rig.server.submit(&rig.form, json!({"q40": 3})).await;
+    rig.server.deliver().await;
+    let state = google.state();
+    assert_eq!((state.tabs[1].columns, &state.tabs[1].rows[1][41]), (42, &json!(3)));
+    assert!(state.tabs[0].rows.is_empty());
+    let put = "PUT 'It''s/all!'!A1:AP1";
+    let spreadsheet = format!("/v4/spreadsheets/{SPREADSHEET}");
+    let [get, widen] = [format!("GET {spreadsheet}"), format!("POST {spreadsheet}:batchUpdate")];
+    assert_eq!(state.log[2..], [put, &get, &widen, put, "POST 'It''s/all!'!A1:append"]);
+}
+
+#[tokio::test]
+async fn a_row_whose_answer_was_lost_is_not_appended_again() {
+    for (part, is_there) in [(":append", true), ("PUT A1:E1", false), ("/token", false)] {
+        let (is_faulty, fault) = faulty(part, Fault::LoseAnswer);
+        let google = Google::start(fault).await;
+        let rig = rig(&google).await;
+        let ada = rig.submit("Ada").await;
+        rig.server.deliver().await;
+        assert_eq!(last_attempt(&rig).await["error"]["code"], "connection_failed", "{part}");
+        assert_eq!(google.rows().len() > 1, is_there);
+        is_faulty.store(false, Ordering::Relaxed);
+        let bea = rig.submit("Bea").await;
+        rig.server.clock.advance(3_600_000);
+        rig.server.deliver().await;
+        assert_eq!(HashSet::from_iter(ids(&google)), HashSet::from([ada, bea]));
+        assert_eq!(google.rows().len(), 3, "{part}");
+        assert_eq!(rig.deliveries("status=delivered").await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn rows_of_an_earlier_process_are_searched_for_even_at_a_first_attempt() {
+    // The machine failed before the count of attempts was durable.
+    let google = Google::start(healthy).await;
+    let mut rig = rig(&google).await;
+    let ada = rig.submit("Ada").await;
+    google.state().tabs[0].rows = vec![HEADER.map(Value::from).to_vec(), vec![json!(ada)]];
+    rig.server.clock.advance(1);
+    let sender = Arc::new(sender(SystemLookup, SendLimits::default()));
+    rig.server = rig.server.with_google(sender, google.endpoints());
+    rig.server.deliver().await;
+    assert_eq!(ids(&google), [ada]);
+    assert_eq!(rig.delivery().await["status"], "delivered");
+    assert_eq!(google.take_log()[1..], ["GET 1:1", "GET A:A"]);
+}
+
+#[tokio::test]
+async fn refusals_have_stable_codes_and_say_what_to_do() {
+    for (part, status, message, expected, code, remedy) in [
+        (":append", 403, "The caller does not have permission", "dead", "access_denied", ACCOUNT),
+        ("1:1", 404, "Requested entity was not found.", "dead", "spreadsheet_not_found", "`spreadsheet_id`"),
+        ("1:1", 400, "Unable to parse range: x!1:1", "dead", "refused", "Unable to parse range"),
+        ("1:1", 302, "", "dead", "refused", "status 302"),
+        ("1:1", 500, "", "pending", "http_error", "500"),
+        (":append", 503, "", "pending", "http_error", "503"),
+        ("1:1", 401, "", "pending", "unauthorized", "access token"),
+        ("/token", 400, "Invalid JWT Signature.", "pending", "key_refused", "Invalid JWT Signature."),
+        ("/token", 500, "", "pending", "http_error", "500"),
+    ] {
+        let google = Google::start(faulty(part, Fault::Refuse(status, message)).1).await;
+        let rig = rig(&google).await;
+        rig.submit("Ada").await;
+        rig.server.deliver().await;
+        let delivery = rig.delivery().await;
+        let error = &delivery["last_error"];
+        assert_eq!((&delivery["status"], &error["code"]), (&json!(expected), &json!(code)), "{delivery}");
+        assert!(error["message"].as_str().unwrap().contains(remedy), "{error}");
+        assert_eq!(error["http_status"], status);
+        assert_eq!(last_attempt(&rig).await["http_status"], status);
+    }
+}
+
+#[tokio::test]
+async fn a_quota_that_is_used_up_waits_a_minute_and_counts_as_no_failure() {
+    let (is_faulty, fault) = faulty("1:1", Fault::Refuse(429, "Quota exceeded"));
+    let google = Google::start(fault).await;
+    let rig = rig(&google).await;
+    let ada = rig.submit("Ada").await;
+    rig.server.deliver().await;
+    assert_eq!(last_attempt(&rig).await["result"], "paced");
+    let bea = rig.submit("Bea").await;
+    google.take_log();
+    is_faulty.store(false, Ordering::Relaxed);
+    rig.server.clock.advance(59_999);
+    rig.server.deliver().await;
+    assert_eq!(google.take_log(), [""; 0]);
+    rig.server.clock.advance(1);
+    rig.server.deliver().await;
+    assert_eq!(HashSet::from_iter(ids(&google)), HashSet::from([ada, bea]));
+    assert_eq!(rig.health("sheet").await["state"], "ok");
+}
+
+#[tokio::test]
+async fn a_token_is_used_for_55_minutes_unless_it_is_refused() {
+    let google = Google::start(healthy).await;
+    let rig = rig(&google).await;
+    let tokens = || google.take_log().iter().filter(|line| *line == "POST /token").count();
+    let mut counts = Vec::new();
+    for wait in [0, 54 * 60_000, 60_000] {
+        rig.server.clock.advance(wait);
+        rig.submit("Ada").await;
+        rig.server.deliver().await;
+        counts.push(tokens());
+    }
+    assert_eq!(counts, [1, 0, 1]);
+    google.state().tokens.clear();
+    rig.server.clock.advance(60_000);
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let failed = &rig.deliveries("status=pending").await[0];
+    assert_eq!(failed["last_error"]["code"], "unauthorized");
+    rig.server.clock.advance(60_000);
+    rig.server.deliver().await;
+    assert_eq!((tokens(), google.rows().len()), (1, 5));
+}
+
+#[tokio::test]
+async fn another_first_row_is_left_alone() {
+    let google = Google::start(healthy).await;
+    google.state().tabs[0].rows = vec![vec![json!("Name"), json!("Town")]];
+    let rig = rig(&google).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    assert_eq!(rig.delivery().await["last_error"]["code"], "not_a_header");
+    assert_eq!(google.take_log(), ["POST /token", "GET 1:1"]);
+}
+
+#[tokio::test]
+async fn a_column_that_is_too_large_to_search_and_a_broken_answer_are_tried_again() {
+    let large = "HTTP/1.1 200 OK\r\ncontent-length: 17000000\r\n\r\n";
+    let endless = Reply::Endless(large.into(), b"x".repeat(1 << 16));
+    let cut = Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{");
+    let other = Reply::text("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n42");
+    for (reply, code) in [(endless, "spreadsheet_too_large"), (cut, "timeout"), (other, "invalid_response")] {
+        let google = Google::start(faulty("1:1", Fault::Answer(reply)).1).await;
+        let rig = rig(&google).await;
+        rig.submit("Ada").await;
+        rig.server.deliver().await;
+        let delivery = rig.delivery().await;
+        assert_eq!((&delivery["status"], &delivery["last_error"]["code"]), (&json!("pending"), &json!(code)));
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_answer_is_a_timeout() {
+    let google = Google::start(faulty(":append", Fault::Answer(Reply::silence())).1).await;
+    let mut rig = rig(&google).await;
+    rig.server = rig.server.with_google(Arc::new(sender(SystemLookup, SHORT)), google.endpoints());
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let delivery = rig.delivery().await;
+    assert_eq!(delivery["last_error"]["code"], "timeout");
+    // Google may append the row until it ends the request, which takes it three minutes at most.
+    google.take_log();
+    rig.server.clock.advance(179_999);
+    rig.server.deliver().await;
+    assert_eq!(google.take_log(), [""; 0]);
+    rig.server.clock.advance(1);
+    rig.server.deliver().await;
+    assert_eq!(google.take_log(), ["GET 1:1", "GET A:A", "POST A1:append"]);
+}
+
+#[tokio::test]
+async fn large_rows_are_divided_among_requests() {
+    let (count, at_first) = (Arc::new(AtomicUsize::new(0)), faulty_at_first());
+    let appends = Arc::clone(&count);
+    let google = Google::start(move |line| {
+        let is_third = line.contains(":append") && appends.fetch_add(1, Ordering::Relaxed) == 2;
+        if is_third { Some(Fault::Refuse(500, "")) } else { at_first(line) }
+    });
+    let google = google.await;
+    let questions: Vec<_> = (0..16)
+        .map(|number| json!({"type": "long_text", "title": format!("Q{number}"), "max_length": 65_000}))
+        .collect();
+    let rig = rig_of(&google, json!(questions), json!({})).await;
+    let text = "x".repeat(49_000);
+    let answers: Value = (1..=16).map(|number| (format!("q{number}"), json!(text))).collect();
+    for _ in 0..9 {
+        rig.server.submit(&rig.form, answers.clone()).await;
+    }
+    rig.server.deliver().await;
+    // A batch of seven, two in each request; the third request fails, and the fourth is not sent.
+    let statuses = ["delivered", "pending"].map(|status| format!("status={status}"));
+    let counts = [rig.deliveries(&statuses[0]).await.len(), rig.deliveries(&statuses[1]).await.len()];
+    assert_eq!((counts, count.load(Ordering::Relaxed)), ([4, 5], 3));
+    for _ in 0..3 {
+        rig.server.clock.advance(3_600_000);
+        rig.server.deliver().await;
+    }
+    let ids = ids(&google);
+    assert_eq!((ids.len(), ids.iter().collect::<HashSet<_>>().len()), (9, 9));
+}
+
+#[tokio::test]
+async fn hostile_answers_arrive_as_they_are() {
+    let alphabet: Vec<char> =
+        "aZ9 =+-@'\"\\\t\n<>{}éßΩЖ漢字한ไทยعرب\u{202e}\u{200d}\u{feff}\u{fffd}👩‍👩‍👧🇩🇪😀\u{10ffff}"
+            .chars()
+            .collect();
+    let google = Google::start(healthy).await;
+    let questions: Vec<_> = (0..200)
+        .map(|number| json!({"type": "long_text", "title": format!("Q{number}"), "max_length": 65_000}))
+        .collect();
+    let rig = rig_of(&google, json!(questions), json!({})).await;
+    let random = SeededRandom::new(7);
+    let draw = || {
+        let mut bytes = [0; 4];
+        random.fill(&mut bytes);
+        usize::try_from(u32::from_be_bytes(bytes)).unwrap()
+    };
+    let mut sent = Vec::new();
+    for round in 0..12 {
+        let max = [5, 300, 1_000][round % 3];
+        let text = || (0..=draw() % max).map(|_| alphabet[draw() % alphabet.len()]).collect::<String>();
+        let answers: serde_json::Map<_, _> =
+            (1..=200).map(|number| (format!("q{number}"), json!(text()))).collect();
+        let answers = Value::Object(answers);
+        let id = rig.server.submit(&rig.form, answers.clone()).await;
+        sent.push((id, answers));
+    }
+    // One with a megabyte, of which each long answer is cut.
+    let long = "漢".repeat(21_000);
+    let answers: Value = (1..=16).map(|number| (format!("q{number}"), json!(long))).collect();
+    sent.push((rig.server.submit(&rig.form, answers.clone()).await, answers));
+    for _ in 0..sent.len() {
+        rig.server.deliver().await;
+        rig.server.clock.advance(60_000);
+    }
+    let rows = google.rows();
+    assert_eq!(rows.len(), sent.len() + 1);
+    for (row, (id, answers)) in rows[1..].iter().zip(&sent) {
+        assert_eq!(row[0], json!(id));
+        for (place, name) in rows[0].iter().enumerate().skip(2) {
+            assert_eq!(row[place], answers[name.as_str().unwrap()], "{name}");
+        }
+    }
+    let id = rig.server.submit(&rig.form, json!({"q1": "x".repeat(65_000)})).await;
+    rig.server.deliver().await;
+    let row = google.rows().pop().unwrap();
+    assert_eq!((&row[0], &row[2]), (&json!(id), &json!(format!("{}…", "x".repeat(49_999)))));
+}
+
+#[tokio::test]
+async fn nothing_shows_the_key_or_a_token() {
+    let key_line = PRIVATE_KEY.lines().nth(5).unwrap();
+    for part in ["/token", "1:1", ":append"] {
+        let google = Google::start(faulty(part, Fault::Echo(400)).1).await;
+        let rig = rig(&google).await;
+        rig.submit("Ada").await;
+        rig.server.deliver().await;
+        let path = format!("/api/v1/forms/{}/integrations/sheet", rig.form);
+        let shown = rig.server.get(&path).send().await.expect(200);
+        assert_eq!(shown["service_account"]["set"], true);
+        let (delivery, attempt) = (rig.delivery().await, last_attempt(&rig).await);
+        assert!(attempt["response"].as_str().unwrap().contains("(secret)"), "{attempt}");
+        let assertion = String::from_utf8(google.requests()[0].body.clone()).unwrap();
+        let assertion = assertion.rsplit('=').next().unwrap();
+        for text in [shown.to_string(), delivery.to_string(), attempt.to_string()] {
+            for secret in [key_line, "TOKENCANARY", assertion] {
+                assert!(!text.contains(secret), "{secret} is in {text}");
+            }
+        }
+        for request in google.requests() {
+            assert!(!String::from_utf8_lossy(&request.body).contains(key_line), "{part}: the key was sent");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_test_writes_the_first_row_only() {
+    let google = Google::start(healthy).await;
+    let rig = rig(&google).await;
+    let path = format!("/api/v1/forms/{}/integrations/sheet/test", rig.form);
+    for expected in [&["POST /token", "GET 1:1", "PUT A1:E1"][..], &["GET 1:1", "PUT A1:A1"]] {
+        let attempt = rig.server.call(Method::POST, &path).send().await.expect(200);
+        assert_eq!(attempt["result"], "delivered", "{attempt}");
+        assert_eq!(google.take_log(), expected);
+    }
+    assert_eq!(google.rows(), [HEADER]);
+}
+
+#[tokio::test]
+async fn a_row_that_was_appended_is_not_appended_again_by_hand() {
+    let google = Google::start(healthy).await;
+    let rig = rig(&google).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let delivery = rig.delivery().await;
+    let path = format!("/api/v1/deliveries/{}/redeliver", delivery["id"].as_str().unwrap());
+    assert_eq!(rig.server.call(Method::POST, &path).send().await.code(), "delivery_not_repeatable");
+}
+
+#[tokio::test]
+async fn settings_are_checked_when_they_are_saved() {
+    let google = Google::start(healthy).await;
+    let rig = rig(&google).await;
+    let path = format!("/api/v1/forms/{}/integrations", rig.form);
+    let valid =
+        json!({"type": "google_sheets", "spreadsheet_id": SPREADSHEET, "service_account": key_file()});
+    for (member, value, expected) in [
+        (
+            "spreadsheet_id",
+            json!(format!("https://docs.google.com/spreadsheets/d/{SPREADSHEET}/edit")),
+            "between `/d/`",
+        ),
+        ("spreadsheet_id", Value::Null, "missing"),
+        ("service_account", json!(PRIVATE_KEY), "JSON file"),
+        ("service_account", Value::Null, "missing"),
+        ("sheet", json!("a\u{7}b"), "control characters"),
+        ("events", json!(["submission.updated"]), "submission.updated"),
+    ] {
+        let mut body = valid.clone();
+        body[member] = value;
+        let refused = rig.server.post(&path, body).send().await.expect(422);
+        let pointer = refused["errors"][0]["pointer"].as_str().unwrap();
+        assert!(pointer.starts_with(&format!("/{member}")), "{refused}");
+        assert!(refused.to_string().contains(expected), "{refused}");
+        assert!(!refused.to_string().contains(PRIVATE_KEY.lines().nth(5).unwrap()));
+    }
+}
