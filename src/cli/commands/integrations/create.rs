@@ -35,8 +35,6 @@ Examples:
   forms integrations create lunch --webhook https://example.com/hooks \\
     --set-secret secret=@secret --set-secret bearer_token=env:CRM_TOKEN
   forms integrations create lunch --type slack --set-secret url=env:SLACK_URL
-  forms integrations create lunch --type google_sheets \\
-    --set spreadsheet_id=1AbC --set-secret service_account=@key.json
   forms integrations create lunch -f webhook.yaml")]
 pub(super) struct Create {
     /// Form, by id or slug
