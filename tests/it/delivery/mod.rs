@@ -5,7 +5,7 @@ mod chats; // how often chats are called, repeats, and secrets sent back
 mod files; // CSV files
 pub(crate) mod google; // a stand-in for Google Sheets
 mod mail; // outcomes of SMTP, and messages
-mod mail_server;
+pub(crate) mod mail_server;
 mod notifications; // what mail says, to whom, and how often
 pub(crate) mod receiver;
 mod rig;

@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use forms::clock::{Clock, SystemClock, Timestamp};
 use forms::cpu_pool::CpuPool;
+use forms::delivery::mail::{Mailer, SmtpMailer, SmtpSettings};
 use forms::delivery::{DeliveryService, DeliverySettings, HttpSender, SendLimits, SystemLookup};
 use forms::domain::delivery::DeliveryStatus;
 use forms::domain::integration::google_sheets::GoogleEndpoints;
@@ -34,8 +35,13 @@ use super::common::wire::{Connection, request};
 use super::kill::{draw, rounds};
 use super::recorder::Recorder;
 use crate::delivery::allowing;
+use crate::delivery::google::{Fault, Google, SPREADSHEET, key_file};
+use crate::delivery::mail_server::{Action, Encryption, MailServer};
 use crate::delivery::receiver::{Receiver, Reply};
 use crate::harness::ManualClock;
+
+/// The sender of mail.
+const SENDER: &str = "forms@example.com";
 
 /// Waits of the server between attempts: as many as there may be.
 const SCHEDULE: &str = "50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,\
@@ -86,6 +92,76 @@ async fn troubled_receivers(is_calm: &Arc<AtomicBool>) -> Vec<(&'static str, Rec
     receivers
 }
 
+/// A chat, a spreadsheet and a mail server that fail now and then.
+struct Services {
+    chat: Receiver,
+    google: Google,
+    mail: MailServer,
+}
+
+impl Services {
+    async fn start(is_calm: &Arc<AtomicBool>) -> Self {
+        let trouble = |one_in: usize| {
+            let (is_calm, count) = (Arc::clone(is_calm), AtomicUsize::new(0));
+            move || {
+                !is_calm.load(Ordering::Relaxed)
+                    && count.fetch_add(1, Ordering::Relaxed) % one_in == one_in - 1
+            }
+        };
+        let (chat, sheet, mail) = (trouble(3), trouble(7), trouble(9));
+        Self {
+            chat: Receiver::start(move |_| if chat() { Reply::Cut } else { Reply::Status(200) }).await,
+            google: Google::start(move |_| sheet().then_some(Fault::LoseAnswer)).await,
+            mail: MailServer::start(Encryption::None, move |line| match line {
+                _ if !mail() => Action::Usual,
+                "." => Action::Close,
+                _ => Action::Line("451 try again later"),
+            })
+            .await,
+        }
+    }
+
+    /// Adds an integration of each service to the form. The chat, which takes a message a second, gets one in five.
+    async fn integrate(&self, form: &Form) {
+        let url = format!("http://{}/services/secret", self.chat.address);
+        let account = key_file();
+        for integration in [
+            json!({"type": "csv_file", "path": "all.csv"}),
+            json!({"type": "slack", "url": url, "when": {"q3": 5}}),
+            json!({"type": "google_sheets", "spreadsheet_id": SPREADSHEET, "service_account": account}),
+            json!({"type": "email", "to": ["team@example.com"]}),
+        ] {
+            integrate(form, integration).await;
+        }
+    }
+
+    fn mailer(&self) -> Arc<dyn Mailer> {
+        let url = format!("smtp+plain://{}", self.mail.address).parse().unwrap();
+        let from = SENDER.parse().unwrap();
+        Arc::new(SmtpMailer::new(SmtpSettings { url, credentials: None, from }))
+    }
+
+    /// Fails unless every submission is one row, and arrived in the chat if it should, and by mail.
+    fn assert_received(&self, recorder: &Recorder) {
+        let rows = self.google.rows();
+        let rows: Vec<_> = rows.iter().skip(1).map(|row| row[0].as_str().unwrap()).collect();
+        let distinct: HashSet<_> = rows.iter().copied().collect();
+        assert_eq!(
+            (rows.len(), distinct.len()),
+            (recorder.count(), recorder.count()),
+            "a row twice, or missing"
+        );
+        assert!(recorder.ids().all(|id| distinct.contains(id)), "a row is missing");
+        let mails = self.mail.log.lock().unwrap().messages.concat();
+        assert!(recorder.ids().all(|id| mails.contains(id)), "a mail is missing");
+        let requests = self.chat.requests();
+        let messages: String =
+            requests.iter().map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
+        let expected = recorder.numbers().filter(|(_, number)| number % 5 == 4);
+        assert!(expected.map(|(id, _)| id).all(|id| messages.contains(id)), "a message is missing");
+    }
+}
+
 /// A stopped server's store, opened in this process.
 pub(super) struct Stopped {
     pub(super) store: SledStore,
@@ -118,7 +194,7 @@ impl Stopped {
     }
 
     /// Delivers what waits, on a clock that is set forward instead of waiting, with Google's services at `google`.
-    pub(super) async fn deliver_all(&self, data: &Path, google: GoogleEndpoints) {
+    pub(super) async fn deliver_all(&self, data: &Path, google: GoogleEndpoints, mailer: Arc<dyn Mailer>) {
         let now = SystemClock.now().millis();
         let clock = Arc::new(ManualClock::at(&Timestamp::from_millis(now + 120_000).to_string()));
         let policy = allowing(&["127.0.0.0/8"]);
@@ -133,15 +209,22 @@ impl Stopped {
         };
         let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness::new()));
         let vault = Vault::new(&master_key(data));
-        let service = Arc::new(DeliveryService::new(store, vault, sender, clock.clone(), random, settings));
-        for _ in 0..1_000 {
-            service.clone().run_due().await;
+        let service = DeliveryService::new(store, vault, sender, clock.clone(), random, settings);
+        let service = Arc::new(service.with_mailer(mailer));
+        for _ in 0..500 {
+            // A chat gets one message at a time.
+            for _ in 0..50 {
+                service.clone().run_due().await;
+                clock.advance(60_000);
+            }
             let counts = self.counts().await;
-            if counts.keys().all(|status| *status == DeliveryStatus::Delivered) {
+            let is_done = |status: &DeliveryStatus| {
+                matches!(status, DeliveryStatus::Delivered | DeliveryStatus::Skipped)
+            };
+            if counts.keys().all(is_done) {
                 return;
             }
             assert!(!counts.contains_key(&DeliveryStatus::Dead), "{counts:?}");
-            clock.advance(600_000);
         }
         panic!("not all is delivered: {:?}", self.counts().await);
     }
@@ -165,20 +248,26 @@ fn every_submission_is_delivered_to_every_integration_whenever_the_server_is_kil
         for (name, receiver) in &receivers {
             integrate(&form, json!({"type": "webhook", "name": name, "url": receiver.url()})).await;
         }
-        integrate(&form, json!({"type": "csv_file", "path": "all.csv"})).await;
+        let services = Services::start(&is_calm).await;
+        services.integrate(&form).await;
         server.kill().unwrap();
+        let start = || {
+            let smtp = format!("smtp+plain://{}", services.mail.address);
+            let mail = ["--smtp-url", &smtp, "--mail-from", SENDER];
+            Server::start(serve(&data).args(mail).args(["--google-url", &services.google.url()])).unwrap()
+        };
         for round in 0..rounds() {
-            let server = Server::start(&mut serve(&data)).unwrap();
             let enough = draw(round, 0, 60) as usize;
-            recorder.store_until(server, enough, |server| server.kill().unwrap()).await;
+            recorder.store_until(start(), enough, |server| server.kill().unwrap()).await;
         }
-        let server = Server::start(&mut serve(&data)).unwrap();
+        let server = start();
         recorder.verify(&server).await;
         server.kill().unwrap();
         is_calm.store(true, Ordering::Relaxed);
         let stopped = Stopped::open(&data, &form).await;
-        stopped.deliver_all(&data, GoogleEndpoints::default()).await;
+        stopped.deliver_all(&data, services.google.endpoints(), services.mailer()).await;
         stopped.store.close().await.unwrap();
+        services.assert_received(&recorder);
         for (name, receiver) in &receivers {
             assert_received(name, receiver, &recorder);
         }

@@ -62,6 +62,11 @@ impl Recorder {
         self.stored.keys().map(String::as_str)
     }
 
+    /// These ids with the numbers of the submissions.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.stored.iter().map(|(id, number)| (id.as_str(), *number))
+    }
+
     /// How many submissions were sent; they are numbered from 0.
     pub(super) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)

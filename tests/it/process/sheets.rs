@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use forms::delivery::mail::NoMailer;
 use forms::store::Maintenance;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -120,7 +121,7 @@ fn every_submission_is_one_row_whenever_the_server_is_killed_and_answers_are_los
         }
         server.kill().unwrap();
         let stopped = Stopped::open(&data, &form).await;
-        stopped.deliver_all(&data, google.endpoints()).await;
+        stopped.deliver_all(&data, google.endpoints(), Arc::new(NoMailer)).await;
         stopped.store.close().await.unwrap();
         let found: Vec<_> =
             google.rows().into_iter().map(|row| row[0].as_str().unwrap().to_owned()).collect();
