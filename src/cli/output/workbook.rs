@@ -22,8 +22,9 @@ const MAX_SHEET_BYTES: usize = 4_000_000_000;
 /// Maximum size of the XML around the cells of a row.
 const MAX_ROW_TAG_BYTES: usize = 100;
 
-/// Higher levels take several times as long.
-const COMPRESSION_LEVEL: u8 = 1;
+/// Of 50,000 rows, level 1 makes the file 37 % larger for 7 % less time, and level 6 makes it 15 % smaller for 70 % more time
+/// (debug build).
+const COMPRESSION_LEVEL: u8 = 2;
 
 /// A workbook with one table. What does not fit on a sheet continues on the next, under the same header.
 pub struct Workbook<W> {

@@ -4,10 +4,12 @@ use std::env;
 use std::fs;
 use std::io::{self, Cursor, Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc;
 
+use forms::cli::output::io_panic::catch_io_panic;
 use forms::cli::output::table::Cell;
 use forms::cli::output::workbook::Workbook;
 use rustix::process::{Pid, Signal, kill_process};
@@ -178,6 +180,19 @@ fn a_full_disk_is_an_error_wherever_it_happens() {
     for size in (0..4_000).step_by(13) {
         assert_eq!(write(size).unwrap_err().kind(), io::ErrorKind::StorageFull, "{size} bytes");
     }
+}
+
+#[test]
+fn only_panics_of_io_errors_are_caught() {
+    let full = || Err::<(), _>(io::Error::from_raw_os_error(28));
+    let caught = catch_io_panic(|| {
+        full().expect("Couldn't write to xml file");
+        Ok(())
+    });
+    assert_eq!(caught.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    let bug = catch_unwind(|| catch_io_panic(|| -> io::Result<()> { panic!("bug") }));
+    assert!(bug.is_err());
+    assert_eq!(catch_io_panic(|| Ok(1)).unwrap(), 1);
 }
 
 /// A data directory with a form that has two submissions, and the form's id.
