@@ -23,7 +23,7 @@ use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::config::{BaseUrl, Config, HttpSettings, InvalidRate, MailConfig, Rate, TlsFiles, WebOrigin};
 use crate::domain::integration::google_sheets::{GoogleEndpoints, InvalidGoogleUrl};
-use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
+use crate::domain::integration::smtp::{InvalidSmtpUrl, MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 use crate::process::{ignores_hangup, raise_open_files};
 use crate::server::{self, Serving};
@@ -129,7 +129,8 @@ struct MailFlags {
         hide_short_help = true,
         help = "Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25"
     )]
-    smtp_url: Option<SmtpUrl>,
+    // Parsed after the command line, whose errors would quote a password in it.
+    smtp_url: Option<String>,
     /// User name on the mail server
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     smtp_username: Option<String>,
@@ -147,19 +148,25 @@ struct MailFlags {
 impl MailFlags {
     /// Returns the settings of the flags, and of the environment where a flag is not given. A server and a folder exclude each
     /// other: the one given by a flag is used.
-    fn config(self, environment: MailConfig) -> MailConfig {
-        let environment = match (&self.smtp_url, &self.mail_dir) {
+    ///
+    /// # Errors
+    /// If the address of the mail server is not valid.
+    fn config(self, environment: MailConfig) -> Result<MailConfig, CliError> {
+        let invalid = |error: InvalidSmtpUrl| CliError::usage(format!("invalid --smtp-url: {error}"));
+        let smtp_url: Option<SmtpUrl> =
+            self.smtp_url.as_deref().map(str::parse).transpose().map_err(invalid)?;
+        let environment = match (&smtp_url, &self.mail_dir) {
             (None, Some(_)) => MailConfig { from: environment.from, ..MailConfig::default() },
             (Some(_), None) => MailConfig { folder: None, ..environment },
             _ => environment,
         };
-        MailConfig {
-            smtp_url: self.smtp_url.or(environment.smtp_url),
+        Ok(MailConfig {
+            smtp_url: smtp_url.or(environment.smtp_url),
             smtp_username: self.smtp_username.or(environment.smtp_username),
             smtp_password_file: self.smtp_password_file.or(environment.smtp_password_file),
             from: self.mail_from.or(environment.from),
             folder: self.mail_dir.or(environment.folder),
-        }
+        })
     }
 }
 
@@ -285,7 +292,7 @@ impl Run for Serve {
         session.refuse_if_served(&data, IF_IN_USE)?;
         init_logging(session, level);
         let config = local_store::config(&data, &session.environment)?;
-        let mut config = self.config(config, session.global.insecure_http);
+        let mut config = self.config(config, session.global.insecure_http)?;
         if config.http.fit_open_files(raise_open_files()) {
             let max_connections = config.http.max_connections;
             tracing::warn!(max_connections, "the limit of open files allows no more connections");
@@ -303,7 +310,10 @@ impl Run for Serve {
 
 impl Serve {
     /// Returns `config` with the settings of the flags.
-    fn config(self, mut config: Config, insecure_http: bool) -> Config {
+    ///
+    /// # Errors
+    /// If the address of the mail server is not valid.
+    fn config(self, mut config: Config, insecure_http: bool) -> Result<Config, CliError> {
         let (network, delivery, limits) = (self.network, self.delivery, self.limits);
         config.listen = self.listen;
         config.insecure_http = insecure_http;
@@ -346,8 +356,8 @@ impl Serve {
         config.delivery.master_key_file = delivery.master_key_file.or(config.delivery.master_key_file);
         config.delivery.is_paused = delivery.pause_deliveries;
         config.delivery.google = delivery.google_url.map_or(config.delivery.google, |google| *google);
-        config.delivery.mail = self.mail.config(config.delivery.mail);
-        config
+        config.delivery.mail = self.mail.config(config.delivery.mail)?;
+        Ok(config)
     }
 }
 
@@ -471,6 +481,6 @@ mod tests {
         let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(["forms", "serve"]) else {
             panic!("`forms serve` is a command");
         };
-        assert_eq!(serve.config(Config::new("store"), false), Config::new("store"));
+        assert_eq!(serve.config(Config::new("store"), false).unwrap(), Config::new("store"));
     }
 }
