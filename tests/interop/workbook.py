@@ -53,7 +53,6 @@ def expected(text, raw):
     """The text of the cell of an answer."""
     if not raw and text.startswith(FORMULA) and not re.fullmatch(r"[+-]\d+", text):
         text = "'" + text
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
     units = len(text.encode("utf-16-le")) // 2
     if units > LIMIT:
         text = text.encode("utf-16-le")[: 2 * (LIMIT - 1)].decode("utf-16-le", "ignore") + "…"

@@ -84,8 +84,7 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("axum", &["src/http/", "src/server/", "src/client/", "src/receiver/"]),
     ("hyper", &["src/http/", "src/delivery/report.rs"]),
     ("hyper_util", &["src/http/"]),
-    ("flate2", &["src/http/"]),
-    ("rust_xlsxwriter", &["src/cli/output/workbook.rs", "src/cli/output/workbook_cell.rs"]),
+    ("flate2", &["src/http/", "src/cli/output/zip_archive.rs"]),
     ("zstd", &["src/http/"]),
     (
         "ipnet",

@@ -12,7 +12,6 @@ pub mod github;
 pub mod humanize;
 pub mod integrations;
 pub mod io_error;
-pub mod io_panic;
 pub mod json;
 pub mod listing;
 pub mod render_error;
@@ -20,8 +19,9 @@ pub mod shell_quote;
 pub mod table;
 pub mod text;
 pub mod workbook;
-pub mod workbook_cell;
+pub mod workbook_xml;
 pub mod yaml;
+pub mod zip_archive;
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -291,8 +291,7 @@ impl Output {
         }
         let mut sink = self.sink.borrow_mut();
         if let Sink::File(file, path) = std::mem::take(&mut *sink) {
-            let folder = file.folder().to_owned();
-            let workbook = Workbook::new(file, &folder, &table.header_cells());
+            let workbook = Workbook::new(file, table.header_cells());
             *sink = Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), path);
         }
         Ok(())

@@ -284,9 +284,8 @@ select members with a program such as jq.
 
 In a workbook, numbers and booleans are cells of that type, except integers of
 more than 15 digits, which Excel would round: they are text. A text of more than
-32,767 characters is cut, with a warning; CR LF and CR become LF; characters
-that XML cannot hold become U+FFFD; rows beyond 1,048,576 continue on the next
-sheet. The folder of FILE also needs space for the rows, uncompressed.
+32,767 characters is cut, with a warning; characters that XML cannot hold become
+U+FFFD; rows beyond 1,048,576 continue on the next sheet.
 
 `forms responses FORM --to FILE` replaces FILE only once all answers have
 arrived: if the command fails, FILE is as it was.
