@@ -50,6 +50,11 @@ impl DeliveryService {
         let attempt = BegunAttempt { delivery: attempt.delivery, body };
         match self.plan(form, integration, &attempt, now) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
+            // The example of an address is nobody's.
+            Ok(Outbound::Mail(message)) if message.is_confirmation => report::retryable(
+                "skipped",
+                "a confirmation goes to a respondent: submit an answer to get one",
+            ),
             Ok(Outbound::Mail(message)) => self.send_mail(form.id, &message, 0).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
             Ok(Outbound::Csv(row)) => self.check_file(form.id, row.file).await,

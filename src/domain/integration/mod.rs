@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use self::csv_file::CsvFile;
 use self::definition::draft_kind::{DraftInput, KindDraft};
-use self::description::{Description, Member};
+use self::description::{Description, Member, MemberValue};
 use self::event::EventType;
 use self::kind::{Described, Kind};
 use self::settings::Settings;
@@ -170,6 +170,15 @@ impl Integration {
     /// The settings, if it is a webhook.
     pub fn webhook(&self) -> Option<&Webhook> {
         if let IntegrationKind::Webhook(webhook) = &self.kind { Some(webhook) } else { None }
+    }
+
+    /// The members that are templates, with the templates.
+    fn templates(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let members = self.kind.integration_type().description().members.iter();
+        let names = members
+            .filter(|member| matches!(member.value, MemberValue::Template(_)))
+            .map(|member| member.name);
+        names.filter_map(|name| Some((name, self.settings()?.text(name)?)))
     }
 
     /// The settings, if its type only declares them.

@@ -2,11 +2,12 @@
 //!
 //! They give plain text, which whoever uses it escapes.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use minijinja::machinery::{Token, tokenize};
-use minijinja::value::Value;
-use minijinja::{Environment, Error, UndefinedBehavior};
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 
 /// Steps that rendering may take: a line for each of 500 answers takes some 10,000.
 const FUEL: u64 = 50_000;
@@ -17,7 +18,7 @@ const MAX_RENDERED: usize = 256 << 10;
 /// Words that begin a block. Those that keep a text under a name are refused: with them it could be doubled again and again.
 const BLOCKS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 
-/// Filters by name: none returns more than it gets.
+/// Filters by name: none makes a long text of a list.
 pub const FILTERS: [&str; 7] = ["default", "first", "last", "length", "lower", "trim", "upper"];
 
 /// Explains why `source` is not a valid template.
@@ -25,6 +26,29 @@ pub(super) fn check(source: &str) -> Result<(), String> {
     refuse_unsupported(source)?;
     let environment = environment();
     environment.template_from_str(source).map(drop).map_err(|error| describe(&error))
+}
+
+/// What templates can name beside answers, which are `answers.` and the id of a question.
+pub(super) const NAMES: [&str; 12] = [
+    "answers",
+    "event",
+    "event.at",
+    "event.type",
+    "fields",
+    "form",
+    "form.id",
+    "form.slug",
+    "form.title",
+    "submission",
+    "submission.id",
+    "submission.submitted_at",
+];
+
+/// The names that a valid template uses, such as `form.title`.
+pub(super) fn names(source: &str) -> BTreeSet<String> {
+    let environment = environment();
+    let template = environment.template_from_str(source);
+    template.map(|template| template.undeclared_variables(true).into_iter().collect()).unwrap_or_default()
 }
 
 /// Renders a valid template with `context`. Names that are not known are empty.
@@ -46,10 +70,21 @@ fn environment() -> Environment<'static> {
     environment.add_filter("first", |value: Value| value.try_iter()?.next().ok_or_else(empty));
     environment.add_filter("last", |value: Value| value.try_iter()?.last().ok_or_else(empty));
     environment.add_filter("length", |value: Value| value.len().unwrap_or(0));
-    environment.add_filter("lower", |text: String| text.to_lowercase());
-    environment.add_filter("trim", |text: String| text.trim().to_owned());
-    environment.add_filter("upper", |text: String| text.to_uppercase());
+    environment.add_filter("lower", |value: Value| Ok(text_of(&value)?.to_lowercase()));
+    environment.add_filter("trim", |value: Value| Ok(text_of(&value)?.trim().to_owned()));
+    environment.add_filter("upper", |value: Value| Ok(text_of(&value)?.to_uppercase()));
     environment
+}
+
+/// Returns a single value as text. Lists are refused: one may have the same text many times.
+fn text_of(value: &Value) -> Result<String, Error> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Ok(String::new()),
+        ValueKind::String | ValueKind::Number | ValueKind::Bool => Ok(value.to_string()),
+        other => {
+            Err(Error::new(ErrorKind::InvalidOperation, format!("the filter expects a text, not a {other}")))
+        }
+    }
 }
 
 fn is_blank(value: &Value) -> bool {
@@ -57,7 +92,7 @@ fn is_blank(value: &Value) -> bool {
 }
 
 fn empty() -> Error {
-    Error::new(minijinja::ErrorKind::InvalidOperation, "the list is empty")
+    Error::new(ErrorKind::InvalidOperation, "the list is empty")
 }
 
 /// Refuses unknown filters, and what could build a text from others: so the longest text is one of the context.
@@ -117,7 +152,7 @@ impl io::Write for Limited {
 mod tests {
     use minijinja::context;
 
-    use super::{check, render};
+    use super::{check, names, render};
 
     #[test]
     fn templates_have_values_conditions_loops_and_a_few_filters() {
@@ -160,11 +195,18 @@ mod tests {
     }
 
     #[test]
+    fn the_names_in_a_template_are_found() {
+        let source = "{{ form.title }}{% for f in fields %}{{ f.text }}{{ loop.index }}{% endfor %}{{ answers.q1 | upper }}";
+        assert_eq!(names(source).into_iter().collect::<Vec<_>>(), ["answers.q1", "fields", "form.title"]);
+    }
+
+    #[test]
     fn rendering_takes_limited_steps_and_space() {
         let many = vec!["x".repeat(60_000); 10];
         let context = context! { many };
         let nested = "{% for a in many %}".repeat(8) + "." + &"{% endfor %}".repeat(8);
         assert!(render(&nested, &context).is_err());
         assert!(render("{% for a in many %}{{ a }}{% endfor %}", &context).is_err());
+        assert!(render("{{ [many, many] | lower }}", &context).is_err());
     }
 }

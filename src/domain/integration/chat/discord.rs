@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::text::{MAX_NOTE, Unit, clip, filled, markdown, share, verbatim};
-use super::verdict::{Signs, member, seconds_to_ms, verdict};
+use super::text::{MAX_NOTE, Unit, budget_for_each, clip, markdown, or_dash, verbatim};
+use super::verdict::{ServiceError, classify_answer, member, seconds_to_ms};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL, check_number};
 use crate::domain::delivery::attempt::Outcome;
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -30,8 +30,8 @@ const MAX_EMBED_FIELDS: usize = 25;
 /// Characters of all texts of the embeds of a message.
 const MAX_EMBED: usize = 6_000;
 
-/// Discord's code of a webhook that does not exist any more.
-const UNKNOWN_WEBHOOK: i64 = 10_015;
+/// Discord's codes of a webhook that does not exist any more, or whose token does not.
+const GONE: [i64; 2] = [10_015, 50_027];
 
 const THREAD_ID: Member = Member {
     name: "thread_id",
@@ -54,7 +54,7 @@ impl Declared for Discord {
 }
 
 impl Chat for Discord {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 400;
 
     fn body(&self, message: &Message) -> Value {
@@ -83,7 +83,7 @@ struct Embed {
 
 impl Embed {
     fn new(message: &Message) -> Self {
-        let max = share(MAX_EMBED / 2, message.fields.len(), MAX_VALUE);
+        let max = budget_for_each(MAX_EMBED / 2, message.fields.len(), MAX_VALUE);
         let field = |field: &MessageField| (escaped(&field.title, MAX_NAME / 2), escaped(&field.text, max));
         // A footer has no markup.
         let notes: Vec<_> =
@@ -116,14 +116,17 @@ fn escaped(text: &str, max: usize) -> String {
         }
         markdown(character, before, text);
     };
-    filled(&clip(text, max, Unit::Utf16, escape)).to_owned()
+    or_dash(&clip(text, max, Unit::Utf16, escape)).to_owned()
 }
 
 /// Discord says in JSON and headers how long to wait.
 fn classify(answer: &HttpAnswer<'_>) -> Verdict {
     let code = member(answer.body, &["code"]).and_then(|code| code.as_i64());
     let wait_ms = member(answer.body, &["retry_after"]).and_then(|wait| seconds_to_ms(wait.as_f64()?));
-    let found = verdict(answer, Signs { wait_ms, is_gone: code == Some(UNKNOWN_WEBHOOK) });
+    let found = classify_answer(
+        answer,
+        ServiceError { wait_ms, is_gone: code.is_some_and(|code| GONE.contains(&code)) },
+    );
     let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
     let reset = answer.header("x-ratelimit-reset-after").and_then(|text| seconds_to_ms(text.parse().ok()?));
     match (found.outcome == Outcome::Delivered && is_used_up, reset) {

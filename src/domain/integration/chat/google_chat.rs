@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::text::{MAX_NOTE, Unit, clip, entities, filled, share, verbatim};
-use super::verdict::{Signs, member, verdict};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
+use super::verdict::{ServiceError, classify_answer, member};
+use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
 use crate::domain::integration::message::{MAX_TITLE, Message, MessageField};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 
 declared! {
     /// A message to a space of Google Chat.
@@ -39,20 +38,16 @@ impl Declared for GoogleChat {
 }
 
 impl Chat for GoogleChat {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
         message.fit(card, |card| card.to_string().len() <= MAX_MESSAGE)
     }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        Call::to_secret_url(self, unsealer)
-    }
 }
 
 fn card(message: &Message) -> Value {
-    let max = share(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
+    let max = budget_for_each(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
     let answer = |field: &MessageField| {
         let title = clip(&field.title, MAX_QUESTION, Unit::Bytes, verbatim);
         json!({ "decoratedText": { "topLabel": title, "text": marked_up(&field.text, max), "wrapText": true } })
@@ -71,12 +66,12 @@ fn card(message: &Message) -> Value {
 
 /// Texts of widgets know some elements of HTML.
 fn marked_up(text: &str, max: usize) -> String {
-    filled(&clip(text, max, Unit::Bytes, entities)).to_owned()
+    or_dash(&clip(text, max, Unit::Bytes, entities)).to_owned()
 }
 
-/// A webhook that was deleted answers 404 or 403.
+/// A webhook that was deleted answers with the status `NOT_FOUND`.
 fn classify(answer: &HttpAnswer<'_>) -> Verdict {
     let status = member(answer.body, &["error", "status"]);
     let is_gone = status.is_some_and(|status| status == "NOT_FOUND");
-    verdict(answer, Signs { is_gone, wait_ms: None })
+    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
 }

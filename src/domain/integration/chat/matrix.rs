@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::text::{TextStyle, Unit, entities, verbatim};
-use super::verdict::{Signs, member, verdict};
+use super::verdict::{ServiceError, classify_answer, member};
 use super::{Call, Chat, MAX_FIELDS, TITLE};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
@@ -20,9 +20,11 @@ declared! {
 }
 
 /// An event has 65,536 bytes, of which the server needs some, and the text is in it twice, in JSON.
-const PLAIN: TextStyle = TextStyle { max: 12_000, unit: Unit::Bytes, escape: verbatim, bold: ("", "") };
+const PLAIN: TextStyle =
+    TextStyle { max: 12_000, unit: Unit::Bytes, escape: verbatim, bold: ("", ""), line_break: "\n" };
 
-const HTML: TextStyle = TextStyle { max: 16_000, escape: html, bold: ("<b>", "</b>"), ..PLAIN };
+const HTML: TextStyle =
+    TextStyle { max: 16_000, escape: html, bold: ("<b>", "</b>"), line_break: "<br>", ..PLAIN };
 
 const HOMESERVER: &str = "homeserver";
 
@@ -61,13 +63,13 @@ impl Declared for Matrix {
         ],
         set_up: "Make an account for the messages, invite it to the room and let it join. In Element, *Settings*, *Help & About* has the access token, and *Room settings*, *Advanced* the internal id of the room.",
         limits: "One message a second, or as often as the server says. A message has at most 16,000 bytes: long answers are cut, then the last ones are left out.",
-        repeats: "Once: an attempt after a lost answer has the same transaction id, by which the server recognizes it.",
+        repeats: "Once, as long as the server remembers the transaction id of the first attempt, which all attempts have.",
         source: "https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid",
     };
 }
 
 impl Chat for Matrix {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
@@ -75,7 +77,7 @@ impl Chat for Matrix {
             "msgtype": "m.text",
             "body": PLAIN.write(message),
             "format": "org.matrix.custom.html",
-            "formatted_body": HTML.write(message).replace('\n', "<br>"),
+            "formatted_body": HTML.write(message),
             // Nobody is mentioned, whatever the text says.
             "m.mentions": {},
         })
@@ -97,7 +99,7 @@ impl Chat for Matrix {
         Call::host_of(&self.settings().url(HOMESERVER))
     }
 
-    fn chat(&self) -> String {
+    fn receiver(&self) -> String {
         let room = self.settings().text(ROOM_ID).unwrap_or_default();
         format!("{}/{room}", self.host())
     }
@@ -113,7 +115,7 @@ fn classify(answer: &HttpAnswer<'_>) -> Verdict {
     let gone = ["M_UNKNOWN_TOKEN", "M_USER_DEACTIVATED"];
     let is_gone = code.is_some_and(|code| gone.iter().any(|name| code == *name));
     let wait_ms = member(answer.body, &["retry_after_ms"]).and_then(|wait| wait.as_i64());
-    verdict(answer, Signs { is_gone, wait_ms })
+    classify_answer(answer, ServiceError { is_gone, wait_ms })
 }
 
 fn check_room(text: &str) -> Result<(), String> {

@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::text::{TextStyle, Unit, apart, markdown, no_mention};
-use super::verdict::{Signs, verdict};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use super::text::{TextStyle, Unit, markdown, no_mention, push_separated};
+use super::verdict::{ServiceError, classify_answer};
+use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
 use crate::domain::integration::message::Message;
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 
 declared! {
     /// A message to a Mattermost channel.
@@ -18,7 +17,8 @@ declared! {
 }
 
 /// Mattermost takes 16,383 characters, and splits what has more than 4,000 on servers that were set up long ago.
-const STYLE: TextStyle = TextStyle { max: 4_000, unit: Unit::Characters, escape, bold: ("**", "**") };
+const STYLE: TextStyle =
+    TextStyle { max: 4_000, unit: Unit::Characters, escape, bold: ("**", "**"), line_break: "\n" };
 
 impl Declared for Mattermost {
     const DESCRIPTION: Description = Description {
@@ -33,15 +33,11 @@ impl Declared for Mattermost {
 }
 
 impl Chat for Mattermost {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 500;
 
     fn body(&self, message: &Message) -> Value {
         json!({ "text": STYLE.write(message) })
-    }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        Call::to_secret_url(self, unsealer)
     }
 }
 
@@ -50,7 +46,7 @@ fn escape(character: char, before: Option<char>, text: &mut String) {
     let begins_word = before.is_none_or(char::is_whitespace);
     match character {
         '@' => no_mention(character, before, text),
-        '=' if begins_word => apart(character, text),
+        '=' if begins_word => push_separated(character, text),
         _ if before == Some(':') && !character.is_whitespace() => {
             text.push('\u{200b}');
             markdown(character, before, text);
@@ -63,5 +59,5 @@ fn escape(character: char, before: Option<char>, text: &mut String) {
 fn classify(answer: &HttpAnswer<'_>) -> Verdict {
     let gone = ["web.incoming_webhook.invalid.app_error", "store.sql_webhooks.get_incoming.app_error"];
     let is_gone = gone.iter().any(|name| answer.body.contains(name));
-    verdict(answer, Signs { is_gone, wait_ms: None })
+    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
 }

@@ -59,8 +59,8 @@ pub(super) const URL: Member = Member {
     example: "",
 };
 
-/// What every chat promises about duplicates but those that can tell them.
-pub(super) const AT_LEAST_ONCE: &str = "At least once: after an answer is lost, the same message may appear twice. Its last line has the submission's id.";
+/// The promise of services that do not recognize repeats.
+pub(super) const AT_LEAST_ONCE: &str = "At least once: if the service's response is lost, the message is sent again. Its last line has the submission's id.";
 
 /// A service that shows messages to people.
 pub(super) trait Chat: Declared {
@@ -73,16 +73,18 @@ pub(super) trait Chat: Declared {
     /// The body of the request, within the limits of the service.
     fn body(&self, message: &Message) -> Value;
 
-    /// How the body is sent. `attempt` identifies the delivery, for services that recognize repeats.
-    fn call(&self, attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError>;
+    /// How the body is sent: to the secret URL. `attempt` identifies the delivery, for services that recognize repeats.
+    fn call(&self, _attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+        Call::to_secret_url(self, unsealer)
+    }
 
     /// The host that it calls; no secret.
     fn host(&self) -> String {
         self.settings().secret_host().to_owned()
     }
 
-    /// Tells the chat from others: a message at a time is sent to each.
-    fn chat(&self) -> String {
+    /// Identifies the chat. One message at a time is sent to each.
+    fn receiver(&self) -> String {
         self.settings().secret_destination()
     }
 }
@@ -133,7 +135,7 @@ impl<T: Chat> Kind for T {
     }
 
     fn destination(&self, _: IntegrationId) -> String {
-        self.chat()
+        self.receiver()
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::text::{TextStyle, Unit, clip, filled, verbatim};
-use super::verdict::{Signs, verdict};
+use super::text::{TextStyle, Unit, clip, or_dash, verbatim};
+use super::verdict::{ServiceError, classify_answer};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
@@ -20,7 +20,8 @@ declared! {
 }
 
 /// ntfy makes an attachment of a message with more than 4,096 bytes.
-const STYLE: TextStyle = TextStyle { max: 4_096, unit: Unit::Bytes, escape: verbatim, bold: ("", "") };
+const STYLE: TextStyle =
+    TextStyle { max: 4_096, unit: Unit::Bytes, escape: verbatim, bold: ("", ""), line_break: "\n" };
 
 /// Bytes of the title.
 const MAX_TITLE: usize = 250;
@@ -51,7 +52,7 @@ impl Declared for Ntfy {
                 name: TOPIC,
                 need: Need::Required,
                 value: MemberValue::Secret(check_topic),
-                about: "The topic; a secret, as who knows it can read it.",
+                about: "The topic; a secret, since everybody who knows it can read it.",
                 example: "",
             },
             Member {
@@ -79,20 +80,20 @@ impl Declared for Ntfy {
             MAX_FIELDS,
         ],
         set_up: "Subscribe to a topic in the app. On a public server choose a name that nobody guesses.",
-        limits: "One notification a second, or as often as the server says. It has at most 4,096 bytes: long answers are cut, then the last ones are left out.",
+        limits: "One notification a second, until the server says less: ntfy.sh accepts 60 at once, then one in 5 seconds, and some 250 a day. It has at most 4,096 bytes: long answers are cut, then the last ones are left out.",
         repeats: AT_LEAST_ONCE,
         source: "https://docs.ntfy.sh/publish/#publish-as-json",
     };
 }
 
 impl Chat for Ntfy {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
         let settings = self.settings();
         json!({
-            "title": filled(&clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
+            "title": or_dash(&clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
             "message": STYLE.write_body(message),
             "priority": settings.number(PRIORITY),
             "tags": settings.texts(TAGS),
@@ -123,13 +124,13 @@ impl Chat for Ntfy {
     }
 
     /// A server limits the requests of an address, whatever the topic.
-    fn chat(&self) -> String {
+    fn receiver(&self) -> String {
         self.host()
     }
 }
 
 fn classify(answer: &HttpAnswer<'_>) -> Verdict {
-    verdict(answer, Signs::default())
+    classify_answer(answer, ServiceError::default())
 }
 
 fn check_topic(text: &str) -> Result<(), String> {

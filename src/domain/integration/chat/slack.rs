@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::text::{MAX_NOTE, Unit, clip, entities, filled, share, verbatim};
-use super::verdict::{Signs, verdict};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
+use super::verdict::{ServiceError, classify_answer};
+use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
 use crate::domain::integration::message::{Message, MessageField};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 
 declared! {
     /// A message to a Slack channel.
@@ -39,23 +38,19 @@ impl Declared for Slack {
 }
 
 impl Chat for Slack {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
-        let blocks = message.fit(blocks, |blocks| blocks.to_string().len() <= MAX_BLOCKS);
+        let blocks = message.fit(blocks, |blocks| Unit::Utf16.of(&blocks.to_string()) <= MAX_BLOCKS);
         // Shown in notifications only.
         let text = clip(&message.title, MAX_HEADER, Unit::Utf16, entities);
         json!({ "text": text, "blocks": blocks })
     }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        Call::to_secret_url(self, unsealer)
-    }
 }
 
 fn blocks(message: &Message) -> Value {
-    let max = share(MAX_BLOCKS / 2, message.fields.len(), MAX_TEXT);
+    let max = budget_for_each(MAX_BLOCKS / 2, message.fields.len(), MAX_TEXT);
     let section = |field: &MessageField| json!({ "type": "section", "fields": [plain_text(&field.title, MAX_HEADER), plain_text(&field.text, max)] });
     let header = json!({ "type": "header", "text": plain_text(&message.title, MAX_HEADER) });
     let notes: Vec<_> = message.notes().map(|note| plain_text(&note, MAX_NOTE)).collect();
@@ -66,7 +61,7 @@ fn blocks(message: &Message) -> Value {
 /// Objects of this type show mentions, links and formatting as they are written.
 fn plain_text(text: &str, max: usize) -> Value {
     let text = clip(text, max, Unit::Utf16, verbatim);
-    json!({ "type": "plain_text", "text": filled(&text), "emoji": false })
+    json!({ "type": "plain_text", "text": or_dash(&text), "emoji": false })
 }
 
 /// Slack says what is wrong in a word; a channel or webhook that is gone stays so.
@@ -74,6 +69,8 @@ fn classify(answer: &HttpAnswer<'_>) -> Verdict {
     let gone = [
         "no_service",
         "no_service_id",
+        "no_active_hooks",
+        "invalid_token",
         "channel_is_archived",
         "no_team",
         "team_disabled",
@@ -81,5 +78,5 @@ fn classify(answer: &HttpAnswer<'_>) -> Verdict {
         "channel_not_found",
     ];
     let is_gone = answer.status >= 400 && gone.contains(&answer.body.trim());
-    verdict(answer, Signs { is_gone, wait_ms: None })
+    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
 }

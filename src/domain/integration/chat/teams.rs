@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::text::{MAX_NOTE, Unit, clip, filled, share, verbatim};
-use super::verdict::{Signs, verdict};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use super::text::{MAX_NOTE, Unit, budget_for_each, clip, or_dash, verbatim};
+use super::verdict::{ServiceError, classify_answer};
+use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::definition::draft_kind::DraftInput;
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
 use crate::domain::integration::message::Message;
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::integration::settings::SettingsDraft;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
@@ -41,8 +40,8 @@ impl Declared for Teams {
         about: "A message to a channel or chat of Microsoft Teams.",
         events: &EventType::SUBSCRIBABLE,
         members: &[URL, TITLE, MAX_FIELDS],
-        set_up: "Of the channel choose *Workflows* and the template *Send webhook alerts to a channel*; who may call it is *Anyone*. Its address is `url`. Addresses at webhook.office.com belong to connectors, which Microsoft has retired.",
-        limits: "One message a second. A message has at most 26,000 bytes, an answer 4,000 bytes and 20 lines: long answers are cut, then the last ones are left out. Teams takes a message before it posts it: whether it did, the run history of the workflow tells.",
+        set_up: "In the menu of the channel choose *Workflows* and the template *Send webhook alerts to a channel*, which *Anyone* may call. Its address is `url`. Addresses at webhook.office.com belong to connectors, which Microsoft has retired.",
+        limits: "One message a second. A message has at most 26,000 bytes, an answer 4,000 bytes and 20 lines: long answers are cut, then the last ones are left out. Teams accepts a message before it posts it; the workflow's run history shows whether it did.",
         repeats: AT_LEAST_ONCE,
         source: "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using",
     };
@@ -60,20 +59,16 @@ impl Declared for Teams {
 }
 
 impl Chat for Teams {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
         message.fit(card, |card| card.to_string().len() <= MAX_MESSAGE)
     }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        Call::to_secret_url(self, unsealer)
-    }
 }
 
 fn card(message: &Message) -> Value {
-    let max = share(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
+    let max = budget_for_each(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
     let mut body =
         vec![paragraph(&message.title, MAX_QUESTION, &json!({ "size": "Large", "weight": "Bolder" }))];
     for field in &message.fields {
@@ -118,14 +113,16 @@ fn close(mut paragraph: Value) -> Value {
 /// A text run shows what it has as it is: it knows no Markdown, other than a `TextBlock`.
 fn paragraph(text: &str, max: usize, style: &Value) -> Value {
     let text = clip(text, max, Unit::Bytes, verbatim);
-    let mut run = json!({ "type": "TextRun", "text": filled(&text) });
+    let mut run = json!({ "type": "TextRun", "text": or_dash(&text) });
     if let (Some(run), Some(style)) = (run.as_object_mut(), style.as_object()) {
         run.extend(style.clone());
     }
     json!({ "type": "RichTextBlock", "inlines": [run] })
 }
 
-/// A workflow that was deleted answers 404.
+/// A workflow that was deleted answers 404, or 400 with a name as one that was turned off does.
 fn classify(answer: &HttpAnswer<'_>) -> Verdict {
-    verdict(answer, Signs { is_gone: answer.status == 404, wait_ms: None })
+    let is_gone =
+        answer.status == 404 || (answer.status == 400 && answer.body.contains("WorkflowTriggerIsNotEnabled"));
+    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
 }

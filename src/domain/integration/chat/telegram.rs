@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::text::{TextStyle, Unit, no_mention};
-use super::verdict::{Signs, member, seconds_to_ms, verdict};
+use super::verdict::{ServiceError, classify_answer, member, seconds_to_ms};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, check_number};
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -18,7 +18,8 @@ declared! {
 }
 
 /// Telegram takes 4,096 characters, counted as UTF-16.
-const STYLE: TextStyle = TextStyle { max: 4_096, unit: Unit::Utf16, escape, bold: ("", "") };
+const STYLE: TextStyle =
+    TextStyle { max: 4_096, unit: Unit::Utf16, escape, bold: ("", ""), line_break: "\n" };
 
 const BOT_TOKEN: &str = "bot_token";
 
@@ -74,14 +75,14 @@ impl Declared for Telegram {
             MAX_FIELDS,
         ],
         set_up: "Ask https://t.me/BotFather for a `/newbot`, whose token is `bot_token`, and add the bot to the chat. Then `https://api.telegram.org/bot<token>/getUpdates` shows the number of the chat, after somebody wrote in it.",
-        limits: "A message in 3 seconds, as groups take 20 a minute. A message has at most 4,096 characters: long answers are cut, then the last ones are left out.",
+        limits: "One message every 3 seconds: groups accept 20 a minute. A message has at most 4,096 characters: long answers are cut, then the last ones are left out. Telegram makes links of URLs in answers.",
         repeats: AT_LEAST_ONCE,
         source: "https://core.telegram.org/bots/api#sendmessage",
     };
 }
 
 impl Chat for Telegram {
-    const CLASSIFY: fn(&HttpAnswer<'_>) -> Verdict = classify;
+    const CLASSIFY: Classify = classify;
     const INTERVAL_MS: i64 = 3_000;
 
     fn body(&self, message: &Message) -> Value {
@@ -110,7 +111,7 @@ impl Chat for Telegram {
         Call::host_of(&self.settings().url(SERVER))
     }
 
-    fn chat(&self) -> String {
+    fn receiver(&self) -> String {
         let chat = self.settings().text(CHAT_ID).unwrap_or_default();
         format!("{}/{chat}", self.host())
     }
@@ -125,11 +126,15 @@ fn escape(character: char, before: Option<char>, text: &mut String) {
     }
 }
 
-/// A bot that was removed from a chat, or a chat that was deleted, stays so.
+/// A token that was revoked, a bot that was removed from a chat, and a chat that was deleted stay so.
 fn classify(answer: &HttpAnswer<'_>) -> Verdict {
     let wait = member(answer.body, &["parameters", "retry_after"]);
-    let is_gone = answer.status == 403 || (answer.status == 400 && answer.body.contains("chat not found"));
-    verdict(answer, Signs { is_gone, wait_ms: wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)) })
+    let is_gone = matches!(answer.status, 401 | 403 | 404)
+        || (answer.status == 400 && answer.body.contains("chat not found"));
+    classify_answer(
+        answer,
+        ServiceError { is_gone, wait_ms: wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)) },
+    )
 }
 
 fn check_token(text: &str) -> Result<(), String> {

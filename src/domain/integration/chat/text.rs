@@ -25,6 +25,7 @@ pub(super) struct TextStyle {
     pub escape: Escape,
     /// What stands before and after a text in bold.
     pub bold: (&'static str, &'static str),
+    pub line_break: &'static str,
 }
 
 impl TextStyle {
@@ -39,36 +40,34 @@ impl TextStyle {
     }
 
     fn lines(self, message: &Message) -> String {
-        format!("{}\n\n{}", self.bold(&message.title), self.body_lines(message))
+        let Self { line_break, .. } = self;
+        format!("{}{line_break}{line_break}{}", self.bold(&message.title), self.body_lines(message))
     }
 
     fn body_lines(self, message: &Message) -> String {
         // Half of the space, as titles and the last line need some.
-        let max = share(self.max / 2, message.fields.len(), MAX_ANSWER);
+        let max = budget_for_each(self.max / 2, message.fields.len(), MAX_ANSWER);
         let mut text = String::new();
         for field in &message.fields {
             text.push_str(&self.bold(&field.title));
-            text.push('\n');
-            text.push_str(filled(&clip(&field.text, max, self.unit, self.escape)));
-            text.push_str("\n\n");
+            text.push_str(self.line_break);
+            text.push_str(or_dash(&clip(&field.text, max, self.unit, self.escape)));
+            text.push_str(&self.line_break.repeat(2));
         }
-        for note in message.notes() {
-            text.push_str(&clip(&note, MAX_NOTE, self.unit, self.escape));
-            text.push('\n');
-        }
-        text.pop();
-        text
+        let notes: Vec<_> =
+            message.notes().map(|note| clip(&note, MAX_NOTE, self.unit, self.escape)).collect();
+        text + &notes.join(self.line_break)
     }
 
     fn bold(self, text: &str) -> String {
         let (start, end) = self.bold;
         let text = clip(text, MAX_QUESTION, self.unit, self.escape);
-        format!("{start}{}{end}", filled(&text))
+        format!("{start}{}{end}", or_dash(&text))
     }
 }
 
 /// Returns `text`, or what stands for one that services take for empty.
-pub(super) fn filled(text: &str) -> &str {
+pub(super) fn or_dash(text: &str) -> &str {
     let is_empty = text.chars().all(|found| found.is_whitespace() || found == ZERO_WIDTH_SPACE);
     if is_empty { "–" } else { text }
 }
@@ -168,13 +167,13 @@ pub(super) fn no_mention(character: char, before: Option<char>, text: &mut Strin
 }
 
 /// Writes an invisible space before `character`.
-pub(super) fn apart(character: char, text: &mut String) {
+pub(super) fn push_separated(character: char, text: &mut String) {
     text.push(ZERO_WIDTH_SPACE);
     text.push(character);
 }
 
 /// How much of `total` each of `count` texts may have, `max` at most.
-pub(super) fn share(total: usize, count: usize, max: usize) -> usize {
+pub(super) fn budget_for_each(total: usize, count: usize, max: usize) -> usize {
     (total / count.max(1)).min(max)
 }
 

@@ -11,7 +11,7 @@ const MAX_QUOTED: usize = 200;
 
 /// What a service says beside the status.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Signs {
+pub(super) struct ServiceError {
     /// How long it asks to wait, in milliseconds, in its own way.
     pub wait_ms: Option<i64>,
     /// Whether the chat does not exist any more.
@@ -20,7 +20,7 @@ pub(super) struct Signs {
 
 /// Returns the verdict about an answer: a request that is refused would be refused again, unless it came too early or the
 /// service had a fault.
-pub(super) fn verdict(answer: &HttpAnswer<'_>, signs: Signs) -> Verdict {
+pub(super) fn classify_answer(answer: &HttpAnswer<'_>, signs: ServiceError) -> Verdict {
     let standard = answer.standard_verdict(signs.wait_ms);
     let error = DeliveryError {
         code: if signs.is_gone { "gone" } else { "refused" }.to_owned(),
@@ -39,7 +39,7 @@ pub(super) fn verdict(answer: &HttpAnswer<'_>, signs: Signs) -> Verdict {
     }
 }
 
-/// Returns what stands in an answer in JSON at `path`.
+/// Returns the value at `path` in an answer in JSON.
 pub(super) fn member(body: &str, path: &[&str]) -> Option<Value> {
     let answer: Value = serde_json::from_str(body).ok()?;
     path.iter().try_fold(&answer, |value, name| value.get(name)).cloned()

@@ -29,8 +29,8 @@ use crate::secret::Secret;
 use crate::vault::Vault;
 
 pub use list::IntegrationLists;
-pub(in crate::domain::integration) use references::lint_email_question;
 pub use references::lint_references;
+pub(in crate::domain::integration) use references::{lint_email_question, lint_template};
 
 /// Members that only the server sets.
 const READ_ONLY: [&str; 4] = ["id", "health", "created_at", "updated_at"];

@@ -1,7 +1,7 @@
 //! Checks of what integrations refer to: questions, in conditions and selections.
 
 use crate::domain::condition::{Condition, LintInput, lint_conditions};
-use crate::domain::integration::{FieldSelection, Integration};
+use crate::domain::integration::{FieldSelection, Integration, template};
 use crate::domain::json::{self, Value, join};
 use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
@@ -39,6 +39,9 @@ pub fn lint_references(
         }
         for (member, id) in integration.kind.behaviour().email_questions() {
             lint_email_question(id, questions, &join(&pointer, member), &mut found);
+        }
+        for (member, source) in integration.templates() {
+            lint_template(source, questions, &join(&pointer, member), &mut found);
         }
         let help = format!("change the integration `{}` first, or in the same request", integration.name);
         violations.extend(found.into_iter().map(|violation| violation.help(&help)));
@@ -78,6 +81,23 @@ pub(in crate::domain::integration) fn lint_email_question(
         let message = format!("`{}` is not a question of type `email` of this form", shortened(id));
         let violation = Violation::new(pointer, Rule::UnknownReference, message);
         violations.push(violation.allowed(id, known));
+    }
+}
+
+/// Reports what the template `source`, at `pointer`, names and is not known: it would always be empty.
+pub(in crate::domain::integration) fn lint_template(
+    source: &str,
+    questions: &[Question],
+    pointer: &str,
+    violations: &mut Vec<Violation>,
+) {
+    let answered = questions.iter().filter(|question| question.kind.rules().takes_answer());
+    let answers = answered.filter_map(|question| Some(format!("answers.{}", question.id.as_deref()?)));
+    let known: Vec<_> = template::NAMES.into_iter().map(str::to_owned).chain(answers).collect();
+    for name in template::names(source).iter().filter(|name| !known.contains(name)) {
+        let message = format!("`{}` is not known in templates of this form", shortened(name));
+        let violation = Violation::new(pointer, Rule::UnknownReference, message);
+        violations.push(violation.allowed(name, known.iter().map(String::as_str)));
     }
 }
 

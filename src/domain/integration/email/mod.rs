@@ -11,6 +11,7 @@ use crate::domain::integration::kind::{Declared, Kind, Members, Pace, RenderedBo
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::integration::settings::{Settings, SettingsDraft};
+use crate::domain::integration::template;
 use crate::domain::question::email_domain;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
@@ -85,7 +86,7 @@ impl Declared for Email {
                 name: BODY,
                 need: Need::Optional,
                 value: MemberValue::Template(MAX_BODY),
-                about: "The text, a template. Without it, all answers; in a confirmation, thanks.",
+                about: "The text, a template. Without it, all answers; in a confirmation, which cannot show answers, thanks.",
                 example: "",
             },
             Member {
@@ -97,7 +98,7 @@ impl Declared for Email {
             },
         ],
         set_up: "The operator starts the server with `--smtp-url`, `--smtp-username`, `--smtp-password-file` and `--mail-from`, or with `--mail-dir` for files instead. Then give `to`, or in a form file `notifications: [team@example.com]`.",
-        limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form, which sends 500 an hour; more than these wait. A mail has at most 256 KiB of answers.",
+        limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form: others that day are `skipped`. A form sends 500 an hour: others wait. A mail has at most 256 KiB of answers.",
         repeats: "At least once. A repeat has the same `Message-ID`, by which most mail programs show one.",
         source: "",
     };
@@ -111,6 +112,14 @@ impl Declared for Email {
                 fields.refuse(TO, Rule::MissingField, "`to` or `to_question` is missing");
             }
             _ => {}
+        }
+        for name in [SUBJECT, BODY].into_iter().filter(|_| draft.has(TO_QUESTION)) {
+            if draft.text(name).is_some_and(uses_answers) {
+                let message = format!(
+                    "`{name}` of a confirmation must not use `answers` or `fields`: anybody may have typed its address"
+                );
+                fields.refuse(name, Rule::InvalidTemplate, message);
+            }
         }
         for name in [TO_QUESTION, REPLY_TO_QUESTION] {
             if let (Some(id), Some(questions)) = (draft.text(name), input.questions) {
@@ -178,6 +187,10 @@ impl Email {
     pub(super) fn template(&self, name: &str) -> Option<&str> {
         self.settings().text(name)
     }
+}
+
+fn uses_answers(source: &str) -> bool {
+    template::names(source).iter().any(|name| name == "fields" || name.starts_with("answers"))
 }
 
 fn check_address(text: &str) -> Result<(), String> {

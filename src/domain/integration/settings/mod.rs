@@ -24,7 +24,7 @@ pub struct Settings {
     values: Vec<(String, Setting)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<(String, SecretField)>,
-    /// Of a URL that is secret as a whole: its host, and what tells it from other URLs without revealing it.
+    /// Of a URL that is secret as a whole: its host, and what identifies it without revealing it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     receiver: Option<SecretReceiver>,
 }
@@ -104,7 +104,7 @@ impl Settings {
         self.receiver.as_ref().map_or("", |receiver| &receiver.host)
     }
 
-    /// Tells its secret URL from others: two integrations with the same one have the same.
+    /// Identifies its secret URL: the same for two integrations with the same one.
     pub(super) fn secret_destination(&self) -> String {
         self.receiver
             .as_ref()

@@ -4,6 +4,7 @@ use url::Url;
 
 use super::{SecretReceiver, Setting, Settings};
 use crate::domain::integration::definition::draft_kind::DraftInput;
+use crate::domain::integration::definition::lint_template;
 use crate::domain::integration::definition::secret_input::{Sealer, SecretInput, SecretRules};
 use crate::domain::integration::description::{Check, Description, Member, MemberValue, Need};
 use crate::domain::integration::template;
@@ -125,6 +126,8 @@ impl Reader<'_, '_, '_> {
         } else if let Err(problem) = template::check(text) {
             let message = format!("`{name}` is not a valid template: {problem}");
             self.fields.refuse(name, Rule::InvalidTemplate, message);
+        } else if let Some(questions) = self.input.questions {
+            lint_template(text, questions, &self.fields.pointer_to(name), self.fields.violations);
         }
         Some(text.to_owned())
     }

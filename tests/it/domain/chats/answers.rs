@@ -9,7 +9,7 @@ use super::{CHATS, at};
 /// An answer: of which service, its status, headers and body, and what follows.
 type Row = (&'static str, u16, &'static [(&'static str, &'static str)], &'static str, &'static str);
 
-const ROWS: [Row; 40] = [
+const ROWS: [Row; 42] = [
     ("slack", 200, &[], "ok", "delivered"),
     ("slack", 400, &[], "invalid_blocks", "permanent"),
     ("slack", 403, &[], "action_prohibited", "permanent"),
@@ -33,11 +33,13 @@ const ROWS: [Row; 40] = [
     ("discord", 429, &[], r#"{"retry_after":1e300}"#, "paced 3600000"),
     ("discord", 404, &[], r#"{"message":"Unknown Webhook","code":10015}"#, "gone"),
     ("discord", 400, &[], r#"{"code":50035,"message":"Invalid Form Body"}"#, "permanent"),
-    ("discord", 401, &[], r#"{"code":50027,"message":"Invalid Webhook Token"}"#, "permanent"),
+    ("discord", 401, &[], r#"{"code":50027,"message":"Invalid Webhook Token"}"#, "gone"),
     ("teams", 202, &[], "", "delivered"),
     ("teams", 400, &[], r#"{"error":{"code":"TriggerInputSchemaMismatch"}}"#, "permanent"),
     ("teams", 401, &[], r#"{"error":{"code":"DirectApiAuthorizationRequired"}}"#, "permanent"),
     ("teams", 404, &[], r#"{"error":{"code":"WorkflowNotFound"}}"#, "gone"),
+    ("teams", 400, &[], r#"{"error":{"code":"WorkflowTriggerIsNotEnabled"}}"#, "gone"),
+    ("slack", 403, &[], "invalid_token", "gone"),
     ("teams", 429, &[], "", "paced 60000"),
     ("teams", 502, &[], "", "retryable"),
     ("mattermost", 200, &[], "ok", "delivered"),
@@ -51,7 +53,7 @@ const ROWS: [Row; 40] = [
     ("telegram", 429, &[], r#"{"ok":false,"parameters":{"retry_after":35}}"#, "paced 35000"),
     ("telegram", 403, &[], r#"{"ok":false,"description":"Forbidden: bot was kicked"}"#, "gone"),
     ("telegram", 400, &[], r#"{"ok":false,"description":"Bad Request: chat not found"}"#, "gone"),
-    ("telegram", 401, &[], r#"{"ok":false,"description":"Unauthorized"}"#, "permanent"),
+    ("telegram", 401, &[], r#"{"ok":false,"description":"Unauthorized"}"#, "gone"),
     ("matrix", 429, &[], r#"{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":2345}"#, "paced 2345"),
     ("matrix", 401, &[], r#"{"errcode":"M_UNKNOWN_TOKEN"}"#, "gone"),
     ("matrix", 403, &[], r#"{"errcode":"M_FORBIDDEN"}"#, "permanent"),

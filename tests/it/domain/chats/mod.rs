@@ -158,6 +158,18 @@ fn hostile_answers_are_shown_as_they_were_written() {
 }
 
 #[test]
+fn answers_in_any_script_have_the_same_space() {
+    let answers = vec!["答".repeat(400); 10];
+    let titles: Vec<_> = (0..10).map(|number| format!("Question {number}")).collect();
+    for (chat, members) in
+        CHATS.into_iter().filter(|(chat, _)| matches!(*chat, "slack" | "discord" | "telegram"))
+    {
+        let text = shown(chat, &message(chat, members, &titles, &answers));
+        assert!(text.contains("Question 9") && !text.contains("more answer"), "{chat}: {text}");
+    }
+}
+
+#[test]
 fn a_message_of_each_chat_is_as_kept() {
     let titles = owned(&["Your name?", "Would you come again?", "Left out?"]);
     let answers = owned(&["Ann <!channel> @everyone", "Yes, *surely*:\n- [a](https://b.example)", "x"]);

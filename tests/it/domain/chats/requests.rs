@@ -105,6 +105,14 @@ fn what_a_service_would_never_take_is_refused_with_its_place() {
             &[("invalid_template", "/title")],
         ),
         (
+            r#"{"type":"discord","url":"https://discord.com/x","title":"{{ form.titel }} {{ answers.q9 }} {{ form.title }}"}"#,
+            &[("unknown_reference", "/title"), ("unknown_reference", "/title")],
+        ),
+        (
+            r#"{"type":"email","to_question":"q1","subject":"{{ form.title }}","body":"{% for f in fields %}{% endfor %}"}"#,
+            &[("invalid_template", "/body"), ("unknown_reference", "/to_question")],
+        ),
+        (
             r#"{"type":"telegram","bot_token":"secret","chat_id":"general"}"#,
             &[("invalid_range", "/chat_id"), ("invalid_range", "/bot_token")],
         ),
