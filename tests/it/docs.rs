@@ -1,19 +1,22 @@
 //! The README and `docs/`: their tables are generated, and their examples are run as written.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use forms::api::Code;
 use forms::cli::output::exit::Exit;
-use forms::domain::integration::IntegrationType;
+use forms::domain::delivery::error_code::ERROR_CODES;
 use forms::domain::integration::description::{Description, Member, Need};
-use forms::domain::json;
+use forms::domain::integration::{Integration, IntegrationType};
+use forms::domain::json as forms_json;
 use forms::domain::question::QuestionKind;
 use forms::domain::validation::budget::Budget;
 use forms::domain::validation::fields::Fields;
 use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Rule;
+use serde_json::json;
 
 use crate::cli::Home;
 use crate::golden::assert_golden;
@@ -92,10 +95,107 @@ fn types() -> String {
     IntegrationType::ALL.map(section).join("\n")
 }
 
+/// The waits between the attempts of each type of integration.
+fn schedules() -> String {
+    let mut schedules: Vec<(Vec<i64>, Vec<String>)> = Vec::new();
+    for one in IntegrationType::ALL {
+        let waits = stored_integration(one).retry_schedule(None).to_vec();
+        let name = format!("`{one}`");
+        match schedules.iter_mut().find(|(known, _)| *known == waits) {
+            Some((_, names)) => names.push(name),
+            None => schedules.push((waits, vec![name])),
+        }
+    }
+    let row = |(waits, names): &(Vec<i64>, Vec<String>)| {
+        let hours = waits.iter().sum::<i64>() as f64 / 3_600_000.0;
+        let texts: Vec<_> = waits.iter().map(|wait| duration(*wait)).collect();
+        format!("| {} | {} | {} | {hours:.1} h |\n", names.join(", "), waits.len(), texts.join(", "))
+    };
+    let rows: String = schedules.iter().map(row).collect();
+    format!("| Type | Retries | Waits | Together |\n|---|---|---|---|\n{rows}")
+}
+
+/// An integration of the type `one` as stored, with as few settings as can be.
+fn stored_integration(one: IntegrationType) -> Integration {
+    let mut kind = match one {
+        IntegrationType::Webhook => {
+            json!({"url": "https://a.example", "secret": {"sealed": ""}, "payload": "full"})
+        }
+        IntegrationType::CsvFile => json!({"path": "a.csv", "delimiter": ","}),
+        _ => json!({}),
+    };
+    kind["type"] = one.name().into();
+    let stored = json!({
+        "id": "int_5w3n8r1t6y2d", "name": "a", "enabled": true, "events": [], "kind": kind,
+        "created_at": "2026-11-22T12:00:00.000Z", "updated_at": "2026-11-22T12:00:00.000Z",
+    });
+    serde_json::from_value(stored).unwrap()
+}
+
+/// A wait of whole seconds, minutes or hours: `5 min`.
+fn duration(millis: i64) -> String {
+    let (unit, name) = [(3_600_000, "h"), (60_000, "min"), (1_000, "s")]
+        .into_iter()
+        .find(|(unit, _)| millis % unit == 0)
+        .unwrap();
+    format!("{} {name}", millis / unit)
+}
+
+/// The codes of failed attempts.
+fn delivery_codes() -> String {
+    let rows = ERROR_CODES.map(|(code, meaning)| format!("| `{code}` | {meaning} |\n"));
+    format!("| Code | Meaning |\n|---|---|\n{}", rows.concat())
+}
+
+/// Adds the Rust files in `folder` to `files`.
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_code_of_a_failed_attempt_is_explained_and_used() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = vec![root.join("domain/integration/chat/verdict.rs")];
+    rust_files(&root.join("delivery"), &mut files);
+    rust_files(&root.join("domain/delivery"), &mut files);
+    files.retain(|path| !path.ends_with("error_code.rs"));
+    // The first argument of what makes errors, the last one of `expect`, and what `code`, a member, constant or function, is.
+    let patterns = [
+        r#"\b(?:error|retryable|retry|Failure::new|Self::new)\(\s*"([a-z_]+)","#,
+        r#"\bexpect\([^;]*, "([a-z_]+)"\)"#,
+        r#"\b(?:code:|CODE: &str =)[^;,"]*"([a-z_]+)""#,
+        r#"(?m)^\s*"([a-z]+_[a-z_]+)"$"#,
+    ];
+    let patterns = patterns.map(|pattern| regex::Regex::new(pattern).unwrap());
+    let (mut found, mut all) = (BTreeSet::new(), String::new());
+    for path in files {
+        let text = fs::read_to_string(path).unwrap();
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        for pattern in &patterns {
+            found.extend(pattern.captures_iter(text).map(|captures| captures[1].to_owned()));
+        }
+        all += text;
+    }
+    let explained = ERROR_CODES.map(|(code, _)| code);
+    let missing: Vec<_> = found.iter().filter(|code| !explained.contains(&code.as_str())).collect();
+    assert!(missing.is_empty(), "not in ERROR_CODES: {missing:?}");
+    assert!(found.len() >= 30, "{found:?}");
+    for code in explained {
+        assert!(all.contains(&format!("\"{code}\"")), "`{code}` is not used");
+    }
+}
+
 /// A question of type `name` with only its required settings, and the names of all settings of its type.
 fn read_with_required_settings(name: &str) -> (QuestionKind, Vec<String>) {
     let mut violations = Vec::new();
-    let settings = json::parse(&format!("{{{},\"unknown\":null}}", required_settings(name))).unwrap();
+    let settings = forms_json::parse(&format!("{{{},\"unknown\":null}}", required_settings(name))).unwrap();
     let mut fields = Fields::open(&settings, "", "a question", &mut violations).unwrap();
     let kind = QuestionKind::read(name, &mut fields, &mut Budget::new(&Limits::default())).unwrap();
     fields.close(&["type"]);
@@ -110,7 +210,10 @@ fn the_docs_show_the_tables_of_the_code() {
     let errors = with_block(&errors, "rules", &rules());
     assert_golden("../../../docs/errors.md", &with_block(&errors, "exit codes", &exit_codes()));
     let integrations = with_block(&document("docs/integrations.md"), "overview", &overview());
-    assert_golden("../../../docs/integrations.md", &with_block(&integrations, "types", &types()));
+    let integrations = with_block(&integrations, "types", &types());
+    let integrations = with_block(&integrations, "schedules", &schedules());
+    let integrations = with_block(&integrations, "delivery codes", &delivery_codes());
+    assert_golden("../../../docs/integrations.md", &integrations);
 }
 
 /// The form whose problems the README shows.

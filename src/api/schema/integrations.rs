@@ -157,8 +157,13 @@ fn properties(kind: &str, own: &Value, texts: &Value) -> Value {
 /// The schema of a change, which has the members of all types.
 fn patch(types: &Map<String, Value>, texts: &Value) -> Value {
     let mut properties = texts["common"].clone();
-    types.values().for_each(|own| extend(&mut properties, &own["settings"]));
     properties.as_object_mut().into_iter().flatten().for_each(|(_, schema)| *schema = nullable(schema));
+    for name in IntegrationType::all_members().map(|member| member.name) {
+        let of_type =
+            |one: IntegrationType| Some((one.name(), types.get(one.name())?["settings"].get(name)?));
+        let schemas: Vec<_> = IntegrationType::ALL.into_iter().filter_map(of_type).collect();
+        extend(&mut properties, &json!({ name: union_of(&schemas) }));
+    }
     let kind = json!({ "type": { "type": "string", "description": "The type, which cannot change." } });
     extend(&mut properties, &kind);
     json!({
@@ -167,6 +172,39 @@ fn patch(types: &Map<String, Value>, texts: &Value) -> Value {
         "properties": properties,
         "additionalProperties": false,
     })
+}
+
+/// The schema of a member in a change: what any of the types that have it accepts, or `null`. `schemas` has them by type.
+fn union_of(schemas: &[(&str, &Value)]) -> Value {
+    let mut alternatives: Vec<Value> = Vec::new();
+    let mut descriptions: Vec<(&Value, Vec<String>)> = Vec::new();
+    for (kind, schema) in schemas {
+        let mut bare = (*schema).clone();
+        let texts = bare.as_object_mut();
+        texts
+            .into_iter()
+            .for_each(|texts| texts.retain(|name, _| name != "description" && name != "example"));
+        if !alternatives.contains(&bare) {
+            alternatives.push(bare);
+        }
+        let (text, kind) = (&schema["description"], format!("`{kind}`"));
+        match descriptions.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => descriptions.push((text, vec![kind])),
+        }
+    }
+    let mut schema = schemas.first().map(|(_, schema)| (*schema).clone()).unwrap_or_default();
+    if let [_, _, ..] = &*descriptions {
+        let text = |(text, kinds): &(&Value, Vec<String>)| {
+            format!("{}: {}", kinds.join(", "), text.as_str().unwrap_or_default())
+        };
+        schema["description"] = descriptions.iter().map(text).collect::<Vec<_>>().join(" ").into();
+    }
+    if alternatives.len() == 1 {
+        return nullable(&schema);
+    }
+    alternatives.push(json!({ "type": "null" }));
+    json!({ "description": schema["description"], "anyOf": alternatives })
 }
 
 fn items(list: &Value) -> impl Iterator<Item = Value> {

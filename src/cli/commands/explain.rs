@@ -9,6 +9,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
+use crate::domain::delivery::error_code::ERROR_CODES;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::Rule;
 use clap::Args;
@@ -24,7 +25,7 @@ Examples:
   forms explain unknown_field
   forms explain form_not_published")]
 pub struct Explain {
-    /// The code in brackets after `error`
+    /// The code in brackets after `error`, or the `error.code` of a delivery
     code: Option<String>,
 }
 
@@ -47,7 +48,7 @@ impl Run for Explain {
             return Err(CliError::usage_with_help(message, help));
         };
         let title = Code::parse(code).map(|code| format!("{} (status {}).\n", code.title(), code.status()));
-        let text = || title.unwrap_or_default() + &wrap(meaning, 80) + "\n";
+        let text = || title.unwrap_or_default() + &wrap(&meaning, 80) + "\n";
         session.output.object(&entry(code), text)
     }
 }
@@ -74,14 +75,23 @@ fn entry(code: &str) -> Value {
     json!({"code": code, "status": status, "title": title, "meaning": meaning(code)})
 }
 
-fn meaning(code: &str) -> Option<&'static str> {
-    let own = || own_codes().find(|(name, _)| *name == code).map(|(_, meaning)| *meaning);
-    api::explain(code).or_else(own)
+/// Returns what a code means: of an error of the API or the command line, of a delivery, or both.
+fn meaning(code: &str) -> Option<String> {
+    let is_it = |(name, _): &&(&str, &str)| *name == code;
+    let general = api::explain(code).or_else(|| own_codes().find(is_it).map(|(_, meaning)| *meaning));
+    let delivery = ERROR_CODES.iter().find(is_it).map(|(_, meaning)| *meaning);
+    match (general, delivery) {
+        (Some(general), Some(delivery)) => Some(format!("{general} In deliveries: {delivery}")),
+        (general, delivery) => general.or(delivery).map(str::to_owned),
+    }
 }
 
 fn all_codes() -> impl Iterator<Item = &'static str> {
     let codes = Code::ALL.iter().map(|code| code.name());
-    codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(own_codes().map(|(name, _)| *name))
+    let general =
+        codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(own_codes().map(|(name, _)| *name));
+    let is_other = |name: &&str| api::explain(name).is_none() && own_codes().all(|(other, _)| other != name);
+    general.chain(ERROR_CODES.iter().map(|(name, _)| *name).filter(is_other))
 }
 
 /// Returns the codes that only the command line uses, with their meanings.

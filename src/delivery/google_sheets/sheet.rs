@@ -113,7 +113,7 @@ impl Session<'_> {
     pub(super) async fn read_header(&mut self) -> Result<Header> {
         let rows = self.read_values("1:1", "ROWS").await?;
         Header::new(rows.into_iter().next().unwrap_or_default()).ok_or_else(|| {
-            let text = "cell A1 is not `id`, as the first row would have it: choose an empty tab with `sheet`, or restore that row";
+            let text = "the first row was not written by forms: cell A1 must be `id`; use an empty tab or correct it, then redeliver";
             failed(Outcome::Permanent { error: report::error("not_a_header", text) })
         })
     }

@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod classify;
+pub mod error_code;
 pub mod health;
 pub mod lifecycle;
 pub mod selection;
@@ -23,7 +24,8 @@ named_enum! {
         /// Waits for its integration to be enabled, or its form or submission to be restored.
         Paused = "paused",
         Canceled = "canceled",
-        /// The integration's condition does not hold.
+        /// Nothing to send: the integration's condition does not hold, or a confirmation has no address, or would be its second
+        /// within a day.
         Skipped = "skipped",
     }
 }

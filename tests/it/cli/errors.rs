@@ -180,6 +180,14 @@ fn codes_are_explained() {
     for (code, _) in forms::cli::output::render_error::CODES {
         home.ok(&["explain", code]);
     }
+    for (code, _) in forms::domain::delivery::error_code::ERROR_CODES {
+        home.ok(&["explain", code]);
+    }
+    let both = home.ok(&["explain", "rate_limited"]);
+    assert!(
+        both.contains("API key sent more requests") && both.contains("In deliveries: The receiver"),
+        "{both}"
+    );
     let unreachable = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "-o", "json", "list"]);
     home.ok(&["explain", unreachable.problem()["code"].as_str().unwrap()]);
     let run = home.run(&["explain", "unknown_fild"]).expect(2);

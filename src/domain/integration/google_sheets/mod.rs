@@ -67,9 +67,9 @@ impl Declared for GoogleSheets {
                 example: "",
             },
         ],
-        set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. `--set-secret service_account=@key.json` takes the key from its file.",
-        limits: "100 rows at a time, one batch in 1.2 seconds. The first row names the columns by the ids of questions, and a new question gets a column at the right: do not rename these. A cell has 50,000 characters; longer answers are cut. Texts stay texts: none is run as a formula.",
-        repeats: "Once: before a row is appended again, column A is searched for its id. Keep the ids in that column.",
+        set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",
+        limits: "100 rows at a time, one batch in 1.2 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right: do not rename these. A cell has 50,000 characters; longer answers are cut. Texts stay texts: none is run as a formula.",
+        repeats: "Once: before a row is appended again, column A is searched for its id; keep the ids there. A row could only appear twice if Google appended it after it had cut the connection.",
         source: "https://developers.google.com/workspace/sheets/api/limits",
     };
 }
