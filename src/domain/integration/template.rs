@@ -15,6 +15,16 @@ const FUEL: u64 = 50_000;
 /// Maximum bytes of a rendered text.
 const MAX_RENDERED: usize = 256 << 10;
 
+/// Maximum parts, such as words and signs, of what stands between two braces: an expression is parsed by recursion, whose depth
+/// the stack limits.
+const MAX_TAG_TOKENS: usize = 100;
+
+/// Maximum blocks in one another. Each `elif` counts, as it is parsed as a block in the one before.
+const MAX_DEPTH: usize = 40;
+
+/// Maximum parts of a template.
+const MAX_TOKENS: usize = 2_000;
+
 /// Words that begin a block. Those that keep a text under a name are refused: with them it could be doubled again and again.
 const BLOCKS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 
@@ -95,11 +105,34 @@ fn empty() -> Error {
     Error::new(ErrorKind::InvalidOperation, "the list is empty")
 }
 
-/// Refuses unknown filters, and what could build a text from others: so the longest text is one of the context.
+/// Refuses unknown filters, what could build a text from others, so that the longest text is one of the context, and more than
+/// can be parsed.
 fn refuse_unsupported(source: &str) -> Result<(), String> {
-    let mut before = None;
-    for token in tokenize(source, false, Default::default()) {
+    let (mut before, mut in_tag, mut depth) = (None, 0, 0_usize);
+    for (place, token) in tokenize(source, false, Default::default()).enumerate() {
         let (token, span) = token.map_err(|error| describe(&error))?;
+        in_tag = if matches!(token, Token::VariableStart | Token::BlockStart) { 0 } else { in_tag + 1 };
+        if in_tag > MAX_TAG_TOKENS {
+            return Err(format!(
+                "an expression has at most {MAX_TAG_TOKENS} parts (line {})",
+                span.start_line
+            ));
+        }
+        if matches!(before, Some(Token::BlockStart)) {
+            depth = match token {
+                Token::Ident("if" | "elif" | "for") => depth + 1,
+                Token::Ident("endif" | "endfor") => depth.saturating_sub(1),
+                _ => depth,
+            };
+        }
+        if depth > MAX_DEPTH {
+            return Err(format!(
+                "it has more than {MAX_DEPTH} blocks in one another (line {})",
+                span.start_line
+            ));
+        } else if place > MAX_TOKENS {
+            return Err(format!("it has more than {MAX_TOKENS} parts (line {})", span.start_line));
+        }
         let refused = match &token {
             Token::Ident(word) if matches!(before, Some(Token::BlockStart)) && !BLOCKS.contains(word) => {
                 Some(format!("{{% {word} %}}"))
@@ -191,6 +224,34 @@ mod tests {
         ] {
             let found = check(source).unwrap_err();
             assert!(found.starts_with(expected), "{source}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_deep_for_the_stack_is_refused() {
+        let many = |text: &str, count: usize| text.repeat(count);
+        for source in [
+            format!("{{{{ {}1 }}}}", many("-", 8_000)),
+            format!("{{{{ 1{} }}}}", many("-1", 8_000)),
+            format!("{{{{ {}1 }}}}", many("not ", 4_900)),
+            format!("{{{{ a{} }}}}", many(".a", 9_000)),
+            format!("{{% if a %}}{}{{% endif %}}", many("{% elif a %}", 1_600)),
+            format!("{}{}", many("{% if a %}", 1_000), many("{% endif %}", 1_000)),
+        ] {
+            let problem = check(&source).unwrap_err();
+            assert!(
+                problem.contains(" parts (line 1)") || problem.contains("more than 40 blocks"),
+                "{problem}"
+            );
+        }
+        let deep = format!("{}{}", many("{% if a %}", 40), many("{% endif %}", 40));
+        let wide = format!("{{{{ {}1 }}}}", many("-", 98));
+        let long = format!("{{% if a %}}{}{{% endif %}}", many("{% elif a %}", 39));
+        for source in [deep, wide, long] {
+            let checked = std::thread::Builder::new()
+                .stack_size(1 << 20)
+                .spawn(move || check(&source).map(|()| render(&source, &context! {})));
+            assert!(checked.unwrap().join().is_ok());
         }
     }
 

@@ -12,6 +12,7 @@ pub mod telegram;
 mod text;
 mod verdict;
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::{Position, Url};
 
@@ -29,7 +30,7 @@ use crate::secret::Secret;
 const SCHEDULE: [i64; 6] = [5_000, 60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 6 * 3_600_000];
 
 /// Shortest part of a secret URL that is hidden by itself, in bytes.
-const MIN_SECRET_PART: usize = 16;
+const MIN_SECRET_PART: usize = 10;
 
 /// Answers in a message, if its author does not say how many.
 const DEFAULT_FIELDS: i64 = 10;
@@ -167,7 +168,8 @@ impl<T: Chat> Kind for T {
 fn secret_parts(url: &Url) -> impl Iterator<Item = String> {
     let target = url[Position::BeforePath..Position::AfterQuery].to_owned();
     let parts = target.split(['/', '?', '&', '=']).filter(|part| part.len() >= MIN_SECRET_PART);
-    let parts: Vec<_> = parts.map(str::to_owned).collect();
+    let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let parts: Vec<_> = parts.flat_map(|part| [part.to_owned(), decoded(part)]).collect();
     Some(target).filter(|target| target.len() > 1).into_iter().chain(parts)
 }
 

@@ -149,7 +149,7 @@ impl Kind for Email {
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let body = self.compose(rendering)?;
-        let respondent = body.is_confirmation.then(|| body.to.concat());
+        let respondent = body.is_confirmation.then(|| mailbox(&body.to.concat()));
         Some(RenderedBody { bytes: body.to_bytes(), respondent })
     }
 
@@ -187,6 +187,13 @@ impl Email {
     pub(super) fn template(&self, name: &str) -> Option<&str> {
         self.settings().text(name)
     }
+}
+
+/// Returns an address without what can be written in several ways for one mailbox: case, `+tag`, and a domain in Unicode.
+fn mailbox(address: &str) -> String {
+    let (local, _) = address.rsplit_once('@').unwrap_or((address, ""));
+    let local = local.split('+').next().unwrap_or_default().to_lowercase();
+    format!("{local}@{}", email_domain(address).unwrap_or_default())
 }
 
 fn uses_answers(source: &str) -> bool {

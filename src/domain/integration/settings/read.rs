@@ -59,6 +59,9 @@ impl Reader<'_, '_, '_> {
             && self.fields.value(name).is_none()
         {
             let default = json::parse(text).ok();
+            if let (MemberValue::Url, Some(Value::String(url))) = (&member.value, &default) {
+                self.note_move(name, url);
+            }
             self.draft.values.extend(default.and_then(|value| Some((name.to_owned(), as_setting(&value)?))));
             return;
         }
@@ -135,12 +138,18 @@ impl Reader<'_, '_, '_> {
     fn read_url(&mut self, name: &'static str) -> Option<String> {
         let text = self.fields.text(name, MAX_URL)?;
         let stored = self.stored.and_then(|stored| stored.text(name));
-        let url = self.check_url(name, &text, stored == Some(&*text))?;
-        let origin = stored.and_then(|stored| Url::parse(stored).ok()).map(|stored| stored.origin());
-        if origin.is_some_and(|origin| origin != url.origin()) {
+        self.check_url(name, &text, stored == Some(&*text))?;
+        self.note_move(name, &text);
+        Some(text)
+    }
+
+    /// Notes that `url` leads to another server than the stored one.
+    fn note_move(&mut self, name: &'static str, url: &str) {
+        let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+        let stored = self.stored.and_then(|stored| origin(stored.text(name)?));
+        if stored.is_some() && stored != origin(url) {
             self.moved = Some(name);
         }
-        Some(text)
     }
 
     /// Reports a text that is no URL, or one that may not be called. A stored URL that is no longer allowed must not be in the

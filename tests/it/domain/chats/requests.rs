@@ -149,6 +149,11 @@ fn secrets_do_not_follow_to_another_server() {
             &[("secret_required", "/topic"), ("secret_required", "/access_token")][..],
         ),
         (
+            r#"{"type":"ntfy","server":"https://n.example","topic":"t"}"#,
+            r#"{"server":null}"#,
+            &[("secret_required", "/topic")],
+        ),
+        (
             r#"{"type":"matrix","homeserver":"https://m.example","room_id":"!a:m.example","access_token":"a"}"#,
             r#"{"homeserver":"https://evil.example"}"#,
             &[("secret_required", "/access_token")],
