@@ -292,8 +292,9 @@ arrived: if the command fails, FILE is as it was.
 
 With a format other than table, a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`
-and, for a file, `line` and `column`. The exception is `forms validate` with
-answers: its result is on stdout even if answers are refused.
+and, for a file, `line` and `column`. To a terminal, it writes text with csv,
+yaml and xlsx. The exception is `forms validate` with answers: its result is on
+stdout even if answers are refused.
 
 Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
 whether the stream is a terminal and TERM is not `dumb`.
