@@ -20,7 +20,7 @@ use commands::{Cli, help};
 use connection::session::Session;
 use environment::Environment;
 use output::exit::{CliError, Exit};
-use output::{Format, Output, columns};
+use output::{Output, columns};
 
 pub use commands::command;
 
@@ -55,7 +55,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
 fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
     let is_mistake = error.use_stderr();
     let text = error.render();
-    if is_mistake && output.format != Format::Table {
+    if is_mistake && output.reports_json() {
         return end(output, &usage(&text.to_string()));
     }
     match output.help(&text.to_string(), &text.ansi().to_string(), is_mistake) {

@@ -110,21 +110,50 @@ pub fn find<'a>(list: Option<&'a Value>, name: &str) -> Option<&'a Value> {
     items.find(|item| item.get("name").and_then(Value::as_str) == Some(name))
 }
 
+/// Members that say where an integration sends to; the first one that is set counts.
+const TARGETS: [&str; 8] =
+    ["url", "path", "to", "to_question", "chat_id", "room_id", "spreadsheet_id", "server"];
+
 /// Returns a short description: `webhook https://example.com/hook`.
 pub fn describe(integration: &Value) -> String {
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(items) => Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")),
-        _ => None,
+    let kind = integration.get("type").and_then(Value::as_str).map(str::to_owned);
+    kind.into_iter().chain(target(integration)).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns where an integration sends to, without secrets: an address, a file, the last characters of a secret URL.
+pub fn target(integration: &Value) -> Option<String> {
+    let text = |name: &&str| {
+        let text = target_text(name, integration.get(name)?)?;
+        Some(text).filter(|text| !text.is_empty())
     };
-    let members = type_of(integration).map_or(&[][..], |kind| kind.description().members);
-    let target = members.iter().find_map(|member| text(integration.get(member.name)?));
-    integration.get("type").and_then(text).into_iter().chain(target).collect::<Vec<_>>().join(" ")
+    TARGETS.iter().find_map(text)
+}
+
+fn target_text(name: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(match name {
+            "to_question" => format!("the answer to {text}"),
+            "server" => host(text).to_owned(),
+            _ => text.clone(),
+        }),
+        Value::Array(items) => Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")),
+        Value::Object(_) => {
+            let hint = value.get("hint").and_then(Value::as_str).map(str::to_owned);
+            hint.or_else(|| Some(format!("from {}", env(value)?)))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Returns the host and port of a URL.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::authoring;
+    use super::{authoring, describe};
     use crate::domain::json;
 
     #[test]
@@ -137,6 +166,35 @@ mod tests {
         ]"#;
         let expected = r#"[{"name":"crm","type":"webhook","url":"https://a/b","headers":{"X-Key":{"env":"KEY"},"X-A":"b"},"bearer_token":{"set":true},"when":{"env":"x"}},{"name":"webhook","type":"webhook","payload":"thin","enabled":false,"secret":{"env":"S"}}]"#;
         assert_eq!(authoring(&json::parse(shown).unwrap()).to_string(), expected);
+    }
+
+    #[test]
+    fn a_description_has_the_target_but_no_template_and_no_secret() {
+        for (integration, expected) in [
+            (r#"{"type":"webhook","url":"https://a/b"}"#, "webhook https://a/b"),
+            (r#"{"type":"csv_file","path":"lunch.csv"}"#, "csv_file lunch.csv"),
+            (r#"{"type":"email","to":["a@b.org","c@d.org"],"subject":"Hi"}"#, "email a@b.org, c@d.org"),
+            (r#"{"type":"email","to_question":"mail","subject":"Hi"}"#, "email the answer to mail"),
+            (
+                r#"{"type":"slack","url":{"set":true,"hint":"…x7Qp","env":"S"},"title":"{{ form.title }}"}"#,
+                "slack …x7Qp",
+            ),
+            (r#"{"type":"discord","title":"{{ form.title }}","url":{"env":"S"}}"#, "discord from S"),
+            (r#"{"type":"teams","title":"{{ form.title }}","url":{"set":true}}"#, "teams"),
+            (
+                r#"{"type":"telegram","token":{"set":true,"hint":"…abcd"},"server":"https://a","chat_id":"-100"}"#,
+                "telegram -100",
+            ),
+            (r#"{"type":"matrix","server":"https://a.org","room_id":"!r:a.org"}"#, "matrix !r:a.org"),
+            (
+                r#"{"type":"ntfy","server":"https://ntfy.sh:8443/a","topic":{"set":true}}"#,
+                "ntfy ntfy.sh:8443",
+            ),
+            (r#"{"type":"google_sheets","spreadsheet_id":"1AbC","sheet":"S"}"#, "google_sheets 1AbC"),
+            (r#"{"type":"from_the_future","url":"https://a"}"#, "from_the_future https://a"),
+        ] {
+            assert_eq!(describe(&json::parse(integration).unwrap()), expected);
+        }
     }
 
     #[test]

@@ -350,10 +350,19 @@ impl Output {
 
     /// Prints a warning, also with `-q`. In machine-readable formats it is kept for the error document.
     pub fn warn(&self, text: &str) {
-        if self.format == Format::Table {
-            self.write_stderr(&format!("warning: {}", visible(text)));
-        } else {
+        if self.reports_json() {
             self.warnings.borrow_mut().push(visible(text));
+        } else {
+            self.write_stderr(&format!("warning: {}", visible(text)));
+        }
+    }
+
+    /// Whether errors are JSON: with JSON formats, and without a terminal with the other machine-readable ones.
+    pub fn reports_json(&self) -> bool {
+        match self.format {
+            Format::Table => false,
+            Format::Json | Format::Jsonl => true,
+            Format::Csv | Format::Yaml | Format::Xlsx => !self.stderr.is_terminal,
         }
     }
 
@@ -377,7 +386,7 @@ impl Output {
     pub fn report_error(&self, error: &CliError) {
         match error {
             CliError::ClosedPipe => {}
-            _ if self.format != Format::Table => {
+            _ if self.reports_json() || self.partial.borrow().is_some() => {
                 let mut document = render_error::problem_document(error);
                 let failures = self.batch.take().unwrap_or_default().failures;
                 if !failures.is_empty() {
@@ -404,7 +413,7 @@ impl Output {
     /// Prints the error of one of several items, with `help`.
     pub fn report_item_error(&self, item: &str, error: &CliError, help: Option<&str>) {
         match &mut *self.batch.borrow_mut() {
-            Some(batch) if self.format != Format::Table => {
+            Some(batch) if self.reports_json() => {
                 let mut document = render_error::problem_document(error);
                 document["item"] = item.into();
                 batch.failures.push(document);

@@ -137,6 +137,25 @@ fn help_with_a_command_equals_its_help_flag() {
 }
 
 #[test]
+fn help_with_a_type_of_integrations_has_its_section_only() {
+    let home = Home::new();
+    let page = home.ok(&["help", "integrations"]);
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    let section = home.ok(&["help", "integrations", "slack"]);
+    assert!(
+        section.starts_with("  slack\n") && page.contains(&format!("\n{section}\n  discord\n")),
+        "{section}"
+    );
+    let json = home.run(&["help", "integrations", "slack", "-o", "json"]).expect(0).json();
+    assert_eq!(json["integrations"].as_array().unwrap().len(), 1);
+    assert_eq!(json["integrations"][0]["type"], "slack");
+    let unknown = home.run(&["help", "integrations", "slak"]).expect(2).stderr;
+    assert!(unknown.contains("a similar name exists: slack;"), "{unknown}");
+    assert!(unknown.contains("types are webhook, csv_file, email,"), "{unknown}");
+    assert_eq!(home.ok(&["help", "integrations", "list"]), home.ok(&["integrations", "list", "--help"]));
+}
+
+#[test]
 fn a_misspelt_command_leads_to_a_suggestion() {
     let run = Home::new().run(&["publsh"]).expect(2);
     assert!(run.stderr.contains("'publish'"), "{run:?}");

@@ -78,6 +78,48 @@ fn the_key_of_a_service_account_comes_from_a_file_stdin_or_a_variable() {
 }
 
 #[test]
+fn lists_and_messages_show_the_target_without_secrets_and_templates() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    home.write("slack", "https://hooks.slack.com/services/T00000000/B00000000/abcdefghijklmnopqrstuvwx");
+    home.write("key.json", &key_file());
+    let create =
+        |arguments: &[&str]| home.run(&local(&[&["integrations", "create", &form], arguments].concat()));
+    let title = "title={{ answers.q1 }}!";
+    let slack = create(&["--type", "slack", "--set-secret", "url=@slack", "--set", title]).expect(0);
+    assert!(slack.stderr.starts_with("created `slack` (slack …uvwx)\n"), "{slack:?}");
+    let email = create(&["--email", "team@example.com"]).expect(0);
+    assert!(email.stderr.starts_with("created `email` (email team@example.com)\n"), "{email:?}");
+    let id = format!("spreadsheet_id={SPREADSHEET}");
+    let sheet = ["--type", "google_sheets", "--set", &id, "--set-secret", "service_account=@key.json"];
+    create(&sheet).expect(0);
+    let listed = home.ok(&local(&["integrations", "list", &form, "--columns", "name,target"]));
+    let expected = format!("slack\t…uvwx\nemail\tteam@example.com\ngoogle-sheets\t{SPREADSHEET}\n");
+    assert_eq!(listed, expected);
+    let shown = home.ok(&local(&["show", &form]));
+    assert!(shown.contains("  slack: slack …uvwx\n  email: email team@example.com\n"), "{shown}");
+    let shown = home.ok(&local(&["integrations", "show", &form, "google-sheets"]));
+    assert!(shown.contains(&format!("\nspreadsheet_id:  {SPREADSHEET}\n")), "{shown}");
+    assert!(shown.contains("\ntype:            google_sheets\n"), "{shown}");
+    let csv = ["integrations", "show", &form, "email", "-o", "csv", "--columns", "name,to,spreadsheet_id"];
+    let csv = home.ok(&local(&csv));
+    assert_eq!(csv, "name,to,spreadsheet_id\nemail,\"[\"\"team@example.com\"\"]\",\n");
+}
+
+#[test]
+fn a_missing_secret_leads_to_the_flag_that_sets_it() {
+    let home = Home::new();
+    let form = home.published_form(&local(&[]));
+    let create = local(&["integrations", "create", &form, "--type", "slack"]);
+    let refused = home.run(&create).expect(6);
+    let help = "= help: add --set-secret url=@FILE, url=@- or url=env:NAME\n";
+    assert!(refused.stderr.contains("`url` is missing") && refused.stderr.contains(help), "{refused:?}");
+    home.write("slack.yaml", "type: slack\n");
+    let refused = home.run(&local(&["integrations", "create", &form, "-f", "slack.yaml"])).expect(6);
+    assert!(refused.stderr.contains(help), "{refused:?}");
+}
+
+#[test]
 fn members_come_from_flags_and_files() {
     let home = Home::new();
     let form = home.published_form(&local(&[]));

@@ -29,6 +29,26 @@ fn an_empty_list_shows_a_message_instead_of_headings() {
 }
 
 #[test]
+fn only_json_formats_report_errors_as_json_on_a_terminal() {
+    let home = Home::new();
+    let id = home.published_form(&DATA);
+    for format in ["xlsx", "csv", "yaml", "table"] {
+        let screen = run_on_terminal(&home, &["show", "no-such-form", "-o", format]);
+        assert!(screen.starts_with("error"), "{format}: {screen}");
+    }
+    let screen = run_on_terminal(&home, &["responses", &id, "-o", "xlsx"]);
+    assert!(screen.starts_with("error: -o xlsx needs a file\n"), "{screen}");
+    assert!(screen.contains("= help: add --to FILE.xlsx\n"), "{screen}");
+    assert!(run_on_terminal(&home, &["list", "-o", "xlsx", "--nope"]).starts_with("error: unexpected"));
+    let both = run_on_terminal(&home, &["publish", &id, "no-such-form", "-o", "csv"]);
+    assert!(both.contains("no-such-form") && !both.contains("\"exit\""), "{both}");
+    for format in ["json", "jsonl"] {
+        let screen = run_on_terminal(&home, &["show", "no-such-form", "-o", format]);
+        assert!(screen.starts_with('{'), "{format}: {screen}");
+    }
+}
+
+#[test]
 fn statuses_and_columns_are_accepted_as_they_are_shown() {
     let home = Home::new();
     let (open, closed) = (home.published_form(&DATA), home.published_form(&DATA));

@@ -33,13 +33,30 @@ struct MemberHelp {
 }
 
 pub(super) fn all() -> Vec<TypeHelp> {
-    let help = |integration_type: IntegrationType| {
+    IntegrationType::ALL.into_iter().map(TypeHelp::of).collect()
+}
+
+impl TypeHelp {
+    pub(super) fn of(integration_type: IntegrationType) -> Self {
         let Description { about, members, set_up, limits, repeats, source, .. } =
             *integration_type.description();
         let members = members.iter().map(MemberHelp::of).collect();
-        TypeHelp { name: integration_type.name(), about, members, set_up, limits, repeats, source }
-    };
-    IntegrationType::ALL.into_iter().map(help).collect()
+        Self { name: integration_type.name(), about, members, set_up, limits, repeats, source }
+    }
+
+    /// The section of the type on the help page.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("  {}\n{}", self.name, indented(self.about, 6));
+        for member in &self.members {
+            let notes = member.notes();
+            let notes = if notes.is_empty() { String::new() } else { format!(" ({notes})") };
+            text += &indented(&format!("{}: {}{notes}", member.name, member.about.trim_end_matches('.')), 8);
+        }
+        for (heading, body) in [("Set-up", self.set_up), ("Limits", self.limits), ("Repeats", self.repeats)] {
+            text += &indented(&format!("{heading}: {body}"), 6);
+        }
+        text
+    }
 }
 
 impl MemberHelp {
@@ -61,32 +78,36 @@ impl MemberHelp {
     }
 }
 
+/// Variables of templates.
+const VARIABLES: [&str; 7] = [
+    "form.title",
+    "form.id",
+    "form.slug",
+    "submission.id",
+    "submission.submitted_at",
+    "answers.q1",
+    "event.type",
+];
+
 pub(super) fn text() -> String {
     let mut text = "Types of integrations, with the members of each.\n\n".to_owned();
-    for TypeHelp { name, about, members, set_up, limits, repeats, .. } in all() {
-        text += &format!("  {name}\n{}", indented(about, 6));
-        for member in members {
-            let notes = member.notes();
-            let notes = if notes.is_empty() { String::new() } else { format!(" ({notes})") };
-            text += &indented(&format!("{}: {}{notes}", member.name, member.about.trim_end_matches('.')), 8);
-        }
-        for (heading, body) in [("Set-up", set_up), ("Limits", limits), ("Repeats", repeats)] {
-            text += &indented(&format!("{heading}: {body}"), 6);
-        }
+    for help in all() {
+        text += &help.text();
         text.push('\n');
     }
-    text + &format!(
-        "\
-Every integration has a type, and can have name, enabled, events, when, fields
-and retry. Secrets come from --set-secret, or in a file from {{ env: NAME }}.
-
-Templates are Jinja with {{{{ form.title }}}}, {{{{ form.id }}}}, {{{{ form.slug }}}},
-{{{{ submission.id }}}}, {{{{ submission.submitted_at }}}}, {{{{ answers.q1 }}}}, {{{{ event.type }}}},
-{{% if %}}, and {{% for field in fields %}} with field.question, field.type,
-field.title and field.text. Filters: {}.
-",
+    // A no-break space keeps an expression on one line.
+    let expressions = VARIABLES.map(|name| format!("{{{{\u{a0}{name}\u{a0}}}}}")).join(", ");
+    let templates = format!(
+        "Templates are Jinja with {expressions}, {{%\u{a0}if\u{a0}%}}, and \
+         {{%\u{a0}for\u{a0}field\u{a0}in\u{a0}fields\u{a0}%}} with field.question, field.type, field.title and \
+         field.text. Filters: {}.",
         FILTERS.join(", ")
-    )
+    );
+    text + "\
+Every integration has a type, and can have name, enabled, events, when, fields
+and retry. Secrets come from --set-secret, or in a file from { env: NAME }.
+
+" + &indented(&templates, 0).replace('\u{a0}', " ")
 }
 
 fn indented(text: &str, indent: usize) -> String {

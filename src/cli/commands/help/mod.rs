@@ -13,7 +13,10 @@ use crate::cli::environment::VARIABLES;
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
+use crate::domain::integration::IntegrationType;
 use crate::domain::validation::similar::similar;
+
+use integration_types::TypeHelp;
 
 /// Returns the commands by group, two per line. clap has no groups (clap issue 1553).
 fn overview() -> String {
@@ -131,9 +134,10 @@ Topics are environment, exit-codes, formatting, integrations and questions.
 Examples:
   forms help submit
   forms help responses list
+  forms help integrations slack
   forms help exit-codes -o json")]
 pub struct Help {
-    /// A command, or a topic
+    /// A command, or a topic; after integrations, a type of these
     names: Vec<String>,
 }
 
@@ -145,6 +149,12 @@ impl Run for Help {
             && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
         {
             return topic.show(session);
+        }
+        if let [topic, name] = &self.names[..]
+            && topic == INTEGRATIONS
+            && let Some(integration_type) = IntegrationType::parse(name)
+        {
+            return show_type(integration_type, session);
         }
         let mut command = hide_globals(cli::command());
         command.build();
@@ -160,11 +170,36 @@ impl Run for Help {
 }
 
 fn unknown(name: &str, command: &clap::Command) -> CliError {
+    if command.get_name() == INTEGRATIONS {
+        return unknown_type(name, command);
+    }
     let commands = command.get_subcommands().map(clap::Command::get_name);
     let names = commands.chain(TOPICS.iter().map(|topic| topic.name));
     let help = similar(name, names).map(|name| format!("a similar name exists: {name}"));
     CliError::Usage { message: format!("there is no command or topic `{name}`"), help }
 }
+
+/// Creates the error about a `name` after `forms help integrations`, with all types.
+fn unknown_type(name: &str, command: &clap::Command) -> CliError {
+    let types = IntegrationType::ALL.map(IntegrationType::name);
+    let names = command.get_subcommands().map(clap::Command::get_name).chain(types);
+    let near = similar(name, names).map(|name| format!("a similar name exists: {name};\n"));
+    let all = wrap(&format!("types are {}", types.join(", ")), 68);
+    let message = format!("there is no command or type of integrations `{name}`");
+    CliError::usage_with_help(message, near.unwrap_or_default() + &all)
+}
+
+/// Prints what the topic `integrations` has on one type.
+fn show_type(integration_type: IntegrationType, session: &Session) -> Result<(), CliError> {
+    let help = TypeHelp::of(integration_type);
+    show_page(session, &json!({INTEGRATIONS: [help]}), &TYPE_COLUMNS, || help.text())
+}
+
+/// Name of the topic, and of the command, about integrations.
+const INTEGRATIONS: &str = "integrations";
+
+/// Columns of the table of types of integrations.
+const TYPE_COLUMNS: [&str; 6] = ["type", "about", "members", "set_up", "limits", "repeats"];
 
 /// A help page that is not about a command.
 pub struct Topic {
@@ -207,11 +242,11 @@ pub const TOPICS: [Topic; 5] = [
         columns: &[],
     },
     Topic {
-        name: "integrations",
+        name: INTEGRATIONS,
         title: "Types of integrations",
         text: integration_types::text,
-        value: || json!({"integrations": integration_types::all()}),
-        columns: &["type", "about", "members", "set_up", "limits", "repeats"],
+        value: || json!({INTEGRATIONS: integration_types::all()}),
+        columns: &TYPE_COLUMNS,
     },
     Topic {
         name: "questions",
@@ -223,17 +258,25 @@ pub const TOPICS: [Topic; 5] = [
 ];
 
 impl Topic {
-    /// Prints the page; as CSV, its table.
     fn show(&self, session: &Session) -> Result<(), CliError> {
-        let value = (self.value)();
-        match value.as_object().and_then(|members| members.values().next()) {
-            Some(Value::Array(rows)) if session.output.format == Format::Csv => {
-                let rows: Result<Vec<_>, _> = rows.iter().map(value_of).collect();
-                let columns: Vec<_> = self.columns.iter().map(ToString::to_string).collect();
-                session.output.rows(&Table::of_objects(&rows?, &columns))
-            }
-            _ => session.output.object(&value, self.text),
+        show_page(session, &(self.value)(), self.columns, self.text)
+    }
+}
+
+/// Prints a page; as CSV, its table.
+fn show_page(
+    session: &Session,
+    value: &Value,
+    columns: &[&str],
+    text: impl FnOnce() -> String,
+) -> Result<(), CliError> {
+    match value.as_object().and_then(|members| members.values().next()) {
+        Some(Value::Array(rows)) if session.output.format == Format::Csv => {
+            let rows: Result<Vec<_>, _> = rows.iter().map(value_of).collect();
+            let columns: Vec<_> = columns.iter().map(ToString::to_string).collect();
+            session.output.rows(&Table::of_objects(&rows?, &columns))
         }
+        _ => session.output.object(value, text),
     }
 }
 
@@ -292,8 +335,9 @@ arrived: if the command fails, FILE is as it was.
 
 With a format other than table, a failure leaves stdout empty and writes one
 line of JSON to stderr: the problem document of the API, with `exit`, `hint`
-and, for a file, `line` and `column`. The exception is `forms validate` with
-answers: its result is on stdout even if answers are refused.
+and, for a file, `line` and `column`. To a terminal, it writes text with csv,
+yaml and xlsx. The exception is `forms validate` with answers: its result is on
+stdout even if answers are refused.
 
 Colours: --color, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then
 whether the stream is a terminal and TERM is not `dumb`.

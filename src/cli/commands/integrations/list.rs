@@ -6,8 +6,10 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::{HealthState, IntegrationDetail};
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::integrations::target;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
+use crate::cli::output::value_of;
 use crate::client::ReceivedBody;
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
@@ -16,10 +18,11 @@ use crate::domain::json::Value;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 The columns are name, type, target, health, pending and dead: the deliveries
-that wait, and those that have failed for good. Health is ok, failing, or
-paused: the server has stopped calling the receiver. A terminal shows disabled
-instead if the integration is not enabled. --columns can choose id, enabled,
-events and last_success_at too.
+that wait, and those that have failed for good. The target is where it sends
+to; of a secret URL, the last characters. Health is ok, failing, or paused: the
+server has stopped calling the receiver. A terminal shows disabled instead if
+the integration is not enabled. --columns can choose id, enabled, events and
+last_success_at too.
 
 Examples:
   forms integrations list frm_7k2m9q4x1abz
@@ -60,16 +63,15 @@ impl List {
     }
 }
 
-fn cells(integration: &IntegrationDetail, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let setting = |name: &str| integration.settings.get(name)?.as_str();
-    let target = setting("url").or_else(|| setting("path")).unwrap_or_default();
+fn cells(integration: &ReceivedBody<IntegrationDetail>, now: Timestamp) -> [Cell; COLUMNS.len()] {
+    let target = value_of(integration).ok().and_then(|value| target(&value));
     let events: Vec<_> = integration.events.iter().map(ToString::to_string).collect();
     let health = &integration.health;
     let success = health.last_success_at.map(|time| Cell::time(time, now));
     [
         Cell::text(&*integration.name),
         Cell::text(&*integration.kind),
-        Cell::text(target),
+        Cell::text(target.unwrap_or_default()),
         health_cell(integration),
         Cell::number(health.pending),
         Cell::number(health.dead),

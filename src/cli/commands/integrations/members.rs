@@ -9,7 +9,7 @@ use crate::cli::commands::read_input;
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::violations::rejected;
 use crate::cli::input::document::{self, Document, read_value};
-use crate::cli::input::secret_members::find_secret;
+use crate::cli::input::secret_members::{find_secret, is_secret_member, type_of};
 use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
 use crate::domain::integration::IntegrationType;
@@ -34,7 +34,7 @@ fn is_list(path: &str) -> bool {
 
 #[derive(Debug, Args)]
 pub(super) struct MemberFlags {
-    /// Set a member, such as payload=thin; repeat for more
+    /// Set a member (payload=thin) or remove it (subject=); repeat for more
     // Parsed after the command line: its errors quote the value, which may be a secret.
     #[arg(long, value_name = "MEMBER=VALUE")]
     set: Vec<String>,
@@ -176,8 +176,17 @@ impl Input {
     /// Locates the server's violations in the file, if they are about it.
     pub(super) fn explain(&self, mut error: ClientError) -> CliError {
         if let ClientError::Problem(problem) = &mut error {
-            let missing = problem.errors.iter_mut().filter(|one| one.code == Rule::SecretRequired);
-            missing.for_each(|violation| violation.help = Some(secret_help(&violation.pointer)));
+            let kind = type_of(&self.sent);
+            for violation in &mut problem.errors {
+                let name = violation.last_step();
+                match violation.code.known() {
+                    Some(Rule::SecretRequired) => violation.help = Some(secret_help(&violation.pointer)),
+                    Some(Rule::MissingField) if is_secret_member(kind, &name) => {
+                        violation.help = Some(format!("add {}", secret_sources::flag_for(&name)));
+                    }
+                    _ => {}
+                }
+            }
         }
         match (error, &self.document) {
             (ClientError::Problem(problem), _) if problem.errors.is_empty() => {

@@ -11,6 +11,8 @@ mod show;
 mod test;
 mod update;
 
+use std::sync::LazyLock;
+
 use clap::{Args, Subcommand};
 
 use crate::api::{Code, IntegrationDetail};
@@ -21,6 +23,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations::describe;
 use crate::cli::output::value_of;
 use crate::client::{ClientError, ReceivedBody};
+use crate::domain::integration::IntegrationType;
 
 use create::Create;
 use delete::Delete;
@@ -34,9 +37,10 @@ use update::Update;
 /// Set up what a form sends elsewhere: webhooks, chats, mail, files
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-An integration belongs to a form and gets every event that it is set to, at
-least once, in retries over days: `forms deliveries` shows them. The types and
-their members are in `forms help integrations`.
+An integration belongs to a form and gets every event that it is set to:
+csv_file, google_sheets and matrix once, the other types at least once. What
+fails is retried over days: `forms deliveries` shows it. The types and their
+members are in `forms help integrations`.
 
 Every integration can have name, enabled, events, when (a condition as in
 show_if), fields ({only: [q1]} or {except: [q2]}) and retry ([5s, 5m]). In a
@@ -65,23 +69,17 @@ enum IntegrationsCommand {
     RotateSecret(RotateSecret),
 }
 
-/// Columns of an integration: the members that all types have.
-const INTEGRATION: Columns = Columns::Fixed(&[
-    "id",
-    "name",
-    "type",
-    "enabled",
-    "events",
-    "when",
-    "fields",
-    "retry",
-    "url",
-    "path",
-    "secret",
-    "health",
-    "created_at",
-    "updated_at",
-]);
+/// Columns of an integration: the members of all types.
+static INTEGRATION: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut names = vec!["id", "name", "type", "enabled", "events", "when", "fields", "retry"];
+    for member in IntegrationType::all_members() {
+        if !names.contains(&member.name) {
+            names.push(member.name);
+        }
+    }
+    names.extend(["health", "created_at", "updated_at"]);
+    names
+});
 
 /// Columns of an attempt.
 pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
@@ -105,7 +103,7 @@ impl Run for Integrations {
             IntegrationsCommand::Delete(_) => Columns::Fixed(&["name", "deleted"]),
             IntegrationsCommand::Test(_) => ATTEMPT,
             IntegrationsCommand::RotateSecret(_) => Columns::Fixed(&["secret", "previous_valid_until"]),
-            _ => INTEGRATION,
+            _ => Columns::Fixed(&INTEGRATION),
         }
     }
 

@@ -58,9 +58,14 @@ fn not_a_secret(kind: Option<IntegrationType>, member: &str) -> CliError {
 /// Creates the error about a secret in an argument.
 pub(super) fn visible_secret(member: &str) -> CliError {
     let shown = member.strip_suffix(".value").unwrap_or(member);
-    let help = format!("use --set-secret {shown}=@FILE, {shown}=@- or {shown}=env:NAME");
+    let help = format!("use {}", flag_for(shown));
     let message = format!("`{member}` cannot be set in an argument: other users can see arguments");
     CliError::usage_with_help(message, help)
+}
+
+/// Returns the forms of the flag that sets the secret `member`.
+pub(super) fn flag_for(member: &str) -> String {
+    format!("--set-secret {member}=@FILE, {member}=@- or {member}=env:NAME")
 }
 
 impl SecretArg {

@@ -47,17 +47,22 @@ impl Show {
     }
 }
 
+/// Minimum width of the column of names.
+const MIN_WIDTH: usize = 14;
+
 /// Formats each member on a line; those of `health` below it.
 fn summary(integration: &Value) -> String {
     let Value::Object(members) = integration else { return String::new() };
+    let widest = members.iter().map(|(name, _)| visible(name).chars().count()).max().unwrap_or_default();
+    let width = (widest + 2).max(MIN_WIDTH);
     let line = |(name, value): &(String, Value)| match (name.as_str(), value) {
         ("health" | "headers", Value::Object(members)) => {
             let lines = members.iter().map(|(name, value)| format!("  {name}: {}\n", text(value)));
             format!("{}:\n{}", visible(name), lines.collect::<String>())
         }
         // As --set takes it.
-        ("when", _) => format!("{:<14}{}\n", "when:", visible(&value.to_string())),
-        _ => format!("{:<14}{}\n", format!("{}:", visible(name)), text(value)),
+        ("when", _) => format!("{:<width$}{}\n", "when:", visible(&value.to_string())),
+        _ => format!("{:<width$}{}\n", format!("{}:", visible(name)), text(value)),
     };
     members.iter().map(line).collect()
 }

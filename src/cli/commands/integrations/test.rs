@@ -14,8 +14,9 @@ use crate::domain::delivery::attempt::AttemptResult;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 The event has the type integration.test, is signed like the others, is not
-repeated and has no effect on health. A CSV file is only checked: no row is
-written. If the attempt fails it is still shown, and the exit code is 1.
+repeated and has no effect on health. Chats and mail are really sent. A CSV file
+is only checked; of a spreadsheet, only the first row is written, with the
+titles. If the attempt fails it is still shown, and the exit code is 1.
 
 Examples:
   forms integrations test lunch webhook
