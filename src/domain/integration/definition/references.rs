@@ -96,7 +96,7 @@ pub(in crate::domain::integration) fn lint_template(
     let known: Vec<_> = template::NAMES.into_iter().map(str::to_owned).chain(answers).collect();
     for name in template::names(source).iter().filter(|name| !known.contains(name)) {
         let message = format!("`{}` is not known in templates of this form", shortened(name));
-        let violation = Violation::new(pointer, Rule::UnknownReference, message);
+        let violation = Violation::new(pointer, Rule::InvalidTemplate, message);
         violations.push(violation.allowed(name, known.iter().map(String::as_str)));
     }
 }

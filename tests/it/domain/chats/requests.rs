@@ -106,7 +106,7 @@ fn what_a_service_would_never_take_is_refused_with_its_place() {
         ),
         (
             r#"{"type":"discord","url":"https://discord.com/x","title":"{{ form.titel }} {{ answers.q9 }} {{ form.title }}"}"#,
-            &[("unknown_reference", "/title"), ("unknown_reference", "/title")],
+            &[("invalid_template", "/title"), ("invalid_template", "/title")],
         ),
         (
             r#"{"type":"email","to_question":"q1","subject":"{{ form.title }}","body":"{% for f in fields %}{% endfor %}"}"#,
