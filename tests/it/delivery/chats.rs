@@ -33,7 +33,7 @@ fn slow_down(chat: &str) -> Reply {
 /// The integration of `chat` at the address `origin`.
 fn integration(chat: &str, origin: &str) -> Value {
     match chat {
-        "slack" | "discord" => json!({"type": chat, "url": format!("{origin}/services/secretpart")}),
+        "slack" | "discord" => json!({"type": chat, "url": format!("{origin}/services/secretpa")}),
         "telegram" => {
             let token = "123456:secretpart-AAAAAAAAAAAAAAAAAAAAAAAA";
             json!({"type": chat, "bot_token": token, "chat_id": "-1", "server": origin})
@@ -129,6 +129,7 @@ async fn a_service_that_sends_a_secret_back_does_not_make_it_visible() {
         let rig = Rig::over_http(SendLimits::default()).await;
         let service = Receiver::start(|request| {
             let body = format!("{}{}", request.head, String::from_utf8_lossy(&request.body));
+            let body = format!("{body}{}", body.replace('/', "\\/"));
             let length = body.len();
             Reply::text(&format!("HTTP/1.1 400 Bad\r\ncontent-length: {length}\r\n\r\n{body}"))
         })
@@ -142,6 +143,6 @@ async fn a_service_that_sends_a_secret_back_does_not_make_it_visible() {
             (&json!("dead"), &json!("refused"))
         );
         let shown = format!("{delivery} {:?}", rig.attempts(&delivery).await);
-        assert!(!shown.contains("secretpart") && shown.contains("the service refused"), "{chat}: {shown}");
+        assert!(!shown.contains("secretpa") && shown.contains("the service refused"), "{chat}: {shown}");
     }
 }

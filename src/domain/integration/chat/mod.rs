@@ -170,7 +170,9 @@ fn secret_parts(url: &Url) -> impl Iterator<Item = String> {
     let parts = target.split(['/', '?', '&', '=']).filter(|part| part.len() >= MIN_SECRET_PART);
     let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let parts: Vec<_> = parts.flat_map(|part| [part.to_owned(), decoded(part)]).collect();
-    Some(target).filter(|target| target.len() > 1).into_iter().chain(parts)
+    // Some write a slash in JSON with a backslash.
+    let targets = [target.replace('/', r"\/"), target];
+    targets.into_iter().filter(|target| target.len() > r"\/".len()).chain(parts)
 }
 
 /// Checks an id that is a number of a service.
