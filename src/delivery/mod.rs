@@ -69,8 +69,10 @@ pub trait Sender: Send + Sync {
     /// Sends `request`, within 15 seconds.
     async fn send(&self, request: &HttpRequest) -> SendReport;
 
-    /// Sends `request`, within 15 seconds, for the content of the answer, of which at most `max_body` bytes are read. Fails
-    /// with the outcome if there is no answer.
+    /// Sends `request`, within 15 seconds, and returns the answer with at most `max_body` bytes of its body.
+    ///
+    /// # Errors
+    /// If there is no answer: the outcome of the attempt.
     async fn call(&self, request: &HttpRequest, max_body: usize) -> Result<Answer, Outcome>;
 }
 

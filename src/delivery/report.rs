@@ -24,7 +24,7 @@ pub struct Answer {
     /// Those of [`READ_HEADERS`](crate::domain::delivery::classify::READ_HEADERS) that it has.
     pub headers: Vec<(&'static str, String)>,
     pub remote_address: Option<SocketAddr>,
-    /// As received: secrets may be in it.
+    /// The body as received, in which the server may have repeated secrets.
     pub body: Vec<u8>,
     /// Whether `body` is all of it.
     pub is_complete: bool,

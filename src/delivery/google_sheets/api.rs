@@ -48,7 +48,7 @@ pub(super) struct Session<'a> {
 /// A request to the Sheets API.
 pub(super) struct Call<'c> {
     pub(super) method: &'static str,
-    /// What follows the id of the spreadsheet in the URL.
+    /// The rest of the URL, after the id of the spreadsheet.
     pub(super) path: &'c str,
     pub(super) body: Option<String>,
     pub(super) max_answer: usize,

@@ -23,7 +23,7 @@ const SCOPE: &str = "https://www.googleapis.com/auth/spreadsheets";
 /// Seconds for which a token is requested: as long as Google allows.
 const LIFETIME: i64 = 3_600;
 
-/// Seconds before the end of a token at which it is no longer used.
+/// A token is replaced this many seconds before it expires.
 const MARGIN: i64 = 300;
 
 /// Tokens that are valid, in memory only.

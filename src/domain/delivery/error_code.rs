@@ -13,7 +13,7 @@ pub const ERROR_CODES: [(&str, &str); 33] = [
     ),
     (
         "gone",
-        "The receiver does not exist any more: a webhook answered 410, or a chat service reported that the chat or webhook was deleted, or that its token is no longer valid. The integration is paused. Correct its settings, then run `forms integrations enable`.",
+        "The receiver no longer exists: a webhook answered 410, or a chat service reported a deleted chat, a deleted webhook or a revoked token. The integration is paused. Correct its settings, then run `forms integrations enable`.",
     ),
     (
         "refused",
@@ -74,10 +74,7 @@ pub const ERROR_CODES: [(&str, &str); 33] = [
         "access_denied",
         "The service account may not edit the spreadsheet. Share the spreadsheet with its address as an editor, and enable the Google Sheets API in its project; then redeliver.",
     ),
-    (
-        "spreadsheet_not_found",
-        "There is no spreadsheet with this `spreadsheet_id`, or it was deleted. Correct the id, then redeliver.",
-    ),
+    ("spreadsheet_not_found", "No spreadsheet has this `spreadsheet_id`. Correct the id, then redeliver."),
     (
         "not_a_header",
         "The first row of the tab was not written by forms: cell A1 must be `id`. Use an empty tab or correct it, then redeliver.",

@@ -185,7 +185,7 @@ fn unknown_type(name: &str, command: &clap::Command) -> CliError {
     let names = command.get_subcommands().map(clap::Command::get_name).chain(types);
     let near = similar(name, names).map(|name| format!("a similar name exists: {name};\n"));
     let all = wrap(&format!("types are {}", types.join(", ")), 68);
-    let message = format!("there is no command or type of integrations `{name}`");
+    let message = format!("`{name}` is neither a command nor a type of integration");
     CliError::usage_with_help(message, near.unwrap_or_default() + &all)
 }
 

@@ -164,7 +164,8 @@ impl<T: Chat> Kind for T {
     }
 }
 
-/// What of a secret URL a service may send back: its path with the query, and what in them is long enough for a secret.
+/// The parts of a secret URL that are hidden if a service sends them back: its path with the query, and each long part of
+/// these.
 fn secret_parts(url: &Url) -> impl Iterator<Item = String> {
     let target = url[Position::BeforePath..Position::AfterQuery].to_owned();
     let parts = target.split(['/', '?', '&', '=']).filter(|part| part.len() >= MIN_SECRET_PART);

@@ -23,7 +23,7 @@ pub(super) struct TextStyle {
     pub max: usize,
     pub unit: Unit,
     pub escape: Escape,
-    /// What stands before and after a text in bold.
+    /// The markup before and after bold text.
     pub bold: (&'static str, &'static str),
     pub line_break: &'static str,
 }
@@ -66,7 +66,7 @@ impl TextStyle {
     }
 }
 
-/// Returns `text`, or what stands for one that services take for empty.
+/// Returns `text`, or a dash if it is blank: services refuse blank texts.
 pub(super) fn or_dash(text: &str) -> &str {
     let is_empty = text.chars().all(|found| found.is_whitespace() || found == ZERO_WIDTH_SPACE);
     if is_empty { "–" } else { text }
@@ -84,7 +84,7 @@ pub(super) enum Unit {
     Bytes,
 }
 
-/// What marks a text that was cut.
+/// The last character of a text that was cut.
 const CUT: char = '…';
 
 impl Unit {
