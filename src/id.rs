@@ -44,7 +44,7 @@ fn read_base32(text: &str, length: usize) -> Option<u128> {
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $inner:ty, $bytes:literal, $prefix:literal, $length:literal, $kind:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name($inner);
 
         impl $name {
@@ -126,9 +126,34 @@ id!(
     EventId, u128, 16, "evt_", 26, "event"
 );
 id!(
-    /// `dlv_` and a ULID of 26 characters, derived from the event and the integration.
+    /// `dlv_` and a ULID of 26 characters, derived from the event and the target.
     DeliveryId, u128, 16, "dlv_", 26, "delivery"
 );
+
+/// Where a delivery goes: an integration, and which of its addresses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryTarget {
+    pub integration: IntegrationId,
+    /// Index of the address among those of the integration, below 16; 0 if it has only one.
+    pub recipient: u8,
+}
+
+impl DeliveryTarget {
+    pub fn to_bytes(self) -> [u8; 8] {
+        (self.integration.0 | u64::from(self.recipient) << 60).to_be_bytes()
+    }
+
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        let bits = u64::from_be_bytes(bytes);
+        Self { integration: IntegrationId(bits & (u64::MAX >> 4)), recipient: (bits >> 60) as u8 }
+    }
+}
+
+impl From<IntegrationId> for DeliveryTarget {
+    fn from(integration: IntegrationId) -> Self {
+        Self { integration, recipient: 0 }
+    }
+}
 
 impl FormId {
     pub fn draw(random: &dyn Random) -> Self {
@@ -171,19 +196,14 @@ impl EventId {
 }
 
 impl DeliveryId {
-    /// The id of what `event` owes to `integration`. Not stored: it can be computed before the delivery has a row.
-    pub fn of(event: EventId, integration: IntegrationId) -> Self {
-        Self(event.0 ^ u128::from(integration.0))
+    /// The id of what `event` owes to `target`.
+    pub fn of(event: EventId, target: DeliveryTarget) -> Self {
+        Self(event.0 ^ u128::from(u64::from_be_bytes(target.to_bytes())))
     }
 
-    /// The event, given the integration.
-    pub fn event(self, integration: IntegrationId) -> EventId {
-        EventId(self.0 ^ u128::from(integration.0))
-    }
-
-    /// The range of the ids of all events that a delivery with this id may have: they differ in the lowest 60 bits.
+    /// The range of the ids of all events that a delivery with this id may have: they differ in the lowest 64 bits.
     pub fn events(self) -> std::ops::RangeInclusive<EventId> {
-        const LOW: u128 = (1 << 60) - 1;
+        const LOW: u128 = u64::MAX as u128;
         EventId(self.0 & !LOW)..=EventId(self.0 | LOW)
     }
 }

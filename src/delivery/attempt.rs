@@ -1,103 +1,138 @@
-//! Carrying out begun attempts.
+//! Carrying out claimed deliveries.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
-use tokio::time::Instant;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::csv_file::{self, CsvTarget};
+use super::dispatch::DispatchSlot;
+use super::render::Rendering;
+use super::runner::STORE_BACKOFF;
 use super::{DeliveryService, report};
 use crate::clock::Timestamp;
-use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::attempt::{MAX_PACED_WAIT, Outcome, SendReport};
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::domain::integration::csv_file::CsvPosition;
-use crate::domain::integration::outbound::{CsvRow, MailMessage, Outbound};
+use crate::domain::integration::outbound::{MailMessage, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt};
-use crate::id::FormId;
-use crate::store::{BegunAttempt, FinishedAttempt, QueueId};
+use crate::store::{AttemptResult, ConfirmationPermit, FinishedAttempt, QueueId, Result, StoreError};
 
-/// Deliveries of a queue that are sent together.
-#[derive(Debug)]
+/// Claimed deliveries of a queue that are carried out together.
+#[derive(Clone)]
 pub(super) struct Batch {
     pub(super) queue: QueueId,
     pub(super) form: Arc<Form>,
     pub(super) integration: Arc<Integration>,
-    pub(super) attempts: Vec<BegunAttempt>,
-    /// The acknowledged end of a CSV file.
-    pub(super) file: Option<CsvPosition>,
+    pub(super) deliveries: Vec<Delivery>,
+    /// The number of changes that a file has to show.
+    pub(super) changes: Option<u64>,
 }
 
 /// The outcome of a batch.
-#[derive(Debug, Default)]
-pub(super) struct Outcomes {
+#[derive(Default)]
+pub(super) struct BatchOutcome {
     pub(super) finished: Vec<FinishedAttempt>,
-    /// The new end of a CSV file.
-    pub(super) file: Option<CsvPosition>,
-}
-
-impl Outcomes {
-    /// Whether all of the batch was delivered.
-    pub(super) fn is_success(&self) -> bool {
-        self.finished.iter().all(|attempt| attempt.report.outcome == Outcome::Delivered)
-    }
+    /// The number of changes that a file shows now.
+    pub(super) written: Option<u64>,
+    /// Milliseconds before which the receiver takes nothing else.
+    pub(super) hold_ms: i64,
 }
 
 impl DeliveryService {
-    /// Carries out a batch.
-    pub(super) async fn carry_out(&self, batch: &Batch, started_at: Timestamp) -> Outcomes {
-        let mut outcomes = Outcomes::default();
-        let (mut rows, mut sheet_rows) = (Vec::new(), Vec::new());
-        let interval_ms = batch.integration.interval_ms();
-        for attempt in &batch.attempts {
-            let finish = |report| self.finished(attempt, started_at, report);
-            match self.plan(&batch.form, &batch.integration, attempt, started_at) {
-                Ok(Outbound::Http(request)) => {
-                    let report = self.sender.send(&request).await;
-                    let hold_ms = report.hold_ms.max(interval_ms);
-                    outcomes.finished.push(finish(SendReport { hold_ms, ..report }));
-                }
-                Ok(Outbound::Csv(row)) => rows.push((attempt, row)),
-                Ok(Outbound::Sheet(row)) => sheet_rows.push((attempt, row)),
-                Ok(Outbound::Mail(message)) => {
-                    let report = self.send_mail(batch.queue.form, &message, attempt.delivery.settled).await;
-                    outcomes.finished.push(finish(report));
-                }
-                Err(report) => outcomes.finished.push(finish(*report)),
+    /// Carries out a batch and records how it ended.
+    pub(super) async fn carry_out(self: Arc<Self>, batch: Batch, slot: DispatchSlot) {
+        let (service, sent) = (Arc::clone(&self), batch.clone());
+        // A task of its own, so that a panic ends no more than the attempt.
+        let mut sending = JoinSet::new();
+        sending.spawn(async move { service.send_batch(&sent).await });
+        let outcome = match sending.join_next().await {
+            Some(Ok(Ok(outcome))) => outcome,
+            Some(Ok(Err(error))) => {
+                let integration = batch.queue.integration;
+                tracing::warn!(%integration, %error, "deliveries cannot be loaded");
+                sleep(STORE_BACKOFF).await;
+                return self.store.give_back(batch.queue, &batch.deliveries);
             }
+            Some(Err(_)) | None => {
+                let now = self.clock.now();
+                let panicked = |delivery: &Delivery| FinishedAttempt {
+                    delivery: delivery.clone(),
+                    result: self.sent(now, report::panicked(), Vec::new()),
+                };
+                let finished = batch.deliveries.iter().map(panicked).collect();
+                BatchOutcome { finished, ..BatchOutcome::default() }
+            }
+        };
+        slot.hold(self.clock.now(), outcome.hold_ms);
+        self.finish(&batch, outcome).await;
+    }
+
+    async fn send_batch(&self, batch: &Batch) -> Result<BatchOutcome> {
+        if batch.integration.is_file() {
+            return self.write_file(batch).await;
         }
-        if !rows.is_empty() {
-            let (attempts, rows): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-            let report = self.append(batch, rows, &mut outcomes.file).await;
-            let finish = |attempt| self.finished(attempt, started_at, report.clone());
-            outcomes.finished.extend(attempts.into_iter().map(finish));
+        let started_at = self.clock.now();
+        let (mut outcome, mut rows) = (BatchOutcome::default(), Vec::new());
+        for (delivery, rendering) in self.render_batch(batch).await? {
+            let result = match rendering {
+                Rendering::None(result) => result,
+                Rendering::Body(body) => match self.plan(batch, &delivery, &body, started_at) {
+                    Err(result) => *result,
+                    Ok(Outbound::Http(request)) => {
+                        let report = self.sender.send(&request).await;
+                        outcome.hold_ms = hold_ms(&report, &batch.integration);
+                        self.sent(started_at, report, body)
+                    }
+                    Ok(Outbound::Mail(message)) => {
+                        self.send_confirmed(&delivery, &message, (started_at, body)).await?
+                    }
+                    Ok(Outbound::Sheet(row)) => {
+                        rows.push((delivery, body, row));
+                        continue;
+                    }
+                },
+            };
+            outcome.finished.push(FinishedAttempt { delivery, result });
         }
+        let sheet_rows: Vec<_> = rows.iter().map(|(delivery, _, row)| (delivery, row)).collect();
         let reports = self.append_to_sheet(&sheet_rows).await;
-        let finish =
-            |((attempt, _), report): (&(&BegunAttempt, _), _)| self.finished(attempt, started_at, report);
-        outcomes.finished.extend(sheet_rows.iter().zip(reports).map(finish));
-        outcomes
-    }
-
-    /// Sends a mail; one to a respondent waits if the form has sent as many as it may.
-    pub(super) async fn send_mail(&self, form: FormId, message: &MailMessage, settled: u16) -> SendReport {
-        let wait = message.is_confirmation.then(|| self.throttle.wait(form, self.clock.now()));
-        if let Some(wait_ms) = wait.flatten() {
-            return SendReport::new(report::throttled(wait_ms), 0);
+        for ((delivery, body, _), report) in rows.into_iter().zip(reports) {
+            outcome.hold_ms = outcome.hold_ms.max(hold_ms(&report, &batch.integration));
+            let result = self.sent(started_at, report, body);
+            outcome.finished.push(FinishedAttempt { delivery, result });
         }
-        self.mailer.send(message, settled).await
+        Ok(outcome)
     }
 
-    /// The record of an attempt with its outcome.
-    pub(super) fn finished(
+    /// Sends a mail. One to a respondent needs a permit, since anybody may have typed its address.
+    async fn send_confirmed(
         &self,
-        attempt: &BegunAttempt,
-        started_at: Timestamp,
-        report: SendReport,
-    ) -> FinishedAttempt {
-        FinishedAttempt { delivery: attempt.delivery.clone(), started_at, report, jitter: self.jitter() }
+        delivery: &Delivery,
+        message: &MailMessage,
+        (started_at, body): (Timestamp, Vec<u8>),
+    ) -> Result<AttemptResult> {
+        let mailbox = message.respondent.as_ref().map(|mailbox| xxh3_64(mailbox.as_bytes()));
+        let permit = match mailbox {
+            Some(mailbox) => self.store.permit_confirmation(delivery, mailbox, started_at).await?,
+            None => ConfirmationPermit::Granted,
+        };
+        let report = match permit {
+            ConfirmationPermit::Granted => self.mailer.send(message).await,
+            ConfirmationPermit::AlreadySent => return Ok(AttemptResult::Skipped),
+            ConfirmationPermit::Wait { wait_ms } => SendReport::new(report::throttled(wait_ms), 0),
+        };
+        let to = Some(message.to.clone()).filter(|_| mailbox.is_none());
+        let body = Some(body);
+        Ok(AttemptResult::Sent { started_at, report, jitter: self.jitter(), body, to, mailbox })
+    }
+
+    /// The result of an attempt that sent `body`.
+    pub(super) fn sent(&self, started_at: Timestamp, report: SendReport, body: Vec<u8>) -> AttemptResult {
+        let body = Some(body).filter(|body| !body.is_empty());
+        AttemptResult::Sent { started_at, report, jitter: self.jitter(), body, to: None, mailbox: None }
     }
 
     /// Draws a number from 0.8 to 1.2.
@@ -107,73 +142,85 @@ impl DeliveryService {
         0.8 + 0.4 * f64::from(u16::from_be_bytes(bytes)) / f64::from(u16::MAX)
     }
 
-    /// Plans an attempt; a report if it cannot be sent.
+    /// Plans an attempt; the result if it cannot be sent.
     pub(super) fn plan(
         &self,
-        form: &Form,
-        integration: &Integration,
-        attempt: &BegunAttempt,
+        batch: &Batch,
+        delivery: &Delivery,
+        body: &[u8],
         now: Timestamp,
-    ) -> Result<Outbound, Box<SendReport>> {
+    ) -> Result<Outbound, Box<AttemptResult>> {
         let planned = PlannedAttempt {
-            event: attempt.delivery.event,
-            delivery: attempt.delivery.id(),
-            number: attempt.delivery.attempts,
-            body: &attempt.body,
+            event: delivery.event,
+            delivery: delivery.id(),
+            recipient: usize::from(delivery.target.recipient),
+            number: delivery.attempts + 1,
+            redelivery: delivery.earlier_attempts,
+            body,
             now,
         };
         // Nothing is shared with it that a panic could leave half changed.
-        let plan = AssertUnwindSafe(|| integration.plan(planned, form, &self.vault));
-        match catch_unwind(plan) {
-            Ok(Ok(outbound)) => Ok(outbound),
+        let plan = AssertUnwindSafe(|| batch.integration.plan(planned, &batch.form, &self.vault));
+        let report = match catch_unwind(plan) {
+            Ok(Ok(outbound)) => return Ok(outbound),
+            Ok(Err(PlanError::NoRecipient)) => return Err(Box::new(AttemptResult::Canceled)),
             // The operator may have started the server with another key.
             Ok(Err(PlanError::Unsealable(error))) => {
-                Err(Box::new(report::retryable("secret_unreadable", error.to_string())))
+                report::retryable("secret_unreadable", error.to_string())
             }
-            Ok(Err(PlanError::Damaged)) => Err(Box::new(report::damaged())),
-            Err(_panic) => Err(Box::new(report::panicked())),
-        }
-    }
-
-    /// Appends the rows of a batch to their file.
-    async fn append(&self, batch: &Batch, rows: Vec<CsvRow>, end: &mut Option<CsvPosition>) -> SendReport {
-        let started = Instant::now();
-        let outcome = match self.append_rows(batch, rows).await {
-            Ok(position) => {
-                *end = Some(position);
-                Outcome::Delivered
-            }
-            Err(error) => report::file_error(&error),
+            Ok(Err(PlanError::Damaged)) => report::damaged(),
+            Err(_panic) => report::panicked(),
         };
-        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        SendReport::new(outcome, duration_ms)
+        Err(Box::new(self.sent(now, report, body.to_vec())))
     }
 
-    async fn append_rows(&self, batch: &Batch, rows: Vec<CsvRow>) -> io::Result<CsvPosition> {
-        let rows = Arc::new(rows);
-        let current = batch.file.clone();
-        let position = self
-            .with_target(batch, &rows, move |target, rows| csv_file::prepare(target, current.as_ref(), rows))
-            .await?;
-        if batch.file.as_ref() != Some(&position) {
-            let put = self.store.put_file_position(batch.queue, position.clone()).await;
-            put.map_err(|error| io::Error::other(format!("the position cannot be stored: {error}")))?;
+    /// Records the outcome of a batch. Tries again while the store is not available: otherwise the deliveries would be sent
+    /// again. After any other failure they stay claimed until the next start.
+    async fn finish(&self, batch: &Batch, BatchOutcome { finished, written, .. }: BatchOutcome) {
+        let integration = batch.queue.integration;
+        loop {
+            let now = self.clock.now();
+            match self.store.finish(batch.queue, finished.clone(), written, now).await {
+                Ok(health) => {
+                    finished.iter().for_each(|attempt| self.log(&batch.integration, attempt, now));
+                    if let Some(reason) = health.paused {
+                        tracing::warn!(form = %batch.form.id, %integration, reason, "the integration is paused");
+                    }
+                    return;
+                }
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(%integration, %error, "the outcomes of deliveries cannot be recorded");
+                    sleep(STORE_BACKOFF).await;
+                }
+                Err(error) => {
+                    tracing::error!(%integration, %error, "the outcomes of deliveries cannot be recorded; they are sent again after the next start");
+                    return;
+                }
+            }
         }
-        self.with_target(batch, &rows, move |target, rows| csv_file::append(target, &position, rows)).await
     }
 
-    /// Calls `work` on a blocking thread with the file of `rows`.
-    async fn with_target<T: Send + 'static>(
-        &self,
-        batch: &Batch,
-        rows: &Arc<Vec<CsvRow>>,
-        work: impl FnOnce(&CsvTarget<'_>, &[CsvRow]) -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
-        let (exports, form, rows) = (self.settings.exports.clone(), batch.queue.form, Arc::clone(rows));
-        let working = spawn_blocking(move || {
-            let Some(row) = rows.first() else { return Err(io::ErrorKind::InvalidInput.into()) };
-            work(&CsvTarget { exports: &exports, form, settings: &row.file }, &rows)
-        });
-        working.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked.to_string())))
+    /// Logs an attempt, and whether the delivery is dead: neither what was sent nor the answer, and of the URL the host.
+    fn log(&self, integration: &Integration, FinishedAttempt { delivery, result }: &FinishedAttempt, now: Timestamp) {
+        let AttemptResult::Sent { report, jitter, .. } = result else { return };
+        let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
+        let (name, number) = (&integration.name, delivery.attempts + 1);
+        let error = report.outcome.error().map_or("", |error| error.code.as_str());
+        let result = report.outcome.result();
+        let duration = report.duration_ms;
+        tracing::debug!(delivery = %id, %form, integration = name, host, number, %result, error, duration, "attempt");
+        let schedule = integration.retry_schedule(self.settings.retry_schedule.as_deref());
+        if delivery.finish_attempt(report, schedule, *jitter, now).status == DeliveryStatus::Dead {
+            tracing::warn!(delivery = %id, %form, integration = name, host, number, error, "a delivery is dead");
+        }
     }
+}
+
+/// Returns the milliseconds before which the receiver takes nothing else.
+fn hold_ms(report: &SendReport, integration: &Integration) -> i64 {
+    let asked = match &report.outcome {
+        Outcome::Paced { wait_ms, .. } => *wait_ms,
+        _ => 0,
+    };
+    asked.min(MAX_PACED_WAIT).max(report.hold_ms).max(integration.interval_ms())
 }

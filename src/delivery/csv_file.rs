@@ -1,157 +1,195 @@
-//! Appends rows to CSV files so that each row is written exactly once.
+//! CSV files as views of the store: written whole to a temporary file beside them, then renamed.
 //!
-//! How much of a file is acknowledged is stored in the same write as the deliveries it covers. What follows in the file was
-//! written by an attempt whose outcome was not recorded: it is cut off, and its rows are written again.
+//! What a file has is a function of the store alone, so it follows edits, deletions and new questions, and whatever else writes
+//! to it is overwritten.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Component, Path};
+use std::io::{self, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fdatasync, fsync, mkdirat, open, openat, statat};
+use rustix::fs::{Mode, OFlags, fsync, mkdirat, open, openat, renameat};
 use rustix::io::Errno;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
-use crate::domain::integration::csv_file::{CsvFile, CsvPosition};
-use crate::domain::integration::outbound::CsvRow;
+use super::attempt::{Batch, BatchOutcome};
+use super::render::{Rendering, Versions};
+use super::{DeliveryService, report};
+use crate::domain::delivery::Delivery;
+use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::form::{Form, Version};
+use crate::domain::integration::Integration;
+use crate::domain::integration::csv_file::{CsvFile, CsvRows};
 use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
-use crate::id::FormId;
+use crate::domain::submission::Submission;
+use crate::domain::submission::filter::{Order, SubmissionFilter};
+use crate::id::{FormId, SubmissionId};
+use crate::store::{AttemptResult, FinishedAttempt, Result, StoreError};
 
-/// A file below the folder of exports.
-pub(super) struct CsvTarget<'a> {
-    /// The folder of exports, which is created if it is missing.
-    pub(super) exports: &'a Path,
-    /// The form, whose files are in a folder of their own: two forms never write to the same file.
-    pub(super) form: FormId,
-    pub(super) settings: &'a CsvFile,
-}
+/// How many times as long as a file took to write nothing is written to it.
+const REST: u32 = 20;
 
-/// Returns the position at which `rows` can be written. If it is not `current`, it has to be stored before [`append`]: a file
-/// that is begun or begun again must be known to be ours.
-pub(super) fn prepare(
-    target: &CsvTarget<'_>,
-    current: Option<&CsvPosition>,
-    rows: &[CsvRow],
-) -> io::Result<CsvPosition> {
-    let current = current.filter(|position| position.settings == *target.settings);
-    let mut columns = current.map(|position| position.columns.clone()).unwrap_or_default();
-    let is_wider = add_columns(&mut columns, rows);
-    let mut number = match current {
-        Some(current) if is_wider => current.number + 1,
-        Some(current) if exists(target, current.number)? => return Ok(current.clone()),
-        // Moved away: the next one begins with a header.
-        Some(current) => current.number,
-        None => 1,
-    };
-    // A file with anything in it is of another integration, or not ours.
-    while !create(target, number)? {
-        number += 1;
-    }
-    Ok(CsvPosition { settings: target.settings.clone(), number, columns, length: 0 })
-}
+/// Submissions read at once.
+const PAGE: usize = 1_000;
 
-/// Appends `rows` at `position`, with a header at the beginning of a file. Returns the position behind them, once they are
-/// durable.
-pub(super) fn append(
-    target: &CsvTarget<'_>,
-    position: &CsvPosition,
-    rows: &[CsvRow],
-) -> io::Result<CsvPosition> {
-    let (folder, name) = open_folder(target, position.number)?;
-    let mut file = open_file(&folder, &name)?;
-    let length = file.metadata()?.len();
-    if length < position.length {
-        let why = format!("`{name}` is shorter than what was written to it; restore it, or move it away");
-        return Err(io::Error::other(why));
+impl DeliveryService {
+    /// Writes the file of a batch, and finishes the deliveries that it shows.
+    pub(super) async fn write_file(&self, batch: &Batch) -> Result<BatchOutcome> {
+        let (started_at, started) = (self.clock.now(), Instant::now());
+        let rows = match self.write_rows(batch).await? {
+            Ok(rows) => rows,
+            Err(error) => {
+                let report = SendReport::new(report::file_error(&error), millis(started));
+                let failed = |delivery: &Delivery| FinishedAttempt {
+                    delivery: delivery.clone(),
+                    result: self.sent(started_at, report.clone(), Vec::new()),
+                };
+                let finished = batch.deliveries.iter().map(failed).collect();
+                return Ok(BatchOutcome { finished, written: None, hold_ms: RETRY_MILLIS });
+            }
+        };
+        let (shown, others): (Vec<_>, Vec<_>) = batch.deliveries.iter().cloned().partition(|delivery| {
+            delivery.submission.is_some_and(|submission| rows.contains(&submission))
+        });
+        let report = SendReport::new(Outcome::Delivered, millis(started));
+        let delivered = |delivery| {
+            let result = self.sent(started_at, report.clone(), Vec::new());
+            FinishedAttempt { delivery, result }
+        };
+        let mut finished: Vec<_> = shown.into_iter().map(delivered).collect();
+        let others = self.render_batch(&Batch { deliveries: others, ..batch.clone() }).await?;
+        for (delivery, rendering) in others {
+            let result = match rendering {
+                Rendering::None(result) => result,
+                // It was restored since.
+                Rendering::Body(_) => AttemptResult::Paused,
+            };
+            finished.push(FinishedAttempt { delivery, result });
+        }
+        let hold_ms = i64::try_from((started.elapsed() * REST).as_millis()).unwrap_or(i64::MAX);
+        Ok(BatchOutcome { finished, written: batch.changes, hold_ms })
     }
-    if length > position.length {
-        file.set_len(position.length)?;
-    }
-    file.seek(SeekFrom::Start(position.length))?;
-    let text = render(&position.columns, rows, target.settings.delimiter, position.length == 0);
-    file.write_all(text.as_bytes())?;
-    fdatasync(&file)?;
-    if position.length == 0 {
-        fsync(&folder)?;
-    }
-    Ok(CsvPosition { length: position.length + text.len() as u64, ..position.clone() })
-}
 
-/// Checks that the file can be written, without changing it.
-pub(super) fn check(target: &CsvTarget<'_>) -> io::Result<()> {
-    let (folder, name) = open_folder(target, 1)?;
-    match openat(&folder, name, OFlags::WRONLY | FILE_FLAGS, Mode::empty()) {
-        Ok(_) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Adds the columns that are missing for `rows`; returns whether there are any.
-fn add_columns(columns: &mut Vec<String>, rows: &[CsvRow]) -> bool {
-    let before = columns.len();
-    for (question, _) in rows.iter().flat_map(|row| &row.cells) {
-        if !columns.contains(question) {
-            columns.push(question.clone());
+    /// Writes the rows of all submissions. Returns those of the batch that are among them.
+    async fn write_rows(&self, batch: &Batch) -> Result<io::Result<HashSet<SubmissionId>>> {
+        let (form, integration) = (&batch.form, &batch.integration);
+        let Some(settings) = integration.csv_file().cloned() else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+        let columns = self.columns(form, integration).await?;
+        let target = CsvTarget { exports: self.settings.exports.clone(), form: form.id, settings };
+        let mut file = match on_disk(move || CsvWriter::create(target, columns)).await? {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(error)),
+        };
+        let claimed = batch.deliveries.iter().filter_map(|delivery| delivery.submission).collect();
+        let (claimed, filter) = (Arc::new(claimed), SubmissionFilter::default());
+        let (mut shown, mut after) = (HashSet::new(), None);
+        loop {
+            let page = self
+                .store
+                .list_submissions(form.workspace, form.id, &filter, Order::OldestFirst, after, PAGE)
+                .await?;
+            let Some(page) = page else { return Ok(Err(io::Error::other("the form is in the trash"))) };
+            after = page.next;
+            let versions = self.versions_of(form, page.rows.iter().map(|row| row.form_version)).await?;
+            let (integration, claimed) = (Arc::clone(integration), Arc::clone(&claimed));
+            let written = on_disk(move || {
+                let found = file.write(&integration, &page.rows, &versions, &claimed)?;
+                Ok((file, found))
+            });
+            match written.await? {
+                Ok((written, found)) => {
+                    file = written;
+                    shown.extend(found);
+                }
+                Err(error) => return Ok(Err(error)),
+            }
+            if after.is_none() {
+                return Ok(on_disk(move || file.finish()).await?.map(|()| shown));
+            }
         }
     }
-    columns.len() > before
-}
 
-/// Whether the numbered file exists.
-fn exists(target: &CsvTarget<'_>, number: u32) -> io::Result<bool> {
-    let (folder, name) = open_folder(target, number)?;
-    match openat(&folder, name, OFlags::RDONLY | FILE_FLAGS, Mode::empty()) {
-        Ok(_) => Ok(true),
-        Err(Errno::NOENT) => Ok(false),
-        Err(error) => Err(error.into()),
+    /// Returns the columns of the questions of all versions of a form, in the order in which they were asked first.
+    async fn columns(&self, form: &Form, integration: &Integration) -> Result<Vec<String>> {
+        let mut numbers = Vec::new();
+        let mut before = None;
+        while let Some(page) = self.store.list_versions(form.workspace, form.id, before, PAGE).await? {
+            numbers.extend(page.rows.iter().map(|version| version.number));
+            before = numbers.last().copied().filter(|_| page.more);
+            if before.is_none() {
+                break;
+            }
+        }
+        let (rows, mut columns, mut known) = (CsvRows::new(integration), Vec::new(), HashSet::new());
+        for number in numbers.into_iter().rev() {
+            let Some(version) = self.version(form.workspace, form.id, number).await? else { continue };
+            for id in rows.columns(&version) {
+                if known.insert(id.to_owned()) {
+                    columns.push(id.to_owned());
+                }
+            }
+        }
+        Ok(columns)
     }
 }
 
-/// Creates the numbered file, or takes an empty one: the server may have ended just after creating it. Returns `false` if it
-/// is taken. No two settings name the same numbered file.
-fn create(target: &CsvTarget<'_>, number: u32) -> io::Result<bool> {
-    let (folder, name) = open_folder(target, number)?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | FILE_FLAGS;
-    match openat(&folder, &*name, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(_) => Ok(true),
-        Err(Errno::EXIST) => is_empty(&folder, &name),
-        Err(error) => Err(error.into()),
-    }
+/// Wait after a file could not be written, in milliseconds.
+const RETRY_MILLIS: i64 = 5_000;
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether `name` is an empty regular file.
-fn is_empty(folder: &OwnedFd, name: &str) -> io::Result<bool> {
-    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(FileType::from_raw_mode(found.st_mode).is_file() && found.st_size == 0)
+/// Runs `work` on a blocking thread.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<io::Result<T>> {
+    spawn_blocking(work).await.map_err(|panicked| StoreError::Panicked(panicked.to_string()))
+}
+
+/// A file below the folder of exports.
+pub(super) struct CsvTarget {
+    /// The folder of exports, which is created if it is missing.
+    pub(super) exports: PathBuf,
+    /// The form, whose files are in a folder of their own: two forms never write to the same file.
+    pub(super) form: FormId,
+    pub(super) settings: CsvFile,
+}
+
+impl CsvTarget {
+    /// Checks that the file can be written, without changing it.
+    pub(super) fn check(&self) -> io::Result<()> {
+        let (folder, name) = self.open_folder()?;
+        match openat(&folder, name, OFlags::WRONLY | FILE_FLAGS, Mode::empty()) {
+            Ok(_) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens the folder of the file, and returns it with the file's name. Folders that are missing are created durably. Each is
+    /// opened relative to the one above and without following symbolic links, so that nothing outside of the folder of exports
+    /// can be reached.
+    fn open_folder(&self) -> io::Result<(OwnedFd, String)> {
+        let mut names = Vec::new();
+        for component in Path::new(&self.settings.path).components() {
+            match component {
+                Component::Normal(name) => names.push(name.to_str().ok_or(io::ErrorKind::InvalidFilename)?),
+                _ => return Err(io::ErrorKind::InvalidFilename.into()),
+            }
+        }
+        let file = names.pop().ok_or(io::ErrorKind::InvalidFilename)?;
+        let mut folder = open_or_create(&open_exports(&self.exports)?, &self.form.to_string())?;
+        for name in names {
+            folder = open_or_create(&folder, name)?;
+        }
+        Ok((folder, file.to_owned()))
+    }
 }
 
 const FILE_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
-
-fn open_file(folder: &OwnedFd, name: &str) -> io::Result<File> {
-    let file = File::from(openat(folder, name, OFlags::RDWR | FILE_FLAGS, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other(format!("`{name}` is not a regular file")));
-    }
-    Ok(file)
-}
-
-/// Opens the folder of the numbered file, and returns it with the file's name. Folders that are missing are created durably.
-/// Each is opened relative to the one above and without following symbolic links, so that nothing outside of the folder of
-/// exports can be reached.
-fn open_folder(target: &CsvTarget<'_>, number: u32) -> io::Result<(OwnedFd, String)> {
-    let mut names = Vec::new();
-    for component in Path::new(&target.settings.path).components() {
-        match component {
-            Component::Normal(name) => names.push(name.to_str().ok_or(io::ErrorKind::InvalidFilename)?),
-            _ => return Err(io::ErrorKind::InvalidFilename.into()),
-        }
-    }
-    let file = names.pop().ok_or(io::ErrorKind::InvalidFilename)?;
-    let mut folder = open_or_create(&open_exports(target.exports)?, &target.form.to_string())?;
-    for name in names {
-        folder = open_or_create(&folder, name)?;
-    }
-    Ok((folder, numbered(file, number)))
-}
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -177,35 +215,72 @@ fn open_or_create(parent: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     Ok(openat(parent, name, flags, Mode::empty())?)
 }
 
-/// `leads.csv`, `leads.2.csv`, `leads.3.csv`: settings cannot name the later ones.
-fn numbered(file: &str, number: u32) -> String {
-    match (number, file.rsplit_once('.')) {
-        (1, _) => file.to_owned(),
-        (_, Some((stem, extension))) => format!("{stem}.{number}.{extension}"),
-        (_, None) => format!("{file}.{number}"),
-    }
+/// A file that is being written, under its temporary name.
+struct CsvWriter {
+    folder: OwnedFd,
+    name: String,
+    temporary: String,
+    file: BufWriter<File>,
+    columns: Vec<String>,
+    delimiter: char,
 }
 
-/// Renders rows as RFC 4180, preceded by a header if `has_header`.
-fn render(columns: &[String], rows: &[CsvRow], delimiter: char, has_header: bool) -> String {
-    let mut text = String::new();
-    if has_header {
-        let names: Vec<_> = columns.iter().map(|column| column_name(column)).collect();
+impl CsvWriter {
+    /// Creates the temporary file, over one that an interrupted attempt has left, with the header.
+    fn create(target: CsvTarget, columns: Vec<String>) -> io::Result<Self> {
+        let (folder, name) = target.open_folder()?;
+        let temporary = format!(".{name}.tmp");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | FILE_FLAGS;
+        let file = File::from(openat(&folder, &*temporary, flags, Mode::RUSR | Mode::WUSR)?);
+        let (file, delimiter) = (BufWriter::new(file), target.settings.delimiter);
+        let mut writer = Self { folder, name, temporary, file, columns, delimiter };
+        let names: Vec<_> = writer.columns.iter().map(|column| column_name(column)).collect();
         let header = FIRST_COLUMNS.into_iter().chain(names.iter().map(AsRef::as_ref));
-        write_record(&mut text, header, delimiter);
+        write_record(&mut writer.file, header, delimiter)?;
+        Ok(writer)
     }
-    for row in rows {
-        let cell = |column: &String| {
-            let cell = row.cells.iter().find(|(question, _)| question == column);
-            cell.map_or("", |(_, text)| text.as_str())
-        };
-        let cells = row.head.iter().map(String::as_str).chain(columns.iter().map(cell));
-        write_record(&mut text, cells, delimiter);
+
+    /// Writes the rows of the submissions that the integration takes. Returns those of them that are `wanted`.
+    fn write(
+        &mut self,
+        integration: &Integration,
+        submissions: &[Submission],
+        versions: &Versions,
+        wanted: &HashSet<SubmissionId>,
+    ) -> io::Result<Vec<SubmissionId>> {
+        let (rows, mut found) = (CsvRows::new(integration), Vec::new());
+        for submission in submissions {
+            let version: Option<&Version> = versions.get(&submission.form_version).map(AsRef::as_ref);
+            let Some(row) = version.and_then(|version| rows.row(submission, version)) else {
+                continue;
+            };
+            let cell = |column: &String| {
+                let cell = row.cells.iter().find(|(question, _)| question == column);
+                cell.map_or("", |(_, text)| text.as_str())
+            };
+            let cells = [&*row.id, &*row.submitted_at].into_iter().chain(self.columns.iter().map(cell));
+            write_record(&mut self.file, cells, self.delimiter)?;
+            found.extend(Some(submission.id).filter(|id| wanted.contains(id)));
+        }
+        Ok(found)
     }
-    text
+
+    /// Gives the file its name, durably.
+    fn finish(self) -> io::Result<()> {
+        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        renameat(&self.folder, &*self.temporary, &self.folder, &*self.name)?;
+        Ok(fsync(&self.folder)?)
+    }
 }
 
-fn write_record<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, delimiter: char) {
+/// Writes a record as RFC 4180 says.
+fn write_record<'a>(
+    file: &mut impl Write,
+    cells: impl Iterator<Item = &'a str>,
+    delimiter: char,
+) -> io::Result<()> {
+    let mut text = String::new();
     for (place, cell) in cells.enumerate() {
         if place > 0 {
             text.push(delimiter);
@@ -219,31 +294,5 @@ fn write_record<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, del
         }
     }
     text.push_str("\r\n");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CsvFile, CsvRow, numbered, render};
-
-    #[test]
-    fn later_files_have_a_number_in_their_names() {
-        let names =
-            [("a.csv", 1), ("a.csv", 2), ("a.b.csv", 12)].map(|(file, number)| numbered(file, number));
-        assert_eq!(names, ["a.csv", "a.2.csv", "a.b.12.csv"]);
-    }
-
-    #[test]
-    fn cells_are_quoted_where_they_have_to_be() {
-        let cells =
-            [("q2", "a;b"), ("q1", "say \"x\"\r\n")].map(|(id, cell)| (id.to_owned(), cell.to_owned()));
-        let row = CsvRow {
-            file: CsvFile { path: "a.csv".to_owned(), delimiter: ';' },
-            head: ["sub_1".to_owned(), "t".to_owned()],
-            cells: cells.to_vec(),
-        };
-        let columns = ["q1", "q2", "id"].map(str::to_owned);
-        let text = render(&columns, &[row], ';', true);
-        let expected = "id;submitted_at;q1;q2;answers.id\r\nsub_1;t;\"say \"\"x\"\"\r\n\";\"a;b\";\r\n";
-        assert_eq!(text, expected);
-    }
+    file.write_all(text.as_bytes())
 }

@@ -1,32 +1,29 @@
-//! Carrying out deliveries: load what is due, render, count the attempt, send, record. The only module that calls other
-//! servers on behalf of forms.
+//! Carrying out deliveries: claim what is due, render, send, record how it ended. The only module that calls other servers on
+//! behalf of forms.
 //!
 //! ```text
-//!  scheduler   which queue is next, and how many sends it may begin
-//!  runner      the loop: load, begin, send, finish, each as a task
-//!  steps       the tasks that use the store
-//!  decide      from due deliveries to bodies
-//!  attempt     from a body to an outcome
+//!  dispatch    how many sends may be in progress
+//!  runner      the loop: claims what is due, and starts a task for each send
+//!  attempt     a task: from claimed deliveries to their outcome
+//!  render      the bodies of claimed deliveries
 //!  send, guard, report      requests to other servers
 //!  csv_file    files below the folder of exports
 //!  google_sheets    rows of Google spreadsheets
-//!  throttle    how often respondents get mail
 //!  mail        messages to the operator's mail server
+//!  send_test   test events, sent on request
 //! ```
 
 mod attempt;
 mod csv_file;
-mod decide;
+mod dispatch;
 mod google_sheets;
 mod guard;
 pub mod mail;
+mod render;
 mod report;
 mod runner;
-mod scheduler;
 mod send;
 mod send_test;
-mod steps;
-mod throttle;
 mod versions;
 
 use std::path::PathBuf;
@@ -34,9 +31,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::dispatch::Dispatcher;
 use self::google_sheets::TokenCache;
 use self::mail::{Mailer, NoMailer};
-use self::throttle::Throttle;
 use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
 use crate::domain::delivery::attempt::{Outcome, SendReport};
@@ -86,7 +83,7 @@ pub struct DeliveryService {
     random: Arc<dyn Random>,
     pub settings: DeliverySettings,
     versions: VersionCache,
-    throttle: Throttle,
+    dispatcher: Dispatcher,
     tokens: TokenCache,
     /// Attempts at earlier events may have been begun by an earlier process.
     started_at: Timestamp,
@@ -103,8 +100,8 @@ impl DeliveryService {
     ) -> Self {
         let versions = versions::new_cache();
         let mailer = Arc::new(NoMailer);
-        let (throttle, tokens, started_at) = (Throttle::default(), TokenCache::default(), clock.now());
-        Self { store, vault, sender, mailer, clock, random, settings, versions, throttle, tokens, started_at }
+        let (dispatcher, tokens, started_at) = (Dispatcher::default(), TokenCache::default(), clock.now());
+        Self { store, vault, sender, mailer, clock, random, settings, versions, dispatcher, tokens, started_at }
     }
 
     /// Returns it sending mail by `mailer`.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use super::csv_file::{self, CsvTarget};
+use super::attempt::Batch;
+use super::csv_file::CsvTarget;
+use super::render::Rendering;
 use super::{DeliveryService, report};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
@@ -16,57 +18,58 @@ use crate::domain::integration::csv_file::CsvFile;
 use crate::domain::integration::event::Event;
 use crate::domain::integration::outbound::Outbound;
 use crate::id::FormId;
-use crate::store::{AttemptDecision, BegunAttempt, DueDelivery};
+use crate::store::{AttemptResult, LoadedDelivery, QueueId};
 
 impl DeliveryService {
     /// Sends a test event to `integration` at once. Counts for nothing. Of a file or a spreadsheet, only checks that it can be
     /// written: a row would stay there.
-    pub async fn send_test(&self, form: &Form, integration: &Integration) -> Attempt {
+    pub async fn send_test(&self, form: &Arc<Form>, integration: &Integration) -> Attempt {
         let now = self.clock.now();
         let report = self.send_test_event(form, integration, now).await;
         Attempt::new(1, AttemptTrigger::Test, now, &report)
     }
 
-    async fn send_test_event(&self, form: &Form, integration: &Integration, now: Timestamp) -> SendReport {
+    async fn send_test_event(&self, form: &Arc<Form>, integration: &Integration, now: Timestamp) -> SendReport {
+        if let Some(file) = integration.csv_file() {
+            return self.check_file(form.id, file.clone()).await;
+        }
         let Ok(Some(version)) = self.version(form.workspace, form.id, form.version).await else {
             return report::retryable("store_unavailable", "the questions of the form cannot be read");
         };
         let event = Event::test(form, &version, now, &*self.random);
-        let Event { id, event_type, .. } = event;
-        let head = EventHead { id, event_type, at: now, form: form.id, submission: None };
-        let delivery = Delivery::new(head, integration.id).begin_attempt(now);
-        let due = DueDelivery { delivery, event: Some(event), is_in_trash: false, body: None };
-        let decided = self.decide(&Arc::new(form.clone()), integration, vec![due]).await;
-        let Some(attempt) = decided.ok().and_then(|decided| decided.into_iter().next()) else {
-            return report::panicked();
-        };
-        let body = match attempt.decision {
-            AttemptDecision::Send(body) => body,
-            AttemptDecision::Fail(report) => return report,
-            AttemptDecision::Skip | AttemptDecision::Pause | AttemptDecision::Cancel => {
+        let Event { id, event_type, sequence, .. } = event;
+        let head = EventHead { id, event_type, sequence, form: form.id, submission: None };
+        let delivery = Delivery::new(head, integration.id.into());
+        let loaded = LoadedDelivery { delivery, event: Some(event), is_in_trash: false, body: None };
+        let rendered = self.render(form, integration, vec![loaded]).await.unwrap_or_default().pop();
+        let (delivery, body) = match rendered {
+            Some((delivery, Rendering::Body(body))) => (delivery, body),
+            Some((_, Rendering::None(AttemptResult::Sent { report, .. }))) => return report,
+            Some((_, Rendering::None(_))) => {
                 return report::retryable("skipped", "the integration does not send this event");
             }
+            None => return report::panicked(),
         };
-        let attempt = BegunAttempt { delivery: attempt.delivery, body };
-        match self.plan(form, integration, &attempt, now) {
+        let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
+        let (form, integration) = (Arc::clone(form), Arc::new(integration.clone()));
+        let batch = Batch { queue, form, integration, deliveries: Vec::new(), changes: None };
+        match self.plan(&batch, &delivery, &body, now).map_err(|result| *result) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
             // The example of an address is nobody's.
             Ok(Outbound::Mail(message)) if message.is_confirmation => report::retryable(
                 "skipped",
                 "a confirmation goes to a respondent: submit an answer to get one",
             ),
-            Ok(Outbound::Mail(message)) => self.send_mail(form.id, &message, 0).await,
+            Ok(Outbound::Mail(message)) => self.mailer.send(&message).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
-            Ok(Outbound::Csv(row)) => self.check_file(form.id, row.file).await,
-            Err(report) => *report,
+            Err(AttemptResult::Sent { report, .. }) => report,
+            Err(_) => report::damaged(),
         }
     }
 
-    async fn check_file(&self, form: FormId, file: CsvFile) -> SendReport {
-        let exports = self.settings.exports.clone();
-        let checking =
-            spawn_blocking(move || csv_file::check(&CsvTarget { exports: &exports, form, settings: &file }));
-        match checking.await {
+    async fn check_file(&self, form: FormId, settings: CsvFile) -> SendReport {
+        let target = CsvTarget { exports: self.settings.exports.clone(), form, settings };
+        match spawn_blocking(move || target.check()).await {
             Ok(Ok(())) => SendReport::new(Outcome::Delivered, 0),
             Ok(Err(error)) => SendReport::new(report::file_error(&error), 0),
             Err(_panic) => report::panicked(),

@@ -1,9 +1,7 @@
-//! The outbox: events owed to integrations, and the deliveries that come of them.
+//! Deliveries: events owed to integrations, written with what happened and carried out afterwards.
 //!
-//! Whatever writes a submission or a form records the event in the same atomic write. A submission adds its id to an
-//! outbox row that it shares with others; all other events write their deliveries at once, with a snapshot. A delivery of a
-//! submission has no row of its own before its first attempt: until then it is what the outbox has beyond the queue's
-//! position, and its id is derived from event and integration.
+//! Whatever writes a submission or a form also writes one row for each delivery that this causes. From then on a delivery is
+//! found by its id, listed by range, claimed, finished, canceled and pruned like any row.
 //!
 //! The deliveries of one integration are a *queue*. Queues are independent of each other: a receiver that does not answer
 //! only delays its own.
@@ -18,9 +16,9 @@ use crate::domain::delivery::attempt::{Attempt, SendReport};
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::csv_file::CsvPosition;
+use crate::domain::integration::Integration;
 use crate::domain::integration::event::Event;
-use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
+use crate::id::{DeliveryId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 
 /// The deliveries of one integration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,93 +28,83 @@ pub struct QueueId {
     pub integration: IntegrationId,
 }
 
-/// Where a delivery is: it is read there without a search.
+/// Whoever claims deliveries: one run of the loop that carries them out.
+pub type Owner = u64;
+
+/// How many deliveries of a queue may be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeliveryPlace {
-    pub form: FormId,
-    pub event: EventId,
-    pub integration: IntegrationId,
+pub enum Room {
+    /// At most this many now.
+    For(usize),
+    /// None before an attempt in progress ends.
+    Full,
+    /// None before this time.
+    After(Timestamp),
 }
 
-impl DeliveryPlace {
-    pub fn of(delivery: &Delivery) -> Self {
-        let Delivery { form, event, integration, .. } = *delivery;
-        Self { form, event, integration }
-    }
-}
+/// Tells how many deliveries of a queue may be claimed, given its integration and health.
+pub type Capacity<'a> = dyn FnMut(QueueId, &Integration, &Health) -> Room + Send + 'a;
 
-/// State of a queue beyond its deliveries.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct QueueState {
-    pub health: Health,
-    /// The receiver asked for no request before this time.
-    pub paced_until: Option<Timestamp>,
-    /// The acknowledged end of a CSV file.
-    pub file: Option<CsvPosition>,
-}
-
-/// Deliveries of a queue that an attempt is due for, oldest first.
-#[derive(Debug, Clone)]
-pub struct QueueBatch {
-    /// The form, which may be in the trash.
-    pub form: Arc<Form>,
-    pub state: QueueState,
-    pub due: Vec<DueDelivery>,
-    /// When to load the queue again, if `due` is empty; `None` if nothing is known to become due.
+/// What was claimed, and when to look again.
+#[derive(Debug, Clone, Default)]
+pub struct Claims {
+    pub batches: Vec<ClaimedBatch>,
+    /// When another delivery is due of a queue that has room; `None` if nothing is known to become due.
     pub next_due: Option<Timestamp>,
 }
 
-/// A delivery that an attempt is due for.
+/// Claimed deliveries of one queue, oldest first.
 #[derive(Debug, Clone)]
-pub struct DueDelivery {
-    /// Before its first attempt, as it will be stored.
+pub struct ClaimedBatch {
+    pub queue: QueueId,
+    /// The form, which may be in the trash.
+    pub form: Arc<Form>,
+    pub deliveries: Vec<Delivery>,
+    /// The number of changes of the form that a file has to show, if the integration is a file.
+    pub changes: Option<u64>,
+}
+
+/// A delivery with what it sends.
+#[derive(Debug, Clone)]
+pub struct LoadedDelivery {
     pub delivery: Delivery,
     /// `None` if what it is about was erased.
     pub event: Option<Event>,
     /// Whether its submission is in the trash; then it waits.
     pub is_in_trash: bool,
-    /// The body rendered at the first attempt.
+    /// The body rendered at the first attempt, unless it succeeded.
     pub body: Option<Vec<u8>>,
 }
 
-/// How to proceed with a due delivery.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AttemptDecision {
-    /// Attempt it with this body.
-    Send(Vec<u8>),
-    /// The integration's condition does not hold.
-    Skip,
-    /// Its submission is in the trash.
-    Pause,
-    /// Its subject was erased.
-    Cancel,
-    /// Rendering failed. Counts as a failed attempt.
-    Fail(SendReport),
-}
-
-/// A decision about a due delivery, as [loaded](Deliveries::load_queue).
-#[derive(Debug, Clone)]
-pub struct NewAttempt {
-    pub delivery: Delivery,
-    pub decision: AttemptDecision,
-}
-
-/// An attempt that was counted and may be carried out.
-#[derive(Debug, Clone)]
-pub struct BegunAttempt {
-    /// With this attempt counted.
-    pub delivery: Delivery,
-    pub body: Vec<u8>,
-}
-
-/// The outcome of a begun attempt.
+/// The end of a claimed delivery's attempt.
 #[derive(Debug, Clone)]
 pub struct FinishedAttempt {
+    /// As claimed.
     pub delivery: Delivery,
-    pub started_at: Timestamp,
-    pub report: SendReport,
-    /// Random number from 0.8 to 1.2 by which the next wait is multiplied.
-    pub jitter: f64,
+    pub result: AttemptResult,
+}
+
+/// How the attempt of a claimed delivery ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AttemptResult {
+    Sent {
+        started_at: Timestamp,
+        report: SendReport,
+        /// Random number from 0.8 to 1.2 by which the next wait is multiplied.
+        jitter: f64,
+        /// The body that was sent, which later attempts send again; `None` of a file.
+        body: Option<Vec<u8>>,
+        /// The address it was sent to, if the integration has several.
+        to: Option<String>,
+        /// Hash of the respondent's address, if it is a confirmation.
+        mailbox: Option<u64>,
+    },
+    /// There is nothing to send.
+    Skipped,
+    /// Its submission is in the trash.
+    Paused,
+    /// Its subject was erased, or the integration no longer has its address.
+    Canceled,
 }
 
 /// Criteria of a list of deliveries.
@@ -143,12 +131,11 @@ pub struct DeliveryRows {
     pub next: Option<Vec<u8>>,
 }
 
-/// Totals of a queue, for the health of an integration.
+/// Totals of a queue, for the health of an integration and for statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueTotals {
-    pub integration: Option<IntegrationId>,
-    pub state: QueueState,
-    /// Deliveries that wait for an attempt, those included that have no row yet.
+    pub health: Health,
+    /// Deliveries that wait for an attempt, those included that are paused.
     pub pending: u64,
     pub dead: u64,
 }
@@ -162,69 +149,78 @@ pub struct TypeStats {
     pub dead: u64,
     /// When the delivery that waits longest was due.
     pub oldest_due_at: Option<Timestamp>,
-    /// Delivered within the last 24 hours.
+    /// Delivered within the last 24 hours, counted by the hour.
     pub delivered: u64,
-    /// Median and 99th percentile of the time that these took, in milliseconds.
-    pub p50_ms: Option<u64>,
-    pub p99_ms: Option<u64>,
 }
 
-/// The outbox and its deliveries.
+/// A change of a delivery by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManualChange {
+    /// Makes it due after so many milliseconds, with a new schedule unless it waits.
+    Redeliver { wait_ms: i64 },
+    /// Cancels it, if it waits.
+    Cancel,
+}
+
+/// Whether a confirmation may be sent to a respondent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfirmationPermit {
+    Granted,
+    /// The address has had one of this form within a day.
+    AlreadySent,
+    /// The form has sent as many as it may within the hour.
+    Wait { wait_ms: i64 },
+}
+
+/// The deliveries of all workspaces.
 #[async_trait]
 pub trait Deliveries: Send + Sync {
-    /// Lists the queues with deliveries that wait, each with a time before which no attempt is due. Takes time by the number
-    /// of queues, not of deliveries. A queue whose deliveries wait in the outbox is due at once, whatever its state. Also goes
-    /// on with what [`resume_queue`](Self::resume_queue) had to do when the process ended.
-    async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>>;
+    /// Claims deliveries that are due at `now` for `owner`, at most as many of each queue as `capacity` allows. Nobody else can
+    /// claim them until they are finished or released; readers see them as in flight. Claims nothing of an integration that is
+    /// disabled or paused, and nothing of a form in the trash but deletions. A claim ends with the process.
+    async fn claim_due(&self, owner: Owner, now: Timestamp, capacity: &mut Capacity<'_>) -> Result<Claims>;
 
-    /// Whether any form has an integration, or had one that is still to be forgotten.
-    async fn has_integrations(&self) -> Result<bool>;
+    /// Loads a delivery with what it sends.
+    async fn load_claimed(&self, delivery: &Delivery) -> Result<LoadedDelivery>;
 
-    /// Waits until this process has recorded an event, or revived a delivery, since the last call; returns the queues of the
-    /// forms whose integrations are enabled. Only one task may wait.
-    async fn changed_queues(&self) -> Vec<QueueId>;
-
-    /// Loads at most `limit` deliveries of a queue that are due at `now`: retries first, then those from the outbox. `None`
-    /// if the form or the integration no longer exists; then [`drop_queue`](Self::drop_queue) is called for. Loads nothing
-    /// of a form in the trash but deletions, nothing of an integration that is disabled or paused, and nothing before the time
-    /// that the receiver asked for: `next_due` is then when the next lease ends, or that time.
-    async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>>;
-
-    /// Records decisions about due deliveries. Those to be sent are counted as attempted, keep their body, and belong to the
-    /// caller until `lease_until`; then they are due again. Decisions about deliveries that have changed since they were
-    /// loaded have no effect. Returns the attempts to carry out.
-    async fn begin_attempts(
-        &self,
-        queue: QueueId,
-        attempts: Vec<NewAttempt>,
-        now: Timestamp,
-        lease_until: Timestamp,
-    ) -> Result<Vec<BegunAttempt>>;
-
-    /// Records the outcomes of begun attempts, all or none, with the new `file` position if given, and returns the state of
-    /// the queue. An outcome of a delivery that has changed since, because its lease ended, is only logged.
-    async fn finish_attempts(
+    /// Records the ends of claimed attempts of one queue, all or none, and returns its health. The end of an attempt whose
+    /// delivery has changed meanwhile, because it was erased or canceled, is dropped. `written` is the number of
+    /// [changes](ClaimedBatch::changes) that a file shows now.
+    async fn finish(
         &self,
         queue: QueueId,
         finished: Vec<FinishedAttempt>,
-        file: Option<CsvPosition>,
+        written: Option<u64>,
         now: Timestamp,
-    ) -> Result<QueueState>;
+    ) -> Result<Health>;
 
-    /// Stores the position of a CSV file before anything is written there.
-    async fn put_file_position(&self, queue: QueueId, file: CsvPosition) -> Result<()>;
+    /// Releases all claims of `owner`, as if they had never been made.
+    fn release(&self, owner: Owner);
 
-    /// Forgets a queue whose integration no longer exists, in the background. What waited is canceled.
-    fn drop_queue(&self, queue: QueueId);
+    /// Releases the claims of `deliveries` of one queue.
+    fn give_back(&self, queue: QueueId, deliveries: &[Delivery]);
 
-    /// Ends a pause by the server, and makes the deliveries pending again that died since the integration fails.
-    async fn resume_queue(&self, queue: QueueId, now: Timestamp) -> Result<()>;
+    /// Waits until deliveries may have become due since the last call. Only one task may wait.
+    async fn due_changed(&self);
 
-    /// Returns the totals of the queues of all integrations of a form.
+    /// Takes a permit to send a confirmation to the respondent with the address hash `mailbox`: one a day, and 500 accepted
+    /// ones an hour for each form. Granted again to the same delivery.
+    async fn permit_confirmation(
+        &self,
+        delivery: &Delivery,
+        mailbox: u64,
+        now: Timestamp,
+    ) -> Result<ConfirmationPermit>;
+
+    /// Returns the totals of the queues of all integrations of a form, in their order.
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>>;
 
-    /// Finds a delivery, which may have no row yet, in the workspace's outboxes too.
-    async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>>;
+    /// Finds a delivery, with its form, which may be in the trash.
+    async fn find_delivery(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+    ) -> Result<Option<(Arc<Form>, Delivery)>>;
 
     /// Lists the deliveries that match `filter`, newest event first, after the position `after`.
     async fn list_deliveries(
@@ -236,28 +232,14 @@ pub trait Deliveries: Send + Sync {
     ) -> Result<DeliveryRows>;
 
     /// Lists the attempts of a delivery, oldest first.
-    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryPlace) -> Result<Vec<Attempt>>;
+    async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>>;
 
-    /// Returns a delivery with what it sends: its event, and its body, if it has been rendered.
-    async fn load_delivery(
+    /// Changes a delivery by hand. Refused if that has no effect.
+    async fn change_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryPlace,
-    ) -> Result<Option<(Arc<Form>, DueDelivery)>>;
-
-    /// Makes a delivery pending again, due at `at`, with a new schedule. One that waits already becomes due at `at`.
-    async fn redeliver(
-        &self,
-        workspace: WorkspaceId,
-        delivery: DeliveryPlace,
-        at: Timestamp,
-    ) -> Result<StepResult<Delivery>>;
-
-    /// Cancels a delivery that waits. Refused as [`NotPending`](crate::domain::form::admission::Refusal) if it does not.
-    async fn cancel_delivery(
-        &self,
-        workspace: WorkspaceId,
-        delivery: DeliveryPlace,
+        delivery: DeliveryId,
+        change: ManualChange,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>>;
 
@@ -268,6 +250,7 @@ pub trait Deliveries: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>>;
 
-    /// Erases, in the background, deliveries that ended long ago: dead ones after 30 days, others after 7.
-    fn prune_deliveries(&self, now: Timestamp);
+    /// Erases, in the background, deliveries that ended long ago: dead ones after 30 days, others after 7. Makes those due that
+    /// wait longer than their schedule says, because the clock was set back.
+    async fn maintain_deliveries(&self, now: Timestamp) -> Result<()>;
 }

@@ -5,6 +5,13 @@ use std::io;
 /// Result of an operation on a store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
+impl StoreError {
+    /// Whether the same operation may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Busy | Self::Overloaded | Self::Unavailable(_) | Self::Full | Self::Damaged(_))
+    }
+}
+
 /// Failure of a store. The operation has had no effect, unless the variant documents otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

@@ -149,6 +149,8 @@ pub struct FormUpdate {
     pub version: Option<StoredVersion>,
     /// Ids of all questions removed so far; `None` if this update removes none.
     pub retired: Option<RetiredIds>,
+    /// Integrations whose pause by the server ends, and whose deliveries are made pending again that died since they fail.
+    pub resumed: Vec<IntegrationId>,
     /// Recorded in the same write, if the request has an idempotency key.
     pub response: Option<RecordedResponse>,
 }

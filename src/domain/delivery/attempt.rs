@@ -20,7 +20,7 @@ named_enum! {
         /// The receiver asked to be called later.
         Paced = "paced",
         Failed = "failed",
-        /// The server stopped before the outcome was known.
+        /// The server stopped before the outcome was known; recorded by earlier versions.
         Interrupted = "interrupted",
     }
 }
@@ -56,15 +56,13 @@ pub struct SendReport {
     pub duration_ms: u64,
     /// Milliseconds before which the receiver takes no other request.
     pub hold_ms: i64,
-    /// The parts of the delivery that need no other attempt, a bit each: the recipients of a mail.
-    pub settled: u16,
 }
 
 impl SendReport {
     /// The report of an attempt without an answer.
     pub fn new(outcome: Outcome, duration_ms: u64) -> Self {
         let (http_status, response, remote_address) = (None, None, None);
-        Self { outcome, http_status, response, remote_address, duration_ms, hold_ms: 0, settled: 0 }
+        Self { outcome, http_status, response, remote_address, duration_ms, hold_ms: 0 }
     }
 }
 
@@ -90,8 +88,6 @@ pub enum Outcome {
     Gone {
         error: DeliveryError,
     },
-    /// Not carried out to its end, because the server stops.
-    Interrupted,
 }
 
 /// The first 5 seconds to 24 hours of Standard Webhooks: 10 attempts within 75 hours and 35 minutes, in milliseconds.
@@ -120,71 +116,43 @@ const MAX_PACED_AGE: i64 = 7 * DAY_MILLIS;
 const MIN_SLOW_WAIT: i64 = 60_000;
 
 impl Delivery {
-    /// Counts an attempt that begins now and must be finished by `lease_until`.
-    #[must_use]
-    pub fn begin_attempt(&self, lease_until: Timestamp) -> Self {
-        Self {
-            status: DeliveryStatus::InFlight,
-            attempts: self.attempts + 1,
-            next_attempt_at: Some(lease_until),
-            ..self.clone()
-        }
-    }
-
-    /// Applies the outcome of the attempt in flight: delivered, pending with the time of the next attempt, or dead.
+    /// Counts an attempt and applies its outcome: delivered, pending with the time of the next attempt, or dead.
     /// `schedule` has the waits in milliseconds; `jitter` is from 0.8 to 1.2.
     #[must_use]
     pub fn finish_attempt(&self, report: &SendReport, schedule: &[i64], jitter: f64, now: Timestamp) -> Self {
-        let settled = self.settled | report.settled;
-        let duration_ms = Some(report.duration_ms);
-        let attempted = Self { is_manual: false, duration_ms, settled, ..self.clone() };
+        let attempted = Self { is_manual: false, attempts: self.attempts + 1, ..self.clone() };
         match &report.outcome {
             Outcome::Delivered => {
-                Self { last_error: None, ..attempted.finished(DeliveryStatus::Delivered, now) }
+                Self { last_error: None, ..attempted.ended(DeliveryStatus::Delivered, now) }
             }
-            // The receiver did not cause it, so that the schedule goes on where it was.
-            Outcome::Interrupted => Self { paced: self.paced + 1, ..attempted.pending(now) },
             Outcome::Paced { wait_ms, error } => {
                 let failed = attempted.with_error(error);
                 let wait = (*wait_ms).clamp(0, MAX_PACED_WAIT);
-                let age = now.millis() - self.created_at.millis();
-                if self.paced >= MAX_PACED || age >= MAX_PACED_AGE {
+                let age = now.millis() - self.created_at().millis();
+                if self.uncounted >= MAX_PACED || age >= MAX_PACED_AGE {
                     return failed.after_failure(schedule, jitter, wait.max(MIN_SLOW_WAIT), now);
                 }
-                Self { paced: self.paced + 1, ..failed.pending(later(now, wait)) }
+                Self { uncounted: self.uncounted + 1, ..failed }.pending(now, wait)
             }
             Outcome::Retryable { error, is_slow } => {
                 let least = if *is_slow { MIN_SLOW_WAIT } else { 0 };
                 attempted.with_error(error).after_failure(schedule, jitter, least, now)
             }
             Outcome::Permanent { error } | Outcome::Gone { error } => {
-                attempted.with_error(error).finished(DeliveryStatus::Dead, now)
+                attempted.with_error(error).ended(DeliveryStatus::Dead, now)
             }
         }
     }
 
-    /// Applies that the lease of the attempt in flight ended without an outcome: counts it as failed, so that a delivery
-    /// that crashes the process does so at most once per attempt of the schedule.
-    #[must_use]
-    pub fn expire_attempt(&self, schedule: &[i64], now: Timestamp) -> Self {
-        let error = DeliveryError {
-            code: "interrupted".to_owned(),
-            message: "the server ended during the attempt".to_owned(),
-            http_status: None,
-        };
-        let attempted = Self { is_manual: false, duration_ms: None, ..self.clone() };
-        attempted.with_error(&error).after_failure(schedule, 1.0, 0, now)
-    }
-
-    /// Returns the log of the attempt in flight.
+    /// Returns the log of the attempt that follows those counted.
     pub fn log_attempt(&self, started_at: Timestamp, report: &SendReport) -> Attempt {
         let trigger = if self.is_manual { AttemptTrigger::Manual } else { AttemptTrigger::Automatic };
-        Attempt::new(self.attempts, trigger, started_at, report)
+        Attempt::new(self.attempts + 1, trigger, started_at, report)
     }
 
     /// Number of attempts that count towards the schedule.
     pub(super) fn counted_attempts(&self) -> u32 {
-        self.attempts.saturating_sub(self.earlier_attempts).saturating_sub(self.paced)
+        self.attempts.saturating_sub(self.earlier_attempts).saturating_sub(self.uncounted)
     }
 
     /// Returns it waiting at least `least` milliseconds for the next attempt of `schedule`, or dead after the last.
@@ -193,27 +161,15 @@ impl Delivery {
         match schedule.get(counted.saturating_sub(1)) {
             Some(wait) => {
                 let wait = (*wait as f64 * jitter).round() as i64;
-                self.pending(later(now, wait.max(least)))
+                self.pending(now, wait.max(least))
             }
-            None => self.finished(DeliveryStatus::Dead, now),
+            None => self.ended(DeliveryStatus::Dead, now),
         }
     }
 
     fn with_error(self, error: &DeliveryError) -> Self {
         Self { last_error: Some(error.clone()), ..self }
     }
-
-    fn pending(self, at: Timestamp) -> Self {
-        Self { status: DeliveryStatus::Pending, next_attempt_at: Some(at), finished_at: None, ..self }
-    }
-
-    fn finished(self, status: DeliveryStatus, now: Timestamp) -> Self {
-        Self { status, next_attempt_at: None, finished_at: Some(now), ..self }
-    }
-}
-
-fn later(now: Timestamp, wait: i64) -> Timestamp {
-    Timestamp::from_millis(now.millis().saturating_add(wait))
 }
 
 impl Attempt {
@@ -239,7 +195,6 @@ impl Outcome {
             Self::Delivered => AttemptResult::Delivered,
             Self::Paced { .. } => AttemptResult::Paced,
             Self::Retryable { .. } | Self::Permanent { .. } | Self::Gone { .. } => AttemptResult::Failed,
-            Self::Interrupted => AttemptResult::Interrupted,
         }
     }
 
@@ -249,7 +204,7 @@ impl Outcome {
             | Self::Retryable { error, .. }
             | Self::Permanent { error }
             | Self::Gone { error } => Some(error),
-            Self::Delivered | Self::Interrupted => None,
+            Self::Delivered => None,
         }
     }
 }

@@ -40,7 +40,7 @@ impl Health {
                 failures: 0,
                 paused: self.paused.clone(),
             },
-            Outcome::Paced { .. } | Outcome::Interrupted => self.clone(),
+            Outcome::Paced { .. } => self.clone(),
             Outcome::Retryable { .. } | Outcome::Permanent { .. } => {
                 self.after_failure(delivery, now).paused_if_due(now)
             }

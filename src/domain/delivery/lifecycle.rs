@@ -5,25 +5,26 @@ use super::{Delivery, DeliveryStatus};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::integration::event::EventType;
-use crate::id::{EventId, FormId, IntegrationId, SubmissionId};
+use crate::id::{DeliveryTarget, EventId, FormId, SubmissionId};
 
 /// An event without its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventHead {
     pub id: EventId,
     pub event_type: EventType,
-    pub at: Timestamp,
+    /// Number of the event in its form.
+    pub sequence: u64,
     pub form: FormId,
     pub submission: Option<SubmissionId>,
 }
 
 impl EventHead {
     /// The event that `submission` was completed.
-    pub fn of_completed(form: FormId, submission: SubmissionId) -> Self {
+    pub fn of_completed(form: FormId, submission: SubmissionId, sequence: u64) -> Self {
         Self {
             id: EventId::of_completed(submission),
             event_type: EventType::SubmissionCompleted,
-            at: Timestamp::from_millis(submission.millis()),
+            sequence,
             form,
             submission: Some(submission),
         }
@@ -31,24 +32,25 @@ impl EventHead {
 }
 
 impl Delivery {
-    /// Returns a delivery of `event` that is due at once.
-    pub fn new(event: EventHead, integration: IntegrationId) -> Self {
+    /// Returns the delivery of `event` to `target`, due at once.
+    pub fn new(event: EventHead, target: DeliveryTarget) -> Self {
         Self {
             event: event.id,
+            target,
             event_type: event.event_type,
+            sequence: event.sequence,
             form: event.form,
             submission: event.submission,
-            integration,
             status: DeliveryStatus::Pending,
             attempts: 0,
-            paced: 0,
+            uncounted: 0,
             earlier_attempts: 0,
-            settled: 0,
             is_manual: false,
-            next_attempt_at: Some(event.at),
+            in_order: false,
+            next_attempt_at: Some(Timestamp::from_millis(event.id.millis())),
+            wait_ms: 0,
             last_error: None,
-            duration_ms: None,
-            created_at: event.at,
+            to: None,
             finished_at: None,
         }
     }
@@ -58,42 +60,36 @@ impl Delivery {
         matches!(self.status, DeliveryStatus::Pending | DeliveryStatus::Paused)
     }
 
+    /// When an attempt is due; at `now` if that is further away than its wait, since then the clock was set back.
+    pub fn due_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let due = self.next_attempt_at?;
+        Some(if due.millis() - now.millis() > self.wait_ms.max(0) { now } else { due })
+    }
+
+    /// Returns it waiting `wait_ms` milliseconds for its next attempt.
+    #[must_use]
+    pub fn pending(self, now: Timestamp, wait_ms: i64) -> Self {
+        let due = Timestamp::from_millis(now.millis().saturating_add(wait_ms));
+        let status = DeliveryStatus::Pending;
+        Self { status, next_attempt_at: Some(due), wait_ms, finished_at: None, ..self }
+    }
+
     /// Returns it waiting for its submission to be restored.
     #[must_use]
     pub fn paused(&self) -> Self {
-        Self { status: DeliveryStatus::Paused, next_attempt_at: None, ..self.clone() }
+        Self { status: DeliveryStatus::Paused, next_attempt_at: None, wait_ms: 0, ..self.clone() }
     }
 
-    /// Returns it pending again after a pause, due at `at`.
+    /// Returns it pending again at the beginning of its schedule, due after `wait_ms` milliseconds.
     #[must_use]
-    pub fn resumed(&self, at: Timestamp) -> Self {
-        Self { status: DeliveryStatus::Pending, next_attempt_at: Some(at), finished_at: None, ..self.clone() }
+    pub fn restarted(&self, now: Timestamp, wait_ms: i64) -> Self {
+        Self { earlier_attempts: self.attempts, uncounted: 0, ..self.clone() }.pending(now, wait_ms)
     }
 
-    /// Returns it pending again at the beginning of its schedule, due at `at`.
+    /// Returns it ended.
     #[must_use]
-    pub fn restarted(&self, at: Timestamp) -> Self {
-        Self { earlier_attempts: self.attempts, paced: 0, settled: 0, ..self.resumed(at) }
-    }
-
-    /// Returns it as redelivered by hand: due at `at`, and at the beginning of its schedule.
-    #[must_use]
-    pub fn redelivered(&self, at: Timestamp) -> Self {
-        Self { is_manual: true, ..self.restarted(at) }
-    }
-
-    #[must_use]
-    pub fn canceled(&self, now: Timestamp) -> Self {
-        self.ended(DeliveryStatus::Canceled, now)
-    }
-
-    #[must_use]
-    pub fn skipped(&self, now: Timestamp) -> Self {
-        self.ended(DeliveryStatus::Skipped, now)
-    }
-
-    fn ended(&self, status: DeliveryStatus, now: Timestamp) -> Self {
-        Self { status, next_attempt_at: None, finished_at: Some(now), ..self.clone() }
+    pub fn ended(&self, status: DeliveryStatus, now: Timestamp) -> Self {
+        Self { status, next_attempt_at: None, wait_ms: 0, finished_at: Some(now), ..self.clone() }
     }
 
     /// Returns it as readers are shown it: one that waits is paused with its integration or its form, and canceled if its
@@ -103,8 +99,8 @@ impl Delivery {
         if !self.is_waiting() {
             return self;
         }
-        let Some(integration) = form.integration(self.integration) else {
-            return self.canceled(form.updated_at);
+        let Some(integration) = form.integration(self.target.integration) else {
+            return self.ended(DeliveryStatus::Canceled, form.updated_at);
         };
         let is_form_waiting = form.deleted_at.is_some() && !self.event_type.is_deletion();
         if is_form_waiting || !integration.enabled || health.paused.is_some() {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::domain::integration::event::EventType;
 use crate::domain::open_enum::named_enum;
-use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
+use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, SubmissionId};
 
 named_enum! {
     DeliveryStatus {
@@ -37,46 +37,80 @@ impl DeliveryStatus {
     }
 }
 
-/// One event owed to one integration.
+/// One event owed to one address of an integration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
+    #[serde(skip)]
     pub event: EventId,
+    #[serde(skip)]
+    pub target: DeliveryTarget,
+    #[serde(default = "submission_completed", skip_serializing_if = "is_submission_completed")]
     pub event_type: EventType,
+    /// Number of the event in its form.
+    pub sequence: u64,
     pub form: FormId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<SubmissionId>,
-    pub integration: IntegrationId,
+    #[serde(default = "pending", skip_serializing_if = "is_pending")]
     pub status: DeliveryStatus,
-    /// Attempts so far, those included that the receiver asked to repeat later.
+    /// Attempts so far, those included that do not count towards the schedule.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub attempts: u32,
-    /// How many of them do not count towards the schedule: the receiver asked to repeat them later, or the server stopped.
-    pub paced: u32,
+    /// How many of them do not count towards the schedule, because the receiver asked to repeat them later.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub uncounted: u32,
     /// Number of attempts before the last manual redelivery.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub earlier_attempts: u32,
     /// Whether the next attempt is a manual redelivery.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub is_manual: bool,
+    /// Whether it is attempted only after the earlier ones of its queue.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub in_order: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
+    /// Milliseconds from the decision about the next attempt to `next_attempt_at`. If that is further in the future, the clock
+    /// was set back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wait_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<DeliveryError>,
-    /// How long the last attempt took.
+    /// The address of the last attempt, if the integration has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// Its parts that need no other attempt, a bit each: the recipients of a mail.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub settled: u16,
-    pub created_at: Timestamp,
+    pub to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
 }
 
-fn is_zero(bits: &u16) -> bool {
-    *bits == 0
+fn submission_completed() -> EventType {
+    EventType::SubmissionCompleted
+}
+
+fn is_submission_completed(event: &EventType) -> bool {
+    *event == EventType::SubmissionCompleted
+}
+
+fn pending() -> DeliveryStatus {
+    DeliveryStatus::Pending
+}
+
+fn is_pending(status: &DeliveryStatus) -> bool {
+    *status == DeliveryStatus::Pending
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Delivery {
     pub fn id(&self) -> DeliveryId {
-        DeliveryId::of(self.event, self.integration)
+        DeliveryId::of(self.event, self.target)
+    }
+
+    /// When the event happened.
+    pub fn created_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.event.millis())
     }
 }
 

@@ -128,8 +128,8 @@ impl Form {
     }
 
     /// Returns the ids of the integrations that an event of this type is owed to.
-    pub fn subscribers(&self, event: EventType) -> impl Iterator<Item = IntegrationId> {
-        self.integrations.iter().filter(move |one| one.subscribes(event)).map(|one| one.id)
+    pub fn subscribers(&self, event: EventType) -> impl Iterator<Item = &Integration> {
+        self.integrations.iter().filter(move |one| one.subscribes(event))
     }
 
     /// Finds an integration by id.

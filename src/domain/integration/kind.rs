@@ -33,6 +33,21 @@ pub(super) trait Kind {
 
     fn pace(&self) -> Pace;
 
+    /// How many addresses it sends to, each with a delivery of its own: 1 to 16.
+    fn recipients(&self) -> u8 {
+        1
+    }
+
+    /// Whether a delivery is attempted only after the earlier ones.
+    fn is_in_order(&self) -> bool {
+        false
+    }
+
+    /// Whether it is a file that is written whole, and so carries out all its deliveries together.
+    fn is_file(&self) -> bool {
+        false
+    }
+
     /// Whether `delivery` can be redelivered by hand.
     fn can_repeat(&self, _delivery: &Delivery) -> bool {
         true

@@ -162,6 +162,21 @@ impl Integration {
         self.enabled && self.events.contains(&event)
     }
 
+    /// How many addresses it sends to, each with a delivery of its own.
+    pub fn recipients(&self) -> u8 {
+        self.kind.behaviour().recipients()
+    }
+
+    /// Whether a delivery is attempted only after the earlier ones.
+    pub fn is_in_order(&self) -> bool {
+        self.kind.behaviour().is_in_order()
+    }
+
+    /// Whether it is a file that is written whole.
+    pub fn is_file(&self) -> bool {
+        self.kind.behaviour().is_file()
+    }
+
     /// Whether `delivery` can be redelivered by hand. A row that was written cannot: each submission is one row.
     pub fn can_repeat(&self, delivery: &Delivery) -> bool {
         self.kind.behaviour().can_repeat(delivery)

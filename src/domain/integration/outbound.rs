@@ -4,7 +4,6 @@ use std::fmt;
 
 use url::Url;
 
-use super::csv_file::CsvFile;
 use crate::clock::Timestamp;
 use crate::domain::delivery::classify::Classify;
 use crate::secret::Secret;
@@ -13,8 +12,6 @@ use crate::secret::Secret;
 #[derive(Debug, Clone)]
 pub enum Outbound {
     Http(HttpRequest),
-    /// Rows to append to a CSV file.
-    Csv(CsvRow),
     Mail(MailMessage),
     /// A row to append to a Google spreadsheet.
     Sheet(SheetRow),
@@ -41,16 +38,6 @@ impl fmt::Debug for HttpRequest {
             .field("host", &host)
             .finish_non_exhaustive()
     }
-}
-
-/// A row of a CSV file, by column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CsvRow {
-    pub file: CsvFile,
-    /// `id` and `submitted_at`.
-    pub head: [String; 2],
-    /// Question ids with their cells.
-    pub cells: Vec<(String, String)>,
 }
 
 /// A row of a Google spreadsheet, by column.

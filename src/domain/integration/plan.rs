@@ -94,7 +94,7 @@ impl Integration {
 }
 
 /// Whether `condition` holds for stored answers, a JSON object, to the questions of `version`.
-fn holds(condition: &Condition, version: &Version, answers: &str) -> bool {
+pub(super) fn holds(condition: &Condition, version: &Version, answers: &str) -> bool {
     let answers = parse_object(answers).unwrap_or_default();
     condition.holds(&|id| {
         let question = version.questions.iter().find(|question| question.id.as_deref() == Some(id))?;

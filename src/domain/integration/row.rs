@@ -27,7 +27,7 @@ pub(super) const SCHEDULE: [i64; 12] = {
 
 /// A row before it is bound to its table: the body of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RowBody<C> {
+pub struct RowBody<C> {
     pub id: String,
     pub submitted_at: String,
     /// Question ids with their cells.
@@ -45,16 +45,23 @@ impl<C> RowBody<C> {
     ) -> Self {
         let answers = parse_object(&submission.answers).unwrap_or_default();
         let answer = |id: &str| answers.iter().find(|(key, ..)| key == id).map(|(_, value, _)| value);
-        let asked = version.questions.iter().filter(|question| question.kind.rules().takes_answer());
-        let ids = asked.filter_map(|question| question.id.as_deref());
-        let included = ids.filter(|id| selection.is_none_or(|selection| selection.includes(id)));
-        let cells = included.map(|id| (id.to_owned(), cell(answer(id).unwrap_or(&Value::Null))));
+        let cells = column_ids(version, selection).map(|id| (id.to_owned(), cell(answer(id).unwrap_or(&Value::Null))));
         Self {
             id: submission.id.to_string(),
             submitted_at: submission.submitted_at().to_string(),
             cells: cells.collect(),
         }
     }
+}
+
+/// The ids of the questions of `version` that take an answer and that `selection` lets through.
+pub(super) fn column_ids<'a>(
+    version: &'a Version,
+    selection: Option<&FieldSelection>,
+) -> impl Iterator<Item = &'a str> + use<'_, 'a> {
+    let asked = version.questions.iter().filter(|question| question.kind.rules().takes_answer());
+    let ids = asked.filter_map(|question| question.id.as_deref());
+    ids.filter(move |id| selection.is_none_or(|selection| selection.includes(id)))
 }
 
 /// The name of a question's column: its id, unless that names one of the first columns.

@@ -19,8 +19,6 @@ pub(super) struct Counters {
     pub(super) block: Option<SubmissionId>,
     /// Number of the last event; events are numbered from 1 without gaps.
     pub(super) sequence: u64,
-    /// Number of the event at which the newest row of the outbox begins; 0 if there never was one.
-    pub(super) outbox: u64,
 }
 
 impl Counters {
@@ -36,7 +34,8 @@ impl Counters {
         let ids = [self.last, self.highest, self.block].map(|id| id.map_or([0; 16], SubmissionId::to_bytes));
         let mut body = [&self.responses.to_be_bytes()[..], ids.as_flattened()].concat();
         if self.sequence > 0 {
-            body.extend_from_slice([self.sequence, self.outbox].map(u64::to_be_bytes).as_flattened());
+            // The second number is zero since deliveries have rows of their own.
+            body.extend_from_slice([self.sequence, 0].map(u64::to_be_bytes).as_flattened());
         }
         body
     }
@@ -49,9 +48,9 @@ impl Counters {
         let (ids, events) = rest.split_first_chunk::<48>().ok_or_else(unknown)?;
         let mut ids =
             ids.as_chunks().0.iter().map(|id| (*id != [0; 16]).then(|| SubmissionId::from_bytes(*id)));
-        let (sequence, outbox) = match events.as_chunks() {
-            ([], []) => (0, 0),
-            ([sequence, outbox], []) => (u64::from_be_bytes(*sequence), u64::from_be_bytes(*outbox)),
+        let sequence = match events.as_chunks() {
+            ([], []) => 0,
+            ([sequence, _], []) => u64::from_be_bytes(*sequence),
             _ => return Err(unknown()),
         };
         let mut next = || ids.next().flatten();
@@ -61,7 +60,6 @@ impl Counters {
             highest: next(),
             block: next(),
             sequence,
-            outbox,
         })
     }
 }
@@ -74,7 +72,7 @@ mod tests {
     fn counters_come_back_and_those_without_events_keep_their_format() {
         let id = Some(SubmissionId::from_bytes([7; 16]));
         let old = Counters { responses: 3, last: id, block: id, ..Counters::default() };
-        let new = Counters { sequence: 9, outbox: 4, ..old };
+        let new = Counters { sequence: 9, ..old };
         for (counters, length) in [(Counters::default(), 56), (old, 56), (new, 72)] {
             let body = counters.encode();
             assert_eq!(body.len(), length);

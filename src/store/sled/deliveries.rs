@@ -1,133 +1,76 @@
 //! Deliveries in the embedded store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::sleep;
 
 use super::delivery_list::DeliverySearch;
-use super::delivery_manage::ManualChange;
-use super::delivery_upkeep::{Pruning, QueueRemoval};
-use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, Tx};
-use super::{SledStore, delivery_attempts, delivery_layout as keys, layout};
+use super::engine::tx::Direction;
+use super::{SledStore, delivery_layout as keys, events, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::Attempt;
+use crate::domain::delivery::health::Health;
 use crate::domain::form::Form;
-use crate::domain::integration::csv_file::CsvPosition;
 use crate::id::{DeliveryId, FormId, WorkspaceId};
 use crate::store::{
-    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryPlace, DeliveryRows, DueDelivery,
-    FinishedAttempt, NewAttempt, QueueBatch, QueueId, QueueState, QueueTotals, Result, StepResult, TypeStats,
+    Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
+    LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, StepResult, TypeStats,
 };
-
-/// Wait after a form could not be read.
-const READ_BACKOFF: Duration = Duration::from_secs(1);
 
 #[async_trait]
 impl Deliveries for SledStore {
-    async fn list_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
-        self.scan_on_pool(usize::MAX, Self::read_queues).await
+    async fn claim_due(&self, owner: Owner, now: Timestamp, capacity: &mut Capacity<'_>) -> Result<Claims> {
+        self.claim(owner, now, capacity).await
     }
 
-    async fn has_integrations(&self) -> Result<bool> {
-        Ok(!self.reader.scan(keys::queues(), Direction::Ascending, 1)?.is_empty())
+    async fn load_claimed(&self, delivery: &Delivery) -> Result<LoadedDelivery> {
+        events::load(&self.reader, delivery.clone())
     }
 
-    async fn changed_queues(&self) -> Vec<QueueId> {
-        loop {
-            let (mut queues, mut is_unreadable) = (Vec::new(), false);
-            for (workspace, form) in self.changed_forms.take().await {
-                match self.enabled_queues(workspace, form) {
-                    Ok(of_form) => queues.extend(of_form),
-                    Err(error) => {
-                        tracing::warn!(%form, %error, "the integrations of a form cannot be listed");
-                        self.changed_forms.record(workspace, form);
-                        is_unreadable = true;
-                    }
-                }
-            }
-            if !queues.is_empty() {
-                return queues;
-            }
-            if is_unreadable {
-                sleep(READ_BACKOFF).await;
-            }
-        }
-    }
-
-    async fn load_queue(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<QueueBatch>> {
-        self.load_due(queue, now, limit).await
-    }
-
-    async fn begin_attempts(
-        &self,
-        queue: QueueId,
-        attempts: Vec<NewAttempt>,
-        now: Timestamp,
-        lease_until: Timestamp,
-    ) -> Result<Vec<BegunAttempt>> {
-        let body = |attempt: &NewAttempt| match &attempt.decision {
-            AttemptDecision::Send(body) => body.len(),
-            _ => 0,
-        };
-        let kind = WriteKind::for_size(attempts.iter().map(body).sum());
-        let context = self.queue_context();
-        let work =
-            move |tx: &mut Tx<'_>| delivery_attempts::begin(tx, &context, queue, attempts, now, lease_until);
-        self.engine.write_as(kind, work).await
-    }
-
-    async fn finish_attempts(
+    async fn finish(
         &self,
         queue: QueueId,
         finished: Vec<FinishedAttempt>,
-        file: Option<CsvPosition>,
+        written: Option<u64>,
         now: Timestamp,
-    ) -> Result<QueueState> {
-        let context = self.queue_context();
-        let work = move |tx: &mut Tx<'_>| delivery_attempts::finish(tx, &context, queue, finished, file, now);
-        let changed_forms = Arc::clone(&self.changed_forms);
-        let wake = move |(_, is_paused): &(QueueState, bool)| {
-            if *is_paused {
-                changed_forms.record(queue.workspace, queue.form);
-            }
-        };
-        let (state, _) = self.engine.write_then(WriteKind::Reclaim, work, wake).await?;
-        Ok(state)
+    ) -> Result<Health> {
+        self.finish_attempts(queue, finished, written, now).await
     }
 
-    async fn put_file_position(&self, queue: QueueId, file: CsvPosition) -> Result<()> {
-        let work = move |tx: &mut Tx<'_>| delivery_attempts::put_file(tx, queue, file);
-        self.engine.write(work).await
+    fn release(&self, owner: Owner) {
+        self.claims.release(owner);
     }
 
-    fn drop_queue(&self, queue: QueueId) {
-        let mut removal = QueueRemoval { queue, seen: 0 };
-        self.engine.background(move |tx| removal.step(tx));
+    fn give_back(&self, queue: QueueId, deliveries: &[Delivery]) {
+        self.claims.end(queue, deliveries);
+        self.claims.wake(queue, Timestamp::from_millis(0));
     }
 
-    async fn resume_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
-        let context = self.queue_context();
-        let work = move |tx: &mut Tx<'_>| delivery_attempts::resume(tx, &context, queue, now);
-        if self.write_and_wake(WriteKind::Normal, (queue.workspace, queue.form), work).await? {
-            self.continue_revival(queue);
-        }
-        Ok(())
+    async fn due_changed(&self) {
+        self.claims.changed().await;
+    }
+
+    async fn permit_confirmation(
+        &self,
+        delivery: &Delivery,
+        mailbox: u64,
+        now: Timestamp,
+    ) -> Result<ConfirmationPermit> {
+        self.take_permit(delivery, mailbox, now).await
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
-        self.read_totals(workspace, form).await
+        let form = self.form(workspace, form)?;
+        form.map_or_else(|| Ok(Vec::new()), |form| self.read_totals(&form))
     }
 
-    async fn find_delivery(&self, workspace: WorkspaceId, delivery: DeliveryId) -> Result<Option<Delivery>> {
-        let find = move |store: &Self| match store.find_row(workspace, delivery)? {
-            Some(row) => store.show(workspace, row.delivery),
-            None => Ok(None),
-        };
-        self.scan_on_pool(usize::MAX, find).await
+    async fn find_delivery(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+    ) -> Result<Option<(Arc<Form>, Delivery)>> {
+        self.find_shown(workspace, delivery)
     }
 
     async fn list_deliveries(
@@ -137,43 +80,22 @@ impl Deliveries for SledStore {
         after: Option<Vec<u8>>,
         limit: usize,
     ) -> Result<DeliveryRows> {
-        self.search_deliveries(DeliverySearch::new(workspace, filter, after.as_deref(), limit)).await
+        self.search_deliveries(DeliverySearch::new(workspace, filter, after, limit)).await
     }
 
-    async fn list_attempts(&self, workspace: WorkspaceId, delivery: DeliveryPlace) -> Result<Vec<Attempt>> {
-        let DeliveryPlace { form, event, integration } = delivery;
-        if self.form(workspace, form)?.is_none() {
-            return Ok(Vec::new());
-        }
-        let rows =
-            self.reader.scan(keys::attempts(form, event, integration), Direction::Ascending, usize::MAX)?;
+    async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {
+        let rows = self.reader.scan(keys::attempts(delivery), Direction::Ascending, usize::MAX)?;
         rows.iter().map(|(_, body)| layout::from_json("an attempt", body)).collect()
     }
 
-    async fn load_delivery(
+    async fn change_delivery(
         &self,
         workspace: WorkspaceId,
-        delivery: DeliveryPlace,
-    ) -> Result<Option<(Arc<Form>, DueDelivery)>> {
-        self.read_delivery(workspace, delivery)
-    }
-
-    async fn redeliver(
-        &self,
-        workspace: WorkspaceId,
-        delivery: DeliveryPlace,
-        at: Timestamp,
-    ) -> Result<StepResult<Delivery>> {
-        self.change_delivery(workspace, delivery, ManualChange::Redeliver(at)).await
-    }
-
-    async fn cancel_delivery(
-        &self,
-        workspace: WorkspaceId,
-        delivery: DeliveryPlace,
+        delivery: DeliveryId,
+        change: ManualChange,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>> {
-        self.change_delivery(workspace, delivery, ManualChange::Cancel(now)).await
+        self.change_by_hand(workspace, delivery, change, now).await
     }
 
     async fn delivery_stats(
@@ -181,11 +103,10 @@ impl Deliveries for SledStore {
         workspace: WorkspaceId,
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>> {
-        self.collect_stats(workspace, now).await
+        self.scan_on_pool(usize::MAX, move |store| store.collect_stats(workspace, now)).await
     }
 
-    fn prune_deliveries(&self, now: Timestamp) {
-        let mut pruning = Pruning::new(now);
-        self.engine.background(move |tx| pruning.step(tx));
+    async fn maintain_deliveries(&self, now: Timestamp) -> Result<()> {
+        self.maintain(now).await
     }
 }

@@ -1,74 +1,35 @@
-//! Lists of deliveries, newest event first: those with rows of their own, merged with the entries of the outboxes.
+//! Reads of deliveries: one by its id, lists, totals and statistics.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::delivery_manage::row_before;
-use super::delivery_rows::DeliveryRow;
+use super::delivery_layout::{self as keys, DUE_CLASSES, QueueClass};
 use super::engine::tx::Direction;
-use super::outbox::{self, OutboxRow};
-use super::queue_state::StoredQueue;
-use super::{SledStore, delivery_layout as keys, layout};
-use crate::domain::delivery::Delivery;
-use crate::domain::delivery::lifecycle::EventHead;
+use super::queue::{QueueCounts, StoredQueue};
+use super::{SledStore, delivery_rows, layout};
+use crate::clock::Timestamp;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::id::{EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::{DeliveryFilter, DeliveryRows, Result};
+use crate::domain::integration::Integration;
+use crate::id::{DeliveryId, DeliveryTarget, EventId, SubmissionId, WorkspaceId};
+use crate::store::{DeliveryFilter, DeliveryRows, QueueId, QueueTotals, Result, TypeStats};
 
-/// List entries read at once.
+/// Deliveries read at once.
 const BATCH: usize = 64;
 
-/// Where a delivery is in a list: lists are in descending order of it.
-type Position = (EventId, IntegrationId);
-
-/// A search in the deliveries of a workspace, with its progress.
+/// A search in the deliveries of a workspace, newest event first, with its progress.
 pub(super) struct DeliverySearch {
     workspace: WorkspaceId,
     filter: DeliveryFilter,
     limit: usize,
-    /// The last delivery that was examined.
-    after: Option<Position>,
-    /// `None` before the first step.
-    sources: Option<Sources>,
-    queues: BTreeMap<(FormId, IntegrationId), StoredQueue>,
+    /// Key of the last delivery that was examined.
+    after: Option<Vec<u8>>,
     rows: Vec<Delivery>,
     is_done: bool,
     is_end: bool,
-}
-
-/// The sorted lists that are merged into one.
-struct Sources {
-    outboxes: Vec<OutboxCursor>,
-    /// The next list entries, newest first.
-    listed: VecDeque<(Position, FormId)>,
-    is_list_end: bool,
-}
-
-/// The entries of one outbox.
-struct OutboxCursor {
-    form: Arc<Form>,
-    /// The row that the entries are from.
-    row: Option<OutboxRow>,
-    /// The next entries with the numbers of their events, newest first.
-    entries: VecDeque<(Position, u64)>,
-}
-
-impl SledStore {
-    /// Runs the search until its page is full, it is complete, or out of time.
-    pub(super) async fn search_deliveries(&self, mut search: DeliverySearch) -> Result<DeliveryRows> {
-        let job = self.pool.admit()?;
-        loop {
-            let store = self.clone();
-            let step = move |until| search.run(&store, until).map(|()| search);
-            search = job.run(step).await??;
-            if search.is_done || job.is_overdue() && search.after.is_some() {
-                return Ok(search.into_page());
-            }
-        }
-    }
 }
 
 impl DeliverySearch {
@@ -76,222 +37,166 @@ impl DeliverySearch {
     pub(super) fn new(
         workspace: WorkspaceId,
         filter: &DeliveryFilter,
-        after: Option<&[u8]>,
+        after: Option<Vec<u8>>,
         limit: usize,
     ) -> Self {
-        Self {
-            workspace,
-            filter: filter.clone(),
-            limit,
-            after: after.and_then(decode_position),
-            sources: None,
-            queues: BTreeMap::new(),
-            rows: Vec::new(),
-            is_done: false,
-            is_end: false,
-        }
+        let (filter, rows) = (filter.clone(), Vec::new());
+        Self { workspace, filter, limit, after, rows, is_done: false, is_end: false }
     }
 
     fn into_page(self) -> DeliveryRows {
-        let next = self.after.filter(|_| !self.is_end).map(encode_position);
+        let next = self.after.filter(|_| !self.is_end);
         DeliveryRows { rows: self.rows, next }
     }
 
     fn run(&mut self, store: &SledStore, until: Instant) -> Result<()> {
-        let mut sources = match self.sources.take() {
-            Some(sources) => sources,
-            None => self.open(store)?,
-        };
-        loop {
-            let Some((position, form, sequence)) = self.next(store, &mut sources)? else {
-                (self.is_done, self.is_end) = (true, true);
-                break;
-            };
-            if let Some(found) = self.examine(store, position, form, sequence)? {
-                if self.rows.len() == self.limit {
-                    self.is_done = true;
-                    break;
-                }
-                self.rows.push(found);
+        let (start, mut end) = self.range();
+        while !self.is_done {
+            if let Some(after) = &self.after {
+                end = Bound::Excluded(after.clone());
             }
-            self.after = Some(position);
+            let found = store.reader.scan((start.clone(), end.clone()), Direction::Descending, BATCH)?;
+            if found.is_empty() {
+                (self.is_done, self.is_end) = (true, true);
+            }
+            for (key, body) in found {
+                if let Some(delivery) = self.examine(store, &key, &body)? {
+                    if self.rows.len() == self.limit {
+                        self.is_done = true;
+                        break;
+                    }
+                    self.rows.push(delivery);
+                }
+                self.after = Some(key);
+            }
             if Instant::now() >= until {
                 break;
             }
         }
-        self.sources = Some(sources);
         Ok(())
     }
 
-    fn open(&self, store: &SledStore) -> Result<Sources> {
-        let mut outboxes = Vec::new();
-        let forms = match self.filter.form {
-            Some(form) => store.form(self.workspace, form)?.into_iter().collect(),
-            None => store.outbox_forms(self.workspace)?,
+    /// The keys of the events in the time of the filter. Events about a submission are not earlier than the submission.
+    fn range(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let key = |time: Timestamp| {
+            let event = EventId::of_completed(SubmissionId::first_of(time.millis()));
+            keys::delivery(self.workspace, event, DeliveryTarget::default())
         };
-        for form in forms {
-            if self.includes_form(form.id) {
-                let row = match self.upper_bound() {
-                    Some((event, _)) => outbox::seek(&store.reader, form.id, event.completed_submission())?,
-                    None => outbox::last_row(&store.reader, form.id)?,
-                };
-                let mut cursor = OutboxCursor { form, row: None, entries: VecDeque::new() };
-                cursor.set_row(row, self.upper_bound());
-                outboxes.push(cursor);
-            }
-        }
-        Ok(Sources { outboxes, listed: VecDeque::new(), is_list_end: false })
+        let submitted = self.filter.submission.map(|id| Timestamp::from_millis(id.millis()));
+        let since = self.filter.since.into_iter().chain(submitted).max();
+        let (start, end) = keys::deliveries(self.workspace);
+        let start = since.map_or(start, |since| Bound::Included(key(since)));
+        (start, self.filter.until.map_or(end, |until| Bound::Excluded(key(until))))
     }
 
-    /// The position before which the search goes on.
-    fn upper_bound(&self) -> Option<Position> {
-        let until = self.filter.until.map(|until| (first_event(until.millis()), IntegrationId::ZERO));
-        self.after.into_iter().chain(until).min()
-    }
-
-    /// Takes the next delivery from the sources, with the number of its event if it is from an outbox.
-    fn next(
-        &self,
-        store: &SledStore,
-        sources: &mut Sources,
-    ) -> Result<Option<(Position, FormId, Option<u64>)>> {
-        for cursor in &mut sources.outboxes {
-            if cursor.fill(store, self.upper_bound())? {
-                // An entry that left the outbox meanwhile is in the list, which must be read after it.
-                (sources.listed, sources.is_list_end) = (VecDeque::new(), false);
-            }
-        }
-        if sources.listed.is_empty() && !sources.is_list_end {
-            self.fill_list(store, sources)?;
-        }
-        let heads = sources
-            .outboxes
-            .iter()
-            .filter_map(|cursor| cursor.entries.front())
-            .map(|(position, _)| *position);
-        let Some(next) = heads.chain(sources.listed.front().map(|(position, _)| *position)).max() else {
-            return Ok(None);
-        };
-        if self.filter.since.is_some_and(|since| next.0 < first_event(since.millis())) {
-            return Ok(None);
-        }
-        let mut found = None;
-        if let Some((_, form)) = sources.listed.pop_front_if_at(next) {
-            found = Some((next, form, None));
-        }
-        for cursor in &mut sources.outboxes {
-            if let Some((_, sequence)) = cursor.entries.pop_front_if_at(next) {
-                found = found.or(Some((next, cursor.form.id, Some(sequence))));
-            }
-        }
-        Ok(found)
-    }
-
-    fn fill_list(&self, store: &SledStore, sources: &mut Sources) -> Result<()> {
-        let mut range = keys::list(self.workspace);
-        if let Some((event, integration)) = self.upper_bound() {
-            range.1 = Bound::Excluded(keys::list_entry(self.workspace, event, integration));
-        }
-        for (key, form) in store.reader.scan(range, Direction::Descending, BATCH)? {
-            sources.listed.push_back((keys::listed_delivery(&key)?, layout::listed_form(&form)?));
-        }
-        sources.is_list_end = sources.listed.is_empty();
-        Ok(())
-    }
-
-    /// Returns a delivery as readers are shown it, if it exists and matches the filter.
-    fn examine(
-        &mut self,
-        store: &SledStore,
-        (event, integration): Position,
-        form: FormId,
-        sequence: Option<u64>,
-    ) -> Result<Option<Delivery>> {
-        if !self.includes_form(form) || self.filter.integration.is_some_and(|wanted| wanted != integration) {
-            return Ok(None);
-        }
-        let Some(form) = store.form(self.workspace, form)? else { return Ok(None) };
-        let queue = match self.queues.entry((form.id, integration)) {
-            std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::btree_map::Entry::Vacant(unknown) => {
-                unknown.insert(StoredQueue::read(&store.reader, form.id, integration)?)
-            }
-        };
-        let delivery = match DeliveryRow::read(&store.reader, form.id, event, integration)? {
-            Some(row) => row.delivery,
-            None if sequence.is_some_and(|sequence| sequence > queue.position) => {
-                Delivery::new(EventHead::of_completed(form.id, event.completed_submission()), integration)
-            }
-            None => return Ok(None),
-        };
-        let shown = delivery.shown(&form, &queue.health);
+    /// Returns a delivery as readers are shown it, if it matches the filter.
+    fn examine(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<Delivery>> {
+        let delivery = delivery_rows::decode(key, body)?;
         let filter = &self.filter;
-        let is_status = filter.status.is_empty() || filter.status.contains(&shown.status);
-        let is_submission = filter.submission.is_none_or(|wanted| shown.submission == Some(wanted));
-        Ok(Some(shown).filter(|_| is_status && is_submission))
-    }
-
-    fn includes_form(&self, form: FormId) -> bool {
-        let is_visible = self.filter.forms.as_ref().is_none_or(|forms| forms.contains(&form));
-        is_visible && self.filter.form.is_none_or(|wanted| wanted == form)
+        let is_visible = filter.forms.as_ref().is_none_or(|forms| forms.contains(&delivery.form));
+        let matches = is_visible
+            && filter.form.is_none_or(|form| form == delivery.form)
+            && filter.integration.is_none_or(|integration| integration == delivery.target.integration)
+            && filter.submission.is_none_or(|submission| Some(submission) == delivery.submission);
+        if !matches {
+            return Ok(None);
+        }
+        let Some(form) = store.form(self.workspace, delivery.form)? else { return Ok(None) };
+        let shown = store.show(&form, delivery)?;
+        Ok(Some(shown).filter(|shown| filter.status.is_empty() || filter.status.contains(&shown.status)))
     }
 }
 
-impl OutboxCursor {
-    /// Reads rows until there is an entry or the outbox ends. Returns whether it has read any.
-    fn fill(&mut self, store: &SledStore, before: Option<Position>) -> Result<bool> {
-        let mut has_read = false;
-        while self.entries.is_empty() {
-            let Some(row) = &self.row else { break };
-            let row = row_before(&store.reader, self.form.id, row.first())?;
-            self.set_row(row, before);
-            has_read = true;
-        }
-        Ok(has_read)
-    }
-
-    fn set_row(&mut self, row: Option<OutboxRow>, before: Option<Position>) {
-        self.entries.clear();
-        if let Some(row) = &row {
-            let mut integrations = row.integrations.clone();
-            integrations.sort_unstable();
-            for entry in row.entries().rev() {
-                let event = EventId::of_completed(entry.submission);
-                let owed = integrations.iter().rev().map(|id| ((event, *id), entry.sequence));
-                self.entries
-                    .extend(owed.filter(|(position, _)| before.is_none_or(|before| *position < before)));
+impl SledStore {
+    /// Runs a search until its page is full, it is complete, or out of time.
+    pub(super) async fn search_deliveries(&self, mut search: DeliverySearch) -> Result<DeliveryRows> {
+        let job = self.pool.admit()?;
+        loop {
+            let store = self.clone();
+            search = job.run(move |until| search.run(&store, until).map(|()| search)).await??;
+            if search.is_done || job.is_overdue() && search.after.is_some() {
+                return Ok(search.into_page());
             }
         }
-        self.row = row;
     }
-}
 
-/// A queue of positions with something.
-trait PopAt<T> {
-    /// Takes the first item if it is at `position`.
-    fn pop_front_if_at(&mut self, position: Position) -> Option<(Position, T)>;
-}
+    /// Finds a delivery as readers are shown it, with its form.
+    pub(super) fn find_shown(
+        &self,
+        workspace: WorkspaceId,
+        id: DeliveryId,
+    ) -> Result<Option<(Arc<Form>, Delivery)>> {
+        let Some(delivery) = delivery_rows::find(&self.reader, workspace, id)? else { return Ok(None) };
+        let Some(form) = self.form(workspace, delivery.form)? else { return Ok(None) };
+        let shown = self.show(&form, delivery)?;
+        Ok(Some((form, shown)))
+    }
 
-impl<T> PopAt<T> for VecDeque<(Position, T)> {
-    fn pop_front_if_at(&mut self, position: Position) -> Option<(Position, T)> {
-        match self.front() {
-            Some((first, _)) if *first == position => self.pop_front(),
-            Some(_) | None => None,
+    /// Returns a delivery as readers are shown it.
+    pub(super) fn show(&self, form: &Form, delivery: Delivery) -> Result<Delivery> {
+        let integration = delivery.target.integration;
+        let queue = QueueId { workspace: form.workspace, form: form.id, integration };
+        if delivery.is_waiting() && self.claims.is_claimed(queue, &delivery) {
+            return Ok(Delivery { status: DeliveryStatus::InFlight, ..delivery });
         }
+        let health = StoredQueue::read(&self.reader, (form.id, integration))?.health;
+        Ok(delivery.shown(form, &health))
     }
-}
 
-/// The least id of an event at `millis` or later.
-fn first_event(millis: i64) -> EventId {
-    EventId::of_completed(SubmissionId::first_of(millis))
-}
+    pub(super) fn read_totals(&self, form: &Form) -> Result<Vec<QueueTotals>> {
+        let totals = |integration: &Integration| {
+            let queue = (form.id, integration.id);
+            let counts = QueueCounts::read(&self.reader, queue)?;
+            let health = StoredQueue::read(&self.reader, queue)?.health;
+            Ok(QueueTotals { health, pending: counts.pending + counts.paused, dead: counts.dead })
+        };
+        form.integrations.iter().map(totals).collect()
+    }
 
-fn encode_position((event, integration): Position) -> Vec<u8> {
-    [&event.to_bytes()[..], &integration.to_bytes()].concat()
-}
+    /// Collects the statistics of a workspace, by type of integration.
+    pub(super) fn collect_stats(
+        &self,
+        workspace: WorkspaceId,
+        now: Timestamp,
+    ) -> Result<Vec<(&'static str, TypeStats)>> {
+        let mut collected = BTreeMap::<&'static str, TypeStats>::new();
+        for is_trashed in [false, true] {
+            let entries = layout::list(workspace, is_trashed, None);
+            for (entry, _) in self.reader.scan(entries, Direction::Ascending, usize::MAX)? {
+                let Some(form) = self.form(workspace, layout::listed_form(&entry)?)? else { continue };
+                for integration in &form.integrations {
+                    let stats = collected.entry(integration.kind.type_name()).or_default();
+                    self.add_stats(&form, integration, stats, now)?;
+                }
+            }
+        }
+        Ok(collected.into_iter().collect())
+    }
 
-fn decode_position(bytes: &[u8]) -> Option<Position> {
-    let (event, integration) = bytes.split_first_chunk()?;
-    let integration = integration.try_into().ok()?;
-    Some((EventId::from_bytes(*event), IntegrationId::from_bytes(integration)))
+    fn add_stats(
+        &self,
+        form: &Form,
+        integration: &Integration,
+        stats: &mut TypeStats,
+        now: Timestamp,
+    ) -> Result<()> {
+        let key = (form.id, integration.id);
+        let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
+        let counts = QueueCounts::read(&self.reader, key)?;
+        let in_flight = (self.claims.count(queue) as u64).min(counts.pending);
+        let waiting = counts.pending - in_flight;
+        stats.in_flight += in_flight;
+        stats.paused += counts.paused;
+        stats.dead += counts.dead;
+        stats.delivered += counts.delivered_since_yesterday(now);
+        let health = StoredQueue::read(&self.reader, key)?.health;
+        if form.deleted_at.is_some() || !integration.enabled || health.paused.is_some() {
+            stats.paused += waiting;
+            return Ok(());
+        }
+        stats.pending += waiting;
+        let oldest = self.first_due(queue)?.filter(|_| waiting > 0);
+        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(oldest).min();
+        Ok(())
+    }
 }

@@ -1,260 +1,312 @@
-//! Queues: which exist, and what is due in one.
+//! Claiming what is due in queues, and recording how attempts ended.
 
-use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::delivery_layout::{self as keys, DUE_CLASSES, QueueClass};
-use super::delivery_rows::{DeliveryRow, IndexValue};
-use super::engine::tx::{Direction, KeyRange, Tx};
-use super::queue_state::StoredQueue;
-use super::queue_writer::QueueContext;
-use super::{BATCH_ROWS, SledStore, delivery_attempts, delivery_upkeep, events, layout, outbox};
+use super::claims::DeliveryClaims;
+use super::decoded_cache::DecodedCache;
+use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass};
+use super::engine::operation::WriteKind;
+use super::engine::tx::{Direction, Tx};
+use super::forms::find_cached;
+use super::queue::{QueueCounts, StoredQueue};
+use super::row_source::RowSource;
+use super::{SledStore, confirmations, delivery_rows, events, layout};
 use crate::clock::Timestamp;
-use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::delivery::health::Health;
 use crate::domain::form::Form;
-use crate::id::{EventId, FormId, WorkspaceId};
-use crate::store::{DueDelivery, QueueBatch, QueueId, Result};
+use crate::domain::integration::event::{EventType, Subject};
+use crate::id::Random;
+use crate::store::{
+    AttemptResult, Capacity, ClaimedBatch, Claims, FinishedAttempt, Owner, QueueId, Result, Room,
+};
 
-/// Index entries read of a paused queue to find leases: more than the attempts that one can have in flight.
-const LEASE_ENTRIES: usize = 500;
+/// Queues that are looked at in one operation.
+const QUEUES_AT_ONCE: usize = 32;
+
+/// What the writer thread needs of the store to change a queue.
+#[derive(Clone)]
+pub(super) struct QueueContext {
+    pub(super) forms: Arc<DecodedCache<Form>>,
+    pub(super) claims: Arc<DeliveryClaims>,
+    pub(super) random: Arc<dyn Random>,
+    pub(super) retry_schedule: Option<Arc<[i64]>>,
+}
+
+/// What one look at a queue claimed.
+struct ClaimedQueue {
+    batch: ClaimedBatch,
+    /// When to look at the queue again.
+    next_due: Option<Timestamp>,
+}
 
 impl SledStore {
-    /// Lists the queues with deliveries that wait, and continues revivals. Reads a few rows for each queue.
-    pub(super) fn read_queues(&self) -> Result<Vec<(QueueId, Timestamp)>> {
-        let (mut found, mut range) = (Vec::new(), keys::queues());
-        let mut last_event = (FormId::ZERO, 0);
-        loop {
-            let rows = self.reader.scan(range.clone(), Direction::Ascending, BATCH_ROWS)?;
-            let Some((last, _)) = rows.last() else { return Ok(found) };
-            range.0 = Bound::Excluded(last.clone());
-            for (key, body) in rows {
-                let (form, integration) = keys::listed_queue(&key)?;
-                // A form without a workspace is being purged.
-                let Some(workspace) = self.reader.get(&layout::form_workspace(form))? else { continue };
-                let workspace = layout::listed_workspace(&workspace)?;
-                if last_event.0 != form {
-                    last_event = (form, outbox::last_row(&self.reader, form)?.map_or(0, |row| row.last()));
-                }
-                let (queue, state) = (QueueId { workspace, form, integration }, StoredQueue::decode(&body)?);
-                if state.revival.is_some() {
-                    self.continue_revival(queue);
-                }
-                if let Some(due) = self.first_due(queue, &state, last_event.1)? {
-                    found.push((queue, due));
-                }
-            }
-        }
-    }
-
-    /// Revives deliveries in the background. Has no effect once that is done.
-    pub(super) fn continue_revival(&self, queue: QueueId) {
-        let changed_forms = Arc::clone(&self.changed_forms);
-        self.engine.background(move |tx| {
-            // The slice before this one is durable.
-            changed_forms.record(queue.workspace, queue.form);
-            delivery_upkeep::revive(tx, queue)
-        });
-    }
-
-    /// Returns the queues of a form whose integrations are enabled.
-    pub(super) fn enabled_queues(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueId>> {
-        let Some(found) = self.form(workspace, form)? else { return Ok(Vec::new()) };
-        let enabled = found.integrations.iter().filter(|one| one.enabled);
-        Ok(enabled.map(|one| QueueId { workspace, form, integration: one.id }).collect())
-    }
-
-    /// Returns a time before which nothing of a queue is due, and the last event of the outbox is `last`; `None` if nothing
-    /// waits.
-    fn first_due(&self, queue: QueueId, state: &StoredQueue, last: u64) -> Result<Option<Timestamp>> {
-        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
-        let is_dropped = form.integration(queue.integration).is_none();
-        let is_form_waiting = form.deleted_at.is_some();
-        if is_dropped || state.position < last && !is_form_waiting {
-            return Ok(Some(Timestamp::from_millis(0)));
-        }
-        self.next_due(queue, sendable_classes(&form))
-    }
-
-    /// Returns when the first delivery of these classes is due.
-    fn next_due(&self, queue: QueueId, classes: &[QueueClass]) -> Result<Option<Timestamp>> {
-        let mut first = None;
-        for class in classes {
-            let range = keys::index(keys::queue_key(queue), *class);
-            let row = self.reader.scan(range, Direction::Ascending, 1)?.pop();
-            let due = row.map(|(key, _)| keys::index_position(&key)).transpose()?.map(|(due, _)| due);
-            first = first.into_iter().chain(due).min();
-        }
-        Ok(first)
-    }
-
-    /// Loads at most `limit` due deliveries of a queue; `None` if its form or integration no longer exists.
-    pub(super) async fn load_due(
-        &self,
-        queue: QueueId,
-        now: Timestamp,
-        limit: usize,
-    ) -> Result<Option<QueueBatch>> {
-        let read = move |store: &Self| store.read_due(queue, now, limit);
-        let Some(mut loaded) = self.scan_on_pool(limit, read).await? else { return Ok(None) };
-        if !loaded.expired.is_empty() || loaded.can_advance {
-            let (context, expired) = (self.queue_context(), std::mem::take(&mut loaded.expired));
-            let settle = move |tx: &mut Tx<'_>| {
-                delivery_attempts::settle(tx, &context, queue, expired, limit.min(BATCH_ROWS), now)
-            };
-            self.engine.write(settle).await?;
-        }
-        let mut batch = loaded.batch;
-        if batch.due.is_empty() {
-            batch.next_due = match (loaded.has_more, loaded.next_due) {
-                (true, _) => Some(now),
-                (false, Some(next)) => next,
-                (false, None) => self.next_due(queue, sendable_classes(&batch.form))?,
-            };
-        }
-        Ok(Some(batch))
-    }
-
-    fn read_due(&self, queue: QueueId, now: Timestamp, limit: usize) -> Result<Option<LoadedQueue>> {
-        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
-        let Some(is_enabled) = form.integration(queue.integration).map(|one| one.enabled) else {
-            return Ok(None);
-        };
-        let state = StoredQueue::read(&self.reader, queue.form, queue.integration)?;
-        let (position, paced_until) = (state.position, state.paced_until.filter(|until| *until > now));
-        let is_paused = !is_enabled || state.health.paused.is_some();
-        let batch = QueueBatch { form, state: state.into_state(), due: Vec::new(), next_due: None };
-        let mut loaded =
-            LoadedQueue { batch, expired: Vec::new(), can_advance: false, has_more: false, next_due: None };
-        if is_paused {
-            self.read_leases(queue, now, &mut loaded)?;
-            return Ok(Some(loaded));
-        }
-        if paced_until.is_some() {
-            loaded.next_due = Some(paced_until);
-            return Ok(Some(loaded));
-        }
-        for class in sendable_classes(&loaded.batch.form) {
-            let range = keys::index_until(keys::queue_key(queue), *class, now);
-            self.read_retries(queue, range, limit, &mut loaded)?;
-        }
-        if loaded.batch.form.deleted_at.is_none() {
-            self.read_fresh(queue, position, limit, &mut loaded)?;
-        }
-        Ok(Some(loaded))
-    }
-
-    /// Adds the attempts of a paused queue whose leases have ended, and sets when the next lease ends. Reads so many entries
-    /// around `now` that it finds them unless very many retries are due at the same time; those are found once it is resumed.
-    fn read_leases(&self, queue: QueueId, now: Timestamp, loaded: &mut LoadedQueue) -> Result<()> {
-        let mut next = None;
-        for class in DUE_CLASSES {
-            let of_queue = keys::queue_key(queue);
-            let (past, future) =
-                (keys::index_until(of_queue, class, now), keys::index_from(of_queue, class, now));
-            for (key, value) in self.reader.scan(past, Direction::Descending, LEASE_ENTRIES)? {
-                if IndexValue::decode(&value)? == IndexValue::InFlight {
-                    loaded.expired.push(keys::index_position(&key)?.1);
-                }
-            }
-            for (key, value) in self.reader.scan(future, Direction::Ascending, LEASE_ENTRIES)? {
-                let (end, _) = keys::index_position(&key)?;
-                if IndexValue::decode(&value)? == IndexValue::InFlight && end > now {
-                    next = next.into_iter().chain([end]).min();
-                    break;
-                }
-            }
-        }
-        loaded.has_more = loaded.expired.len() > BATCH_ROWS / 4;
-        loaded.expired.truncate(BATCH_ROWS / 4);
-        loaded.next_due = Some(next);
-        Ok(())
-    }
-
-    /// Adds the deliveries with these entries in the index, and those whose leases have ended.
-    fn read_retries(
-        &self,
-        queue: QueueId,
-        range: KeyRange,
-        limit: usize,
-        loaded: &mut LoadedQueue,
-    ) -> Result<()> {
-        let left = limit - loaded.batch.due.len();
-        for (key, value) in self.reader.scan(range, Direction::Ascending, left)? {
-            let (_, event) = keys::index_position(&key)?;
-            if IndexValue::decode(&value)? == IndexValue::InFlight {
-                loaded.expired.push(event);
-                continue;
-            }
-            let row = DeliveryRow::read(&self.reader, queue.form, event, queue.integration)?;
-            if let Some(row) = row.filter(|row| row.delivery.status == DeliveryStatus::Pending) {
-                loaded.batch.due.push(self.due(row)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds deliveries of the outbox.
-    fn read_fresh(
-        &self,
-        queue: QueueId,
-        position: u64,
-        limit: usize,
-        loaded: &mut LoadedQueue,
-    ) -> Result<()> {
-        let left = limit - loaded.batch.due.len();
-        let waiting = outbox::read_waiting(&self.reader, keys::queue_key(queue), position, left)?;
-        for entry in &waiting.entries {
-            let head = EventHead::of_completed(queue.form, entry.submission);
-            // One that was canceled or redelivered by hand has a row already.
-            if self.reader.get(&keys::delivery(queue.form, head.id, queue.integration))?.is_none() {
-                let row = DeliveryRow::new(Delivery::new(head, queue.integration), entry.sequence);
-                loaded.batch.due.push(self.due(row)?);
-            }
-        }
-        let is_unchanged = loaded.batch.due.is_empty();
-        loaded.can_advance = is_unchanged && waiting.read_to > position;
-        loaded.has_more = is_unchanged && !waiting.is_end;
-        Ok(())
-    }
-
-    /// Adds to a delivery what it sends.
-    pub(super) fn due(&self, row: DeliveryRow) -> Result<DueDelivery> {
-        let events::ReadEvent { event, is_in_trash } =
-            events::read(&self.reader, &row.delivery, row.sequence)?;
-        let body = match row.delivery.attempts {
-            0 => None,
-            _ => self.reader.get(&row.body_key())?,
-        };
-        Ok(DueDelivery { delivery: row.delivery, event, is_in_trash, body })
-    }
-
     pub(super) fn queue_context(&self) -> QueueContext {
         QueueContext {
             forms: Arc::clone(&self.forms),
+            claims: Arc::clone(&self.claims),
             random: Arc::clone(&self.random),
             retry_schedule: self.retry_schedule.clone(),
         }
     }
-}
 
-/// The result of reading a queue.
-struct LoadedQueue {
-    batch: QueueBatch,
-    /// Events of attempts whose leases have ended.
-    expired: Vec<EventId>,
-    /// Whether the position can move over events that need no attempt.
-    can_advance: bool,
-    /// Whether more may be due although nothing was found.
-    has_more: bool,
-    /// When the queue is to be loaded again, if it is paused or paced; else that depends on what is due.
-    next_due: Option<Option<Timestamp>>,
-}
-
-/// Classes of deliveries that may be attempted: of a form in the trash, deletions alone.
-fn sendable_classes(form: &Form) -> &'static [QueueClass] {
-    match form.deleted_at {
-        Some(_) => &DUE_CLASSES[..1],
-        None => &DUE_CLASSES,
+    pub(super) async fn claim(
+        &self,
+        owner: Owner,
+        now: Timestamp,
+        capacity: &mut Capacity<'_>,
+    ) -> Result<Claims> {
+        let (mut wanted, mut full) = (Vec::new(), Vec::new());
+        for (due, queue) in self.claims.take_due(now) {
+            match self.room(queue, capacity) {
+                Ok(Some(Room::For(limit))) if limit > 0 => wanted.push((queue, limit)),
+                Ok(Some(Room::For(_) | Room::Full)) => full.push((due, queue)),
+                Ok(Some(Room::After(at))) => self.claims.set_due(queue, at),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
+                    self.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
+                }
+            }
+        }
+        let mut claims = Claims::default();
+        let mut outcome = Ok(());
+        for some in wanted.chunks(QUEUES_AT_ONCE) {
+            match self.claim_some(owner, now, some).await {
+                Ok(batches) => claims.batches.extend(batches),
+                Err(error) => {
+                    some.iter().for_each(|(queue, _)| self.claims.set_due(*queue, now));
+                    outcome = Err(error);
+                }
+            }
+        }
+        claims.next_due = self.claims.next_due();
+        full.into_iter().for_each(|(due, queue)| self.claims.set_due(queue, due));
+        match outcome {
+            Err(error) if claims.batches.is_empty() => Err(error),
+            _ => Ok(claims),
+        }
     }
+
+    /// Asks how many deliveries of a queue may be claimed; `None` if it does not exist any more.
+    fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
+        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
+        let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
+        let state = StoredQueue::read(&self.reader, (queue.form, queue.integration))?;
+        Ok(Some(capacity(queue, integration, &state.health)))
+    }
+
+    /// Claims deliveries of some queues, on the writer thread, where nothing else changes them.
+    async fn claim_some(
+        &self,
+        owner: Owner,
+        now: Timestamp,
+        queues: &[(QueueId, usize)],
+    ) -> Result<Vec<ClaimedBatch>> {
+        let (context, queues) = (self.queue_context(), queues.to_vec());
+        let claimed = Arc::new(Mutex::new(Vec::new()));
+        let found = Arc::clone(&claimed);
+        let work = move |tx: &mut Tx<'_>| {
+            for (queue, limit) in queues {
+                if let Some(one) = claim_queue(tx, &context, queue, now, limit)? {
+                    context.claims.claim(owner, queue, &one.batch.deliveries);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+                }
+            }
+            Ok(())
+        };
+        let outcome = self.engine.write_as(WriteKind::Reclaim, work).await;
+        let claimed = std::mem::take(&mut *claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Err(error) = outcome {
+            claimed.iter().for_each(|one| self.claims.end(one.batch.queue, &one.batch.deliveries));
+            return Err(error);
+        }
+        let mut batches = Vec::new();
+        for ClaimedQueue { batch, next_due } in claimed {
+            if let Some(next_due) = next_due {
+                self.claims.set_due(batch.queue, next_due);
+            }
+            if !batch.deliveries.is_empty() || batch.changes.is_some() {
+                batches.push(batch);
+            }
+        }
+        Ok(batches)
+    }
+
+    pub(super) async fn finish_attempts(
+        &self,
+        queue: QueueId,
+        finished: Vec<FinishedAttempt>,
+        written: Option<u64>,
+        now: Timestamp,
+    ) -> Result<Health> {
+        let context = self.queue_context();
+        let ended: Vec<_> = finished.iter().map(|attempt| attempt.delivery.clone()).collect();
+        let work = move |tx: &mut Tx<'_>| finish(tx, &context, queue, finished, written, now);
+        let claims = Arc::clone(&self.claims);
+        let done = move |(_, woken): &(Health, Vec<QueueId>)| {
+            claims.end(queue, &ended);
+            for queue in woken {
+                claims.wake(*queue, Timestamp::from_millis(0));
+            }
+        };
+        Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
+    }
+
+    /// Returns when the first delivery of a queue is due, or may be; `None` if none waits.
+    pub(super) fn first_due(&self, queue: QueueId) -> Result<Option<Timestamp>> {
+        let key = (queue.form, queue.integration);
+        let mut first = None;
+        for class in DUE_CLASSES {
+            let row = self.reader.scan(keys::index(key, class), Direction::Ascending, 1)?.pop();
+            let due = row.map(|(key, _)| IndexPosition::decode(&key)).transpose()?.map(|entry| entry.at);
+            first = first.into_iter().chain(due).min();
+        }
+        let changes = QueueCounts::read(&self.reader, key)?.changes;
+        let is_outdated = changes != StoredQueue::read(&self.reader, key)?.written;
+        Ok(first.or(is_outdated.then_some(Timestamp::from_millis(0))))
+    }
+}
+
+/// Claims at most `limit` deliveries of a queue that are due at `now`; `None` if the queue does not exist any more.
+fn claim_queue(
+    tx: &Tx<'_>,
+    context: &QueueContext,
+    queue: QueueId,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Option<ClaimedQueue>> {
+    let Some(form) = find_cached(tx, &context.forms, queue.workspace, queue.form)? else { return Ok(None) };
+    let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
+    let key = (queue.form, queue.integration);
+    let state = StoredQueue::read(tx, key)?;
+    let changes = match integration.is_file() && form.deleted_at.is_none() {
+        true => Some(QueueCounts::read(tx, key)?.changes).filter(|changes| *changes != state.written),
+        false => None,
+    };
+    let classes: &[QueueClass] = match (integration.enabled && state.health.paused.is_none(), form.deleted_at) {
+        (false, _) => &[],
+        (true, Some(_)) => &[QueueClass::Deletion],
+        (true, None) => &DUE_CLASSES,
+    };
+    let (mut deliveries, mut next_due) = (Vec::new(), None);
+    for class in classes {
+        let next = claim_class(tx, context, queue, *class, (now, limit), &mut deliveries)?;
+        next_due = next.into_iter().chain(next_due).min();
+    }
+    let batch = ClaimedBatch { queue, form: Arc::clone(&form), deliveries, changes };
+    Ok(Some(ClaimedQueue { batch, next_due }))
+}
+
+/// Claims deliveries of a class until `claimed` has `limit`. Returns when the next one is due.
+fn claim_class(
+    tx: &Tx<'_>,
+    context: &QueueContext,
+    queue: QueueId,
+    class: QueueClass,
+    (now, limit): (Timestamp, usize),
+    claimed: &mut Vec<Delivery>,
+) -> Result<Option<Timestamp>> {
+    let key = (queue.form, queue.integration);
+    // Those that are claimed already are skipped.
+    let rows = limit + context.claims.count(queue) + 1;
+    for (entry, _) in tx.scan(keys::index_until(key, class, now), Direction::Ascending, rows)? {
+        let IndexPosition { event, target, .. } = IndexPosition::decode(&entry)?;
+        let Some(delivery) = delivery_rows::read(tx, queue.workspace, event, target)? else { continue };
+        if context.claims.is_claimed(queue, &delivery) {
+            continue;
+        }
+        match delivery.due_at(now) {
+            Some(due) if due > now => return Ok(Some(due)),
+            _ if claimed.len() == limit => return Ok(Some(now)),
+            _ => claimed.push(delivery),
+        }
+    }
+    let after = Timestamp::from_millis(now.millis() + 1);
+    let next = tx.scan(keys::index_from(key, class, after), Direction::Ascending, 1)?.pop();
+    next.map(|(entry, _)| Ok(IndexPosition::decode(&entry)?.at)).transpose()
+}
+
+/// Records the ends of claimed attempts. Returns the health of the queue, and the queues to look at.
+fn finish(
+    tx: &mut Tx<'_>,
+    context: &QueueContext,
+    queue: QueueId,
+    finished: Vec<FinishedAttempt>,
+    written: Option<u64>,
+    now: Timestamp,
+) -> Result<(Health, Vec<QueueId>)> {
+    let Some(form) = find_cached(tx, &context.forms, queue.workspace, queue.form)? else {
+        return Ok((Health::default(), Vec::new()));
+    };
+    let Some(integration) = form.integration(queue.integration) else {
+        return Ok((Health::default(), Vec::new()));
+    };
+    let schedule = integration.retry_schedule(context.retry_schedule.as_deref());
+    let key = (queue.form, queue.integration);
+    let before = StoredQueue::read(tx, key)?;
+    let mut state = StoredQueue { written: written.unwrap_or(before.written), ..before.clone() };
+    for FinishedAttempt { delivery, result } in finished {
+        let Some(current) = delivery_rows::read(tx, queue.workspace, delivery.event, delivery.target)? else {
+            continue;
+        };
+        if !current.is_waiting() || current.attempts != delivery.attempts {
+            continue;
+        }
+        let new = match &result {
+            AttemptResult::Sent { started_at, report, jitter, body, to, mailbox } => {
+                tx.put(
+                    keys::attempt(&current, current.attempts + 1),
+                    layout::to_json(&current.log_attempt(*started_at, report))?,
+                );
+                let new = current.finish_attempt(report, schedule, *jitter, now);
+                let is_kept = new.status == DeliveryStatus::Delivered || tx.get(&keys::body(&current))?.is_some();
+                if let Some(body) = body.as_ref().filter(|_| !is_kept) {
+                    tx.put(keys::body(&current), body.clone());
+                }
+                if let Some(mailbox) = mailbox {
+                    confirmations::record_attempt(tx, &new, *mailbox, now)?;
+                }
+                state.health = state.health.after(&new, report, now);
+                Delivery { to: to.clone(), ..new }
+            }
+            AttemptResult::Skipped => current.ended(DeliveryStatus::Skipped, now),
+            AttemptResult::Canceled => current.ended(DeliveryStatus::Canceled, now),
+            AttemptResult::Paused if is_in_trash(tx, &current)? => current.paused(),
+            // It was restored since.
+            AttemptResult::Paused => continue,
+        };
+        delivery_rows::replace(tx, queue.workspace, &current, &new)?;
+    }
+    if state != before {
+        state.put(tx, key)?;
+    }
+    let mut woken = vec![queue];
+    if before.health.paused.is_none() && state.health.paused.is_some() {
+        record_pause(tx, context, &form, queue, &state.health, now)?;
+        woken = form.integrations.iter().map(|one| QueueId { integration: one.id, ..queue }).collect();
+    }
+    Ok((state.health, woken))
+}
+
+fn is_in_trash(rows: &impl RowSource, delivery: &Delivery) -> Result<bool> {
+    match delivery.submission {
+        Some(submission) => events::is_in_trash(rows, delivery.form, submission),
+        None => Ok(false),
+    }
+}
+
+fn record_pause(
+    tx: &mut Tx<'_>,
+    context: &QueueContext,
+    form: &Form,
+    queue: QueueId,
+    health: &Health,
+    now: Timestamp,
+) -> Result<()> {
+    let id = queue.integration;
+    let Some(integration) = form.integration(id) else { return Ok(()) };
+    let reason = health.paused.clone().unwrap_or_default();
+    let subject = Subject::Integration { id, name: integration.name.clone(), reason };
+    events::record(tx, &*context.random, form, (EventType::IntegrationDisabled, subject), Some(id), now)
 }

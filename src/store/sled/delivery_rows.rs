@@ -1,107 +1,123 @@
-//! The rows of one delivery: itself, its entries in the list and in the index of its queue, its body and its attempts.
-
-use serde::{Deserialize, Serialize};
+//! The rows of one delivery: itself, its entry in the index of its queue, its body and its attempts.
 
 use super::delivery_layout::{self as keys, QueueClass};
 use super::engine::tx::{Direction, Tx};
 use super::layout;
+use super::queue::{QueueCounts, QueueKey};
 use super::row_source::RowSource;
-use crate::clock::Timestamp;
-use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::id::{DeliveryId, EventId, FormId, IntegrationId, WorkspaceId};
+use crate::domain::integration::event::EventType;
+use crate::id::{DeliveryId, DeliveryTarget, EventId, WorkspaceId};
 use crate::store::Result;
 
-/// A stored delivery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DeliveryRow {
-    pub(super) delivery: Delivery,
-    /// Number of the event in its form.
-    pub(super) sequence: u64,
-    /// When the last attempt began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) begun_at: Option<Timestamp>,
+/// Decodes a delivery. What its key or its event shows is not stored.
+pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Delivery> {
+    let (event, target) = keys::listed_delivery(key)?;
+    let mut delivery = Delivery { event, target, ..layout::from_json("a delivery", body)? };
+    if delivery.event_type == EventType::SubmissionCompleted {
+        delivery.submission = Some(event.completed_submission());
+    }
+    if delivery.status == DeliveryStatus::Pending && delivery.next_attempt_at.is_none() {
+        delivery.next_attempt_at = Some(delivery.created_at());
+    }
+    Ok(delivery)
 }
 
-impl DeliveryRow {
-    pub(super) fn new(delivery: Delivery, sequence: u64) -> Self {
-        Self { delivery, sequence, begun_at: None }
-    }
-
-    pub(super) fn decode(body: &[u8]) -> Result<Self> {
-        layout::from_json("a delivery", body)
-    }
-
-    pub(super) fn read(
-        rows: &impl RowSource,
-        form: FormId,
-        event: EventId,
-        integration: IntegrationId,
-    ) -> Result<Option<Self>> {
-        rows.get(&keys::delivery(form, event, integration))?.map(|body| Self::decode(&body)).transpose()
-    }
-
-    /// Returns the row with another state of its delivery.
-    pub(super) fn with(&self, delivery: Delivery) -> Self {
-        Self { delivery, ..self.clone() }
-    }
-
-    /// Writes a new row, with its entries in the list and the index.
-    pub(super) fn insert(&self, tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<()> {
-        let Delivery { form, event, integration, .. } = self.delivery;
-        // All its rows are written, and deleted, together with that of the delivery, which does not exist.
-        tx.put_new(keys::list_entry(workspace, event, integration), form.to_bytes().to_vec());
-        tx.put_new(index_entry(&self.delivery), IndexValue::of(&self.delivery).encode());
-        tx.put_new(keys::delivery(form, event, integration), layout::to_json(self)?);
-        Ok(())
-    }
-
-    /// Writes the row in place of `old`, another state of it.
-    pub(super) fn replace(&self, tx: &mut Tx<'_>, old: &Self) -> Result<()> {
-        let Delivery { form, event, integration, .. } = self.delivery;
-        let (replaced, entry) = (index_entry(&old.delivery), index_entry(&self.delivery));
-        if replaced != entry {
-            tx.delete(replaced);
-        }
-        tx.put(entry, IndexValue::of(&self.delivery).encode());
-        tx.put(keys::delivery(form, event, integration), layout::to_json(self)?);
-        Ok(())
-    }
-
-    /// Deletes the row and all that belongs to it, except its attempts.
-    pub(super) fn delete(&self, tx: &mut Tx<'_>, workspace: WorkspaceId) {
-        let delivery = &self.delivery;
-        let (form, event, integration) = (delivery.form, delivery.event, delivery.integration);
-        tx.delete(keys::list_entry(workspace, event, integration));
-        tx.delete(index_entry(delivery));
-        tx.delete(keys::body(form, event, integration));
-        tx.delete(keys::delivery(form, event, integration));
-    }
-
-    pub(super) fn body_key(&self) -> Vec<u8> {
-        keys::body(self.delivery.form, self.delivery.event, self.delivery.integration)
-    }
+fn encode(delivery: &Delivery) -> Result<Vec<u8>> {
+    let created_at = delivery.created_at();
+    layout::to_json(&Delivery {
+        submission: delivery.submission.filter(|_| delivery.event_type != EventType::SubmissionCompleted),
+        next_attempt_at: delivery.next_attempt_at.filter(|at| *at != created_at),
+        ..delivery.clone()
+    })
 }
 
-/// Finds the row of a delivery of `workspace` by the list.
+pub(super) fn read(
+    rows: &impl RowSource,
+    workspace: WorkspaceId,
+    event: EventId,
+    target: DeliveryTarget,
+) -> Result<Option<Delivery>> {
+    let key = keys::delivery(workspace, event, target);
+    rows.get(&key)?.map(|body| decode(&key, &body)).transpose()
+}
+
+/// Finds a delivery of `workspace` by its id.
 pub(super) fn find(
     rows: &impl RowSource,
     workspace: WorkspaceId,
     id: DeliveryId,
-) -> Result<Option<DeliveryRow>> {
-    for (entry, form) in rows.scan(keys::list_of(workspace, id), Direction::Ascending, usize::MAX)? {
-        let (event, integration) = keys::listed_delivery(&entry)?;
-        if DeliveryId::of(event, integration) == id {
-            return DeliveryRow::read(rows, layout::listed_form(&form)?, event, integration);
+) -> Result<Option<Delivery>> {
+    for (key, body) in
+        rows.scan(keys::deliveries_with(workspace, id), Direction::Ascending, usize::MAX)?
+    {
+        let (event, target) = keys::listed_delivery(&key)?;
+        if DeliveryId::of(event, target) == id {
+            return decode(&key, &body).map(Some);
         }
     }
     Ok(None)
 }
 
-/// Logs an attempt of a delivery.
-pub(super) fn put_attempt(tx: &mut Tx<'_>, delivery: &Delivery, attempt: &Attempt) -> Result<()> {
-    let key = keys::attempt(delivery.form, delivery.event, delivery.integration, attempt.number);
-    tx.put(key, layout::to_json(attempt)?);
+/// Reads the deliveries of an event.
+pub(super) fn of_event(
+    rows: &impl RowSource,
+    workspace: WorkspaceId,
+    event: EventId,
+) -> Result<Vec<Delivery>> {
+    let found = rows.scan(keys::deliveries_of(workspace, event), Direction::Ascending, usize::MAX)?;
+    found.iter().map(|(key, body)| decode(key, body)).collect()
+}
+
+pub(super) fn queue_of(delivery: &Delivery) -> QueueKey {
+    (delivery.form, delivery.target.integration)
+}
+
+/// Writes a new delivery, with its entry in the index.
+pub(super) fn insert(tx: &mut Tx<'_>, workspace: WorkspaceId, new: &Delivery) -> Result<()> {
+    // The ids of events are never assigned twice, and the index has the same rows.
+    tx.put_new(index_entry(new), index_value(new));
+    tx.put_new(keys::delivery(workspace, new.event, new.target), encode(new)?);
+    count(tx, None, Some(new))
+}
+
+/// Writes a delivery in place of `old`, another state of it.
+pub(super) fn replace(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    old: &Delivery,
+    new: &Delivery,
+) -> Result<()> {
+    let (replaced, entry) = (index_entry(old), index_entry(new));
+    if replaced != entry {
+        tx.delete(replaced);
+    }
+    tx.put(entry, index_value(new));
+    tx.put(keys::delivery(workspace, new.event, new.target), encode(new)?);
+    if new.status.is_final() && new.status != DeliveryStatus::Dead {
+        tx.delete(keys::body(new));
+    }
+    count(tx, Some(old), Some(new))
+}
+
+/// Deletes a delivery and all that belongs to it, except its attempts.
+pub(super) fn delete(tx: &mut Tx<'_>, workspace: WorkspaceId, old: &Delivery) -> Result<()> {
+    tx.delete(index_entry(old));
+    tx.delete(keys::body(old));
+    tx.delete(keys::delivery(workspace, old.event, old.target));
+    count(tx, Some(old), None)
+}
+
+/// Applies a change to the counters of the queue, which an integration that was deleted does not have.
+fn count(tx: &mut Tx<'_>, old: Option<&Delivery>, new: Option<&Delivery>) -> Result<()> {
+    let Some(queue) = new.or(old).map(queue_of) else { return Ok(()) };
+    let mut counts = QueueCounts::read(tx, queue)?;
+    let before = counts;
+    let finished_at = new.and_then(|new| new.finished_at);
+    counts.count(old.map(|old| old.status), new.map(|new| new.status), finished_at);
+    if counts != before {
+        counts.put(tx, queue);
+    }
     Ok(())
 }
 
@@ -121,52 +137,20 @@ fn class(delivery: &Delivery) -> QueueClass {
 fn index_entry(delivery: &Delivery) -> Vec<u8> {
     let class = class(delivery);
     let at = match class {
-        QueueClass::Deletion | QueueClass::Due => delivery.next_attempt_at,
+        QueueClass::Deletion | QueueClass::Due if !delivery.in_order => delivery.next_attempt_at,
         QueueClass::Dead | QueueClass::Ended => delivery.finished_at,
-        QueueClass::Paused => None,
+        QueueClass::Deletion | QueueClass::Due | QueueClass::Paused => None,
     };
-    let at = at.unwrap_or(delivery.created_at);
-    keys::index_entry((delivery.form, delivery.integration), class, at, delivery.event)
+    let at = at.unwrap_or(delivery.created_at());
+    keys::index_entry(queue_of(delivery), class, at, (delivery.event, delivery.target.recipient))
 }
 
-/// Value of an index entry: the state of a delivery beyond its class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IndexValue {
-    InFlight,
-    /// How long its last attempt took, in milliseconds.
-    Delivered(u64),
-    Other,
+fn index_value(delivery: &Delivery) -> Vec<u8> {
+    let wait = Some(delivery.wait_ms).filter(|wait| *wait > 0);
+    wait.map_or_else(Vec::new, |wait| wait.to_be_bytes().to_vec())
 }
 
-impl IndexValue {
-    fn of(delivery: &Delivery) -> Self {
-        match delivery.status {
-            DeliveryStatus::InFlight => Self::InFlight,
-            DeliveryStatus::Delivered => Self::Delivered(delivery.duration_ms.unwrap_or(0)),
-            DeliveryStatus::Pending
-            | DeliveryStatus::Dead
-            | DeliveryStatus::Paused
-            | DeliveryStatus::Canceled
-            | DeliveryStatus::Skipped => Self::Other,
-        }
-    }
-
-    fn encode(self) -> Vec<u8> {
-        match self {
-            Self::InFlight => vec![1],
-            Self::Delivered(millis) => millis.to_be_bytes().to_vec(),
-            Self::Other => Vec::new(),
-        }
-    }
-
-    pub(super) fn decode(body: &[u8]) -> Result<Self> {
-        match body {
-            [] => Ok(Self::Other),
-            [1] => Ok(Self::InFlight),
-            millis => match millis.try_into() {
-                Ok(millis) => Ok(Self::Delivered(u64::from_be_bytes(millis))),
-                Err(_length) => Err(layout::undecodable("a queue entry")),
-            },
-        }
-    }
+/// Decodes the milliseconds of the wait in the value of an index entry.
+pub(super) fn indexed_wait(value: &[u8]) -> i64 {
+    value.try_into().map_or(0, i64::from_be_bytes)
 }

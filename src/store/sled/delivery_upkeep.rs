@@ -1,41 +1,47 @@
-//! Changes of many deliveries at a time: with their submission or their integration, and when they have ended long ago.
+//! Changes of many deliveries at a time: with their submission or their integration, when they have ended long ago, and when
+//! the clock was set back.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
+use std::sync::Arc;
 
-use super::delivery_layout::{self as keys, QueueClass, WAITING_CLASSES};
-use super::delivery_rows::DeliveryRow;
+use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass, WAITING_CLASSES};
 use super::engine::job::Progress;
-use super::engine::tx::{Direction, Tx};
+use super::engine::operation::WriteKind;
+use super::engine::tx::{Direction, KeyRange, Tx};
 use super::forms::find;
-use super::outbox::OutboxRow;
-use super::queue_state::{Revival, StoredQueue};
-use super::queue_writer::is_passed;
-use super::{BATCH_ROWS, layout};
+use super::queue::{QueueCounts, QueueKey, Revival, StoredQueue};
+use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows, layout};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::integration::event::EventType;
 use crate::domain::submission::Submission;
-use crate::id::{EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::{QueueId, Result};
+use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
+use crate::store::{QueueId, Result, StoreError};
 
 /// Deliveries changed per transaction; each is about four rows.
 const BATCH: usize = BATCH_ROWS / 4;
 
 /// Days after which a dead delivery is erased, and any other that has ended.
-const DEAD_DAYS: i64 = 30;
-const ENDED_DAYS: i64 = 7;
+const KEPT: [(QueueClass, i64); 2] = [(QueueClass::Dead, 30), (QueueClass::Ended, 7)];
+
+/// Index entries read at once.
+const ENTRIES: usize = 1_000;
 
 /// Makes the deliveries of a restored submission pending again.
-pub(super) fn resume_submission(tx: &mut Tx<'_>, submission: &Submission, now: Timestamp) -> Result<()> {
+pub(super) fn resume_submission(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    submission: &Submission,
+    now: Timestamp,
+) -> Result<()> {
     let Submission { form, id, .. } = *submission;
     let mut events = vec![EventId::of_completed(id)];
     for (key, _) in tx.scan(keys::submission_events(form, id), Direction::Ascending, usize::MAX)? {
         events.push(keys::listed_event(&key)?);
     }
     for event in events {
-        for row in rows_of(tx, form, event)? {
-            if row.delivery.status == DeliveryStatus::Paused {
-                row.with(row.delivery.resumed(now)).replace(tx, &row)?;
+        for delivery in delivery_rows::of_event(tx, workspace, event)? {
+            if delivery.status == DeliveryStatus::Paused {
+                delivery_rows::replace(tx, workspace, &delivery, &delivery.clone().pending(now, 0))?;
             }
         }
     }
@@ -50,34 +56,41 @@ pub(super) fn cancel_events(
     submission: SubmissionId,
     deleted: Timestamp,
 ) -> Result<Progress> {
+    // A form without a workspace is being purged, with its deliveries.
+    let Some(workspace) = workspace_of(tx, form)? else { return Ok(Progress::Done) };
     let events = tx.scan(keys::submission_events(form, submission), Direction::Ascending, 2)?;
     for (key, _) in &events {
         let event = keys::listed_event(key)?;
-        cancel_event(tx, form, event, deleted)?;
+        cancel_event(tx, (workspace, form), event, deleted)?;
         tx.delete(key.clone());
     }
     if events.is_empty() {
-        cancel_event(tx, form, EventId::of_completed(submission), deleted)?;
+        cancel_event(tx, (workspace, form), EventId::of_completed(submission), deleted)?;
         return Ok(Progress::Done);
     }
     Ok(Progress::More)
 }
 
-fn cancel_event(tx: &mut Tx<'_>, form: FormId, event: EventId, deleted: Timestamp) -> Result<()> {
+fn cancel_event(
+    tx: &mut Tx<'_>,
+    (workspace, form): (WorkspaceId, FormId),
+    event: EventId,
+    deleted: Timestamp,
+) -> Result<()> {
     let mut is_erased = true;
-    for row in rows_of(tx, form, event)? {
-        if row.delivery.event_type.is_deletion() {
+    for delivery in delivery_rows::of_event(tx, workspace, event)? {
+        if delivery.event_type.is_deletion() {
             is_erased = false;
             continue;
         }
-        tx.delete(row.body_key());
+        tx.delete(keys::body(&delivery));
         // The receiver may have answered with what it got.
-        let Delivery { form, event, integration, .. } = row.delivery;
-        for (key, _) in tx.scan(keys::attempts(form, event, integration), Direction::Ascending, usize::MAX)? {
+        for (key, _) in tx.scan(keys::attempts(&delivery), Direction::Ascending, usize::MAX)? {
             tx.delete(key);
         }
-        if !row.delivery.status.is_final() {
-            row.with(row.delivery.canceled(deleted)).replace(tx, &row)?;
+        if !delivery.status.is_final() {
+            let canceled = delivery.ended(DeliveryStatus::Canceled, deleted);
+            delivery_rows::replace(tx, workspace, &delivery, &canceled)?;
         }
     }
     if is_erased {
@@ -86,177 +99,233 @@ fn cancel_event(tx: &mut Tx<'_>, form: FormId, event: EventId, deleted: Timestam
     Ok(())
 }
 
-fn rows_of(tx: &Tx<'_>, form: FormId, event: EventId) -> Result<Vec<DeliveryRow>> {
-    let rows = tx.scan(keys::deliveries_of(form, event), Direction::Ascending, usize::MAX)?;
-    rows.iter().map(|(_, body)| DeliveryRow::decode(body)).collect()
+fn workspace_of(tx: &Tx<'_>, form: FormId) -> Result<Option<WorkspaceId>> {
+    let workspace = tx.get(&layout::form_workspace(form))?;
+    workspace.map(|workspace| layout::listed_workspace(&workspace)).transpose()
 }
 
-/// A queue that is being dropped.
-pub(super) struct QueueRemoval {
-    pub(super) queue: QueueId,
-    /// Number of the last event of the outbox that was looked at.
-    pub(super) seen: u64,
+/// Reads the delivery of an index entry.
+fn indexed(tx: &Tx<'_>, workspace: WorkspaceId, entry: &[u8]) -> Result<Option<Delivery>> {
+    let IndexPosition { event, target, .. } = IndexPosition::decode(entry)?;
+    delivery_rows::read(tx, workspace, event, target)
 }
 
-impl QueueRemoval {
-    /// Cancels a batch of the deliveries that wait, then deletes a batch of outbox rows that nobody else needs, and finally the
-    /// state of the queue.
-    pub(super) fn step(&mut self, tx: &mut Tx<'_>) -> Result<Progress> {
-        let QueueId { workspace, form: form_id, integration } = self.queue;
-        let Some(form) = find(tx, workspace, form_id)? else { return Ok(Progress::Done) };
-        if form.integration(integration).is_some() {
-            return Ok(Progress::Done);
+/// Changes the deliveries of `entries` in an index.
+fn change_indexed(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    entries: Vec<Vec<u8>>,
+    change: impl Fn(&Delivery) -> Delivery,
+) -> Result<()> {
+    for entry in entries {
+        match indexed(tx, workspace, &entry)? {
+            Some(delivery) => delivery_rows::replace(tx, workspace, &delivery, &change(&delivery))?,
+            None => tx.delete(entry),
         }
-        for class in WAITING_CLASSES {
-            let rows = tx.scan(keys::index((form_id, integration), class), Direction::Ascending, BATCH)?;
-            if !rows.is_empty() {
-                for (key, _) in rows {
-                    cancel_entry(tx, self.queue, key, form.updated_at)?;
-                }
-                return Ok(Progress::More);
-            }
-        }
-        let rows = tx.scan(keys::outbox_after(form_id, self.seen), Direction::Ascending, BATCH_ROWS / 2)?;
-        let mut positions = Vec::new();
-        for (key, body) in &rows {
-            let row = OutboxRow::decode(key, body)?;
-            self.seen = row.first();
-            if row.names(integration) && is_passed(tx, &form, &row, &mut positions)? {
-                tx.delete(row.key());
-            }
-        }
+    }
+    Ok(())
+}
+
+/// Cancels a batch of the deliveries that wait for an integration that was deleted, and finally deletes the state of its
+/// queue.
+pub(super) fn remove_queue(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
+    let QueueId { workspace, form, integration } = queue;
+    let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
+    if form.integration(integration).is_some() {
+        return Ok(Progress::Done);
+    }
+    for class in WAITING_CLASSES {
+        let rows = tx.scan(keys::index((form.id, integration), class), Direction::Ascending, BATCH)?;
         if !rows.is_empty() {
+            let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+            let cancel = |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, form.updated_at);
+            change_indexed(tx, workspace, entries, cancel)?;
             return Ok(Progress::More);
         }
-        tx.delete(keys::queue(form_id, integration));
-        Ok(Progress::Done)
     }
-}
-
-fn cancel_entry(tx: &mut Tx<'_>, queue: QueueId, entry: Vec<u8>, at: Timestamp) -> Result<()> {
-    let (_, event) = keys::index_position(&entry)?;
-    match DeliveryRow::read(tx, queue.form, event, queue.integration)? {
-        Some(row) => {
-            tx.delete(row.body_key());
-            row.with(row.delivery.canceled(at)).replace(tx, &row)
-        }
-        None => {
-            tx.delete(entry);
-            Ok(())
-        }
-    }
+    tx.delete(keys::queue(form.id, integration));
+    tx.delete(keys::queue_counts(form.id, integration));
+    Ok(Progress::Done)
 }
 
 /// Makes a batch of the deliveries pending again whose revival is recorded in the state of their queue.
 pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
-    let key = keys::queue_key(queue);
+    let key = (queue.form, queue.integration);
     let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
-    let state = StoredQueue::read(tx, queue.form, queue.integration)?;
+    let state = StoredQueue::read(tx, key)?;
     let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
     let mut range = keys::index_from(key, QueueClass::Dead, since);
     range.1 = keys::index_until(key, QueueClass::Dead, until).1;
     let rows = tx.scan(range, Direction::Ascending, BATCH)?;
     if rows.is_empty() || form.integration(queue.integration).is_none() {
-        StoredQueue { revival: None, ..state }.put(tx, queue.form, queue.integration)?;
+        StoredQueue { revival: None, ..state }.put(tx, key)?;
         return Ok(Progress::Done);
     }
-    for (key, _) in rows {
-        let (_, event) = keys::index_position(&key)?;
-        match DeliveryRow::read(tx, queue.form, event, queue.integration)? {
-            Some(row) => row.with(row.delivery.restarted(until)).replace(tx, &row)?,
-            None => tx.delete(key),
-        }
-    }
+    let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+    change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
     Ok(Progress::More)
 }
 
-/// Erasure of deliveries that ended long ago, queue by queue.
-pub(super) struct Pruning {
-    now: Timestamp,
-    /// The last queue that is done.
-    done: Option<(FormId, IntegrationId)>,
-    /// The last index entry of the next queue whose delivery is kept.
-    kept: Option<Vec<u8>>,
+fn days_before(now: Timestamp, days: i64) -> Timestamp {
+    Timestamp::from_millis(now.millis() - days * DAY_MILLIS)
 }
 
-impl Pruning {
-    pub(super) fn new(now: Timestamp) -> Self {
-        Self { now, done: None, kept: None }
-    }
-
-    pub(super) fn step(&mut self, tx: &mut Tx<'_>) -> Result<Progress> {
-        let next = tx.scan(keys::indexes_after(self.done), Direction::Ascending, 1)?.pop();
-        let Some((key, _)) = next else { return Ok(Progress::Done) };
-        let queue = keys::indexed_queue(&key)?;
-        // A form without a workspace is being purged.
-        if let Some(workspace) = tx.get(&layout::form_workspace(queue.0))? {
-            let workspace = layout::listed_workspace(&workspace)?;
-            for (class, days) in [(QueueClass::Dead, DEAD_DAYS), (QueueClass::Ended, ENDED_DAYS)] {
-                if self.erase(tx, workspace, queue, (class, days))? == Progress::More {
-                    return Ok(Progress::More);
-                }
-            }
-        }
-        (self.done, self.kept) = (Some(queue), None);
-        Ok(Progress::More)
-    }
-
-    fn erase(
-        &mut self,
-        tx: &mut Tx<'_>,
-        workspace: WorkspaceId,
-        queue: (FormId, IntegrationId),
-        (class, days): (QueueClass, i64),
-    ) -> Result<Progress> {
-        let cutoff = Timestamp::from_millis(self.now.millis() - days * DAY_MILLIS);
-        let mut range = keys::index_until(queue, class, cutoff);
-        // The classes of a queue are erased in the order of their keys.
-        if let Some(kept) = self.kept.clone().filter(|kept| range.contains(kept)) {
-            range.0 = Bound::Excluded(kept);
-        }
+/// Erases a batch of the deliveries of a queue that ended long ago.
+fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestamp) -> Result<Progress> {
+    for (class, days) in KEPT {
+        let range = keys::index_until(queue, class, days_before(now, days));
         let rows = tx.scan(range, Direction::Ascending, BATCH)?;
-        // The queue of an integration that was removed has no state any more.
-        let state =
-            tx.get(&keys::queue(queue.0, queue.1))?.map(|body| StoredQueue::decode(&body)).transpose()?;
-        let position = state.map_or(u64::MAX, |state| state.position);
         let mut left = BATCH_ROWS;
-        for (key, _) in &rows {
-            let (_, event) = keys::index_position(key)?;
-            let row = DeliveryRow::read(tx, queue.0, event, queue.1)?;
-            if row.as_ref().is_some_and(|row| is_ahead(row, position)) {
-                self.kept = Some(key.clone());
+        for (entry, _) in &rows {
+            let Some(delivery) = indexed(tx, workspace, entry)? else {
+                tx.delete(entry.clone());
                 continue;
-            }
-            let attempts = tx.scan(keys::attempts(queue.0, event, queue.1), Direction::Ascending, left)?;
+            };
+            let attempts = tx.scan(keys::attempts(&delivery), Direction::Ascending, left)?;
             left = left.saturating_sub(attempts.len() + 4);
             attempts.into_iter().for_each(|(key, _)| tx.delete(key));
             if left == 0 {
                 return Ok(Progress::More);
             }
-            match row {
-                Some(row) => erase_delivery(tx, workspace, &row)?,
-                None => tx.delete(key.clone()),
-            }
+            erase(tx, workspace, &delivery)?;
         }
-        Ok(if rows.is_empty() { Progress::Done } else { Progress::More })
+        if !rows.is_empty() {
+            return Ok(Progress::More);
+        }
     }
-}
-
-/// Whether the delivery, which was canceled or redelivered by hand, is still in the outbox of a queue at `position`. Without its
-/// row it would be sent again.
-fn is_ahead(row: &DeliveryRow, position: u64) -> bool {
-    row.delivery.event_type == EventType::SubmissionCompleted && row.sequence > position
+    Ok(Progress::Done)
 }
 
 /// Deletes the rows of a delivery, and of its event if no other delivery has it.
-fn erase_delivery(tx: &mut Tx<'_>, workspace: WorkspaceId, row: &DeliveryRow) -> Result<()> {
-    row.delete(tx, workspace);
-    let Delivery { form, event, submission, .. } = row.delivery;
-    if tx.scan(keys::deliveries_of(form, event), Direction::Ascending, 1)?.is_empty() {
+fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result<()> {
+    delivery_rows::delete(tx, workspace, delivery)?;
+    let Delivery { form, event, submission, .. } = *delivery;
+    if tx.scan(keys::deliveries_of(workspace, event), Direction::Ascending, 1)?.is_empty() {
         tx.delete(keys::event(form, event));
         if let Some(submission) = submission {
             tx.delete(keys::submission_event(form, submission, event));
         }
     }
     Ok(())
+}
+
+/// Counts the deliveries of a queue anew.
+pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
+    let counts = QueueCounts::read(tx, queue)?;
+    let count = |class| count_rows(tx, keys::index(queue, class));
+    let pending = count(QueueClass::Deletion)? + count(QueueClass::Due)?;
+    let (paused, dead) = (count(QueueClass::Paused)?, count(QueueClass::Dead)?);
+    QueueCounts { pending, paused, dead, ..counts }.put(tx, queue);
+    Ok(())
+}
+
+fn count_rows(tx: &Tx<'_>, mut range: KeyRange) -> Result<u64> {
+    let mut count = 0;
+    loop {
+        let rows = tx.scan(range.clone(), Direction::Ascending, ENTRIES)?;
+        count += rows.len() as u64;
+        let Some((last, _)) = rows.into_iter().next_back() else { return Ok(count) };
+        range.0 = Bound::Excluded(last);
+    }
+}
+
+impl SledStore {
+    /// Makes the queues due that have deliveries to attempt, and goes on with what the end of the process interrupted.
+    pub(super) fn resume_queues(&self) -> Result<()> {
+        let mut last = None;
+        while let Some(queue) = self.next_queue(keys::queues_after, &mut last)? {
+            let Some(form) = self.form(queue.workspace, queue.form)? else { continue };
+            if form.integration(queue.integration).is_none() {
+                self.drop_queue(queue);
+                continue;
+            }
+            if StoredQueue::read(&self.reader, (queue.form, queue.integration))?.revival.is_some() {
+                self.continue_revival(queue);
+            }
+            if let Some(due) = self.first_due(queue)? {
+                self.claims.wake(queue, due);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the queue of the first row in the range `after` the last one, of a form that is not being purged.
+    fn next_queue(
+        &self,
+        after: fn(Option<QueueKey>) -> KeyRange,
+        last: &mut Option<QueueKey>,
+    ) -> Result<Option<QueueId>> {
+        loop {
+            let next = self.reader.scan(after(*last), Direction::Ascending, 1)?.pop();
+            let Some((key, _)) = next else { return Ok(None) };
+            let (form, integration) = keys::indexed_queue(&key)?;
+            *last = Some((form, integration));
+            if let Some(workspace) = self.reader.get(&layout::form_workspace(form))? {
+                let workspace = layout::listed_workspace(&workspace)?;
+                return Ok(Some(QueueId { workspace, form, integration }));
+            }
+        }
+    }
+
+    /// Forgets the queue of a deleted integration, in the background. What waited is canceled.
+    pub(super) fn drop_queue(&self, queue: QueueId) {
+        self.engine.background(move |tx| remove_queue(tx, queue));
+    }
+
+    /// Revives deliveries in the background. Has no effect once that is done.
+    pub(super) fn continue_revival(&self, queue: QueueId) {
+        let claims = Arc::clone(&self.claims);
+        self.engine.background(move |tx| {
+            // The slice before this one is durable.
+            claims.wake(queue, Timestamp::from_millis(0));
+            revive(tx, queue)
+        });
+    }
+
+    pub(super) async fn maintain(&self, now: Timestamp) -> Result<()> {
+        let mut last = None;
+        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+            self.bring_forward(queue, now).await?;
+            let key = (queue.form, queue.integration);
+            let is_old = |(class, days)| {
+                let range = keys::index_until(key, class, days_before(now, days));
+                Ok::<_, StoreError>(!self.reader.scan(range, Direction::Ascending, 1)?.is_empty())
+            };
+            if is_old(KEPT[0])? || is_old(KEPT[1])? {
+                self.engine.background(move |tx| prune(tx, queue.workspace, key, now));
+            }
+            self.engine.background(move |tx| confirmations::erase_expired(tx, queue.form, now));
+        }
+        Ok(())
+    }
+
+    /// Makes the deliveries of a queue due that wait longer than their schedule says, because the clock was set back.
+    async fn bring_forward(&self, queue: QueueId, now: Timestamp) -> Result<()> {
+        for class in DUE_CLASSES {
+            let mut range = keys::index_from((queue.form, queue.integration), class, now);
+            loop {
+                let from = range.clone();
+                let read = move |store: &Self| store.reader.scan(from, Direction::Ascending, ENTRIES);
+                let rows = self.scan_on_pool(ENTRIES, read).await?;
+                let Some((last, _)) = rows.last() else { break };
+                range.0 = Bound::Excluded(last.clone());
+                let mut late = Vec::new();
+                for (entry, wait) in rows {
+                    let due = IndexPosition::decode(&entry)?.at;
+                    if due.millis() - now.millis() > delivery_rows::indexed_wait(&wait) {
+                        late.push(entry);
+                    }
+                }
+                for batch in late.chunks(BATCH) {
+                    let batch = batch.to_vec();
+                    let work = move |tx: &mut Tx<'_>| {
+                        change_indexed(tx, queue.workspace, batch, |delivery| delivery.clone().pending(now, 0))
+                    };
+                    self.engine.write_as(WriteKind::Reclaim, work).await?;
+                    self.claims.wake(queue, now);
+                }
+            }
+        }
+        Ok(())
+    }
 }

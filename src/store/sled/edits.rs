@@ -32,6 +32,7 @@ pub(super) fn edit(
     let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
     let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
     found.replace(tx, &new)?;
+    events::record_file_change(tx, &live)?;
     let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
     events::record(tx, random, &live, updated, None, now)?;
     Ok(StepResult::Done(new))

@@ -1,23 +1,40 @@
-//! Events other than the completion of a submission: recorded with a snapshot and their deliveries, in the write that causes
-//! them.
+//! Events, recorded in the write that causes them, with the deliveries that they cause.
 
 use super::counters::Counters;
 use super::delivery_layout as keys;
-use super::delivery_rows::DeliveryRow;
+use super::delivery_rows;
 use super::engine::tx::Tx;
 use super::layout;
+use super::queue::QueueCounts;
 use super::row_source::RowSource;
 use super::submission_trash;
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::form::Form;
+use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{EventId, FormId, IntegrationId, Random, SubmissionId};
-use crate::store::Result;
+use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, Random, SubmissionId};
+use crate::store::{LoadedDelivery, Result};
 
-/// Records an event of `form` if an integration other than `except` subscribes to it.
+/// Records that `submission` was completed. Its event is made from the submission.
+pub(super) fn record_completed(
+    tx: &mut Tx<'_>,
+    form: &Form,
+    counters: Counters,
+    submission: SubmissionId,
+) -> Result<Counters> {
+    let subscribers: Vec<_> = form.subscribers(EventType::SubmissionCompleted).collect();
+    if subscribers.is_empty() {
+        return Ok(counters);
+    }
+    let sequence = counters.sequence + 1;
+    insert_deliveries(tx, form, EventHead::of_completed(form.id, submission, sequence), &subscribers)?;
+    Ok(Counters { sequence, ..counters })
+}
+
+/// Records another event of `form`, with a snapshot, if an integration other than `except` subscribes to it.
 pub(super) fn record(
     tx: &mut Tx<'_>,
     random: &dyn Random,
@@ -26,7 +43,7 @@ pub(super) fn record(
     except: Option<IntegrationId>,
     now: Timestamp,
 ) -> Result<()> {
-    let subscribers: Vec<_> = form.subscribers(event_type).filter(|id| Some(*id) != except).collect();
+    let subscribers: Vec<_> = form.subscribers(event_type).filter(|one| Some(one.id) != except).collect();
     if subscribers.is_empty() {
         return Ok(());
     }
@@ -40,37 +57,59 @@ pub(super) fn record(
     if let Some(submission) = submission {
         tx.put(keys::submission_event(form.id, submission, id), Vec::new());
     }
-    let head = EventHead { id, event_type, at: now, form: form.id, submission };
+    insert_deliveries(tx, form, EventHead { id, event_type, sequence, form: form.id, submission }, &subscribers)
+}
+
+fn insert_deliveries(
+    tx: &mut Tx<'_>,
+    form: &Form,
+    event: EventHead,
+    subscribers: &[&Integration],
+) -> Result<()> {
     for integration in subscribers {
-        DeliveryRow::new(Delivery::new(head, integration), sequence).insert(tx, form.workspace)?;
+        for recipient in 0..integration.recipients() {
+            let target = DeliveryTarget { integration: integration.id, recipient };
+            let new = Delivery { in_order: integration.is_in_order(), ..Delivery::new(event, target) };
+            delivery_rows::insert(tx, form.workspace, &new)?;
+        }
     }
     Ok(())
 }
 
-/// An event of a delivery.
-pub(super) struct ReadEvent {
-    /// `None` if what it is about was erased.
-    pub(super) event: Option<Event>,
-    /// Whether the submission that it is about is in the trash, so that it waits.
-    pub(super) is_in_trash: bool,
+/// Records that the files of `form` have to show something else than new submissions.
+pub(super) fn record_file_change(tx: &mut Tx<'_>, form: &Form) -> Result<()> {
+    for integration in form.integrations.iter().filter(|one| one.is_file()) {
+        let queue = (form.id, integration.id);
+        let counts = QueueCounts::read(tx, queue)?;
+        QueueCounts { changes: counts.changes + 1, ..counts }.put(tx, queue);
+    }
+    Ok(())
 }
 
-/// Reads the event of a delivery, whose number is `sequence`.
-pub(super) fn read(rows: &impl RowSource, delivery: &Delivery, sequence: u64) -> Result<ReadEvent> {
-    if delivery.event_type != EventType::SubmissionCompleted {
-        let event = rows.get(&keys::event(delivery.form, delivery.event))?;
-        let event: Option<Event> = event.map(|body| layout::from_json("an event", &body)).transpose()?;
-        let is_in_trash = match delivery.submission {
-            Some(submission) if !delivery.event_type.is_deletion() => {
-                is_in_trash(rows, delivery.form, submission)?
-            }
-            Some(_) | None => false,
-        };
-        return Ok(ReadEvent { event, is_in_trash });
-    }
+/// Reads what a delivery sends.
+pub(super) fn load(rows: &impl RowSource, delivery: Delivery) -> Result<LoadedDelivery> {
+    let body = rows.get(&keys::body(&delivery))?;
+    let (event, is_in_trash) = match delivery.event_type {
+        EventType::SubmissionCompleted => read_completed(rows, &delivery)?,
+        _ => read_snapshot(rows, &delivery)?,
+    };
+    Ok(LoadedDelivery { delivery, event, is_in_trash, body })
+}
+
+fn read_snapshot(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
+    let event = rows.get(&keys::event(delivery.form, delivery.event))?;
+    let event = event.map(|body| layout::from_json("an event", &body)).transpose()?;
+    let is_in_trash = match delivery.submission.filter(|_| !delivery.event_type.is_deletion()) {
+        Some(submission) => is_in_trash(rows, delivery.form, submission)?,
+        None => false,
+    };
+    Ok((event, is_in_trash))
+}
+
+fn read_completed(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
     let id = delivery.event.completed_submission();
     let Some(found) = submission_trash::read_original(rows, delivery.form, id)? else {
-        return Ok(ReadEvent { event: None, is_in_trash: false });
+        return Ok((None, false));
     };
     let is_in_trash = found.deleted_at.is_some();
     let submission = Submission { deleted_at: None, ..found };
@@ -78,11 +117,11 @@ pub(super) fn read(rows: &impl RowSource, delivery: &Delivery, sequence: u64) ->
         id: delivery.event,
         event_type: EventType::SubmissionCompleted,
         at: submission.submitted_at(),
-        sequence,
+        sequence: delivery.sequence,
         form: delivery.form,
         subject: Subject::Submission(Box::new(submission)),
     };
-    Ok(ReadEvent { event: Some(event), is_in_trash })
+    Ok((Some(event), is_in_trash))
 }
 
 pub(super) fn is_in_trash(rows: &impl RowSource, form: FormId, submission: SubmissionId) -> Result<bool> {

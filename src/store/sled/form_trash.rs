@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::counters::Counters;
+use super::delivery_layout::IndexPosition;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
@@ -50,12 +51,12 @@ impl SledStore {
 /// Deletes a batch of the rows of a purged form whose number is not bounded.
 pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Progress> {
     // No other operation changes rows of a purged form, so the index alone is complete.
-    let deliveries = tx.stored_keys(delivery_layout::deliveries(form), BATCH_ROWS / 2)?;
+    let deliveries = tx.stored_keys(delivery_layout::index_of_form(form), BATCH_ROWS / 2)?;
     if !deliveries.is_empty() {
-        for key in deliveries {
-            let (event, integration) = delivery_layout::listed_delivery(&key)?;
-            tx.delete(delivery_layout::list_entry(workspace, event, integration));
-            tx.delete(key);
+        for entry in deliveries {
+            let IndexPosition { event, target, .. } = IndexPosition::decode(&entry)?;
+            tx.delete(delivery_layout::delivery(workspace, event, target));
+            tx.delete(entry);
         }
         return Ok(Progress::More);
     }

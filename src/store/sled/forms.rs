@@ -10,7 +10,7 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::form_search::FormSearch;
 use super::layout;
-use super::queue_state::StoredQueue;
+use super::queue::StoredQueue;
 use super::submission_search::SearchGoal;
 use super::{SledStore, events, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
@@ -21,7 +21,7 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, IntegrationId, Random, WorkspaceId};
 use crate::store::{
-    Deliveries, FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result,
     StepResult, StoreError,
 };
 
@@ -114,10 +114,10 @@ impl Forms for SledStore {
         let (form, random) = (update.form.id, Arc::clone(&self.random));
         let work = move |tx: &mut Tx<'_>| replace(tx, &*random, workspace, &update, rows);
         let replaced = self.write_and_wake(kind, (workspace, form), work).await?;
-        if let StepResult::Done(removed) = &replaced {
-            for integration in removed {
-                self.drop_queue(QueueId { workspace, form, integration: *integration });
-            }
+        if let StepResult::Done(QueueChanges { removed, revived }) = &replaced {
+            let queue = |integration: &IntegrationId| QueueId { workspace, form, integration: *integration };
+            removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
+            revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
         }
         Ok(replaced.map(drop))
     }
@@ -272,14 +272,14 @@ fn decode_form_id(made: u128) -> FormId {
 }
 
 /// Replaces a form that has not changed since the update was computed. The transaction only compares revisions and stores
-/// bytes: the edit was computed before. Returns the integrations that the form no longer has.
+/// bytes: the edit was computed before.
 fn replace(
     tx: &mut Tx<'_>,
     random: &dyn Random,
     workspace: WorkspaceId,
     update: &FormUpdate,
     rows: EncodedRows,
-) -> Result<StepResult<Vec<IntegrationId>>> {
+) -> Result<StepResult<QueueChanges>> {
     let form = &update.form;
     let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(StepResult::Missing) };
     if current.revision != update.seen_revision {
@@ -290,6 +290,14 @@ fn replace(
     }
     rows.put(tx, form);
     put_new_queues(tx, form, &current.integrations)?;
+    events::record_file_change(tx, form)?;
+    let mut changes = QueueChanges::default();
+    for integration in &update.resumed {
+        let queue = (form.id, *integration);
+        let resumed = StoredQueue::read(tx, queue)?.resumed(form.updated_at);
+        changes.revived.extend(resumed.revival.map(|_| *integration));
+        resumed.put(tx, queue)?;
+    }
     let event = match (current.status, form.status) {
         (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
         (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
@@ -302,15 +310,24 @@ fn replace(
         idempotency::insert_response(tx, response, form.updated_at)?;
     }
     let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
-    Ok(StepResult::Done(removed.map(|one| one.id).collect()))
+    changes.removed.extend(removed.map(|one| one.id));
+    Ok(StepResult::Done(changes))
 }
 
-/// Creates the queues of integrations that are not among `earlier` ones. Nothing in the outbox is owed to them.
+/// What an update of a form means for the queues of its integrations.
+#[derive(Debug, Default)]
+struct QueueChanges {
+    /// The integrations that the form no longer has.
+    removed: Vec<IntegrationId>,
+    /// Those with deliveries to be made pending again.
+    revived: Vec<IntegrationId>,
+}
+
+/// Creates the queues of integrations that are not among `earlier` ones.
 fn put_new_queues(tx: &mut Tx<'_>, form: &Form, earlier: &[Integration]) -> Result<()> {
     for integration in &form.integrations {
         if earlier.iter().all(|one| one.id != integration.id) {
-            let position = Counters::of(tx, form.id)?.sequence;
-            StoredQueue { position, ..StoredQueue::default() }.put(tx, form.id, integration.id)?;
+            StoredQueue::default().put(tx, (form.id, integration.id))?;
         }
     }
     Ok(())

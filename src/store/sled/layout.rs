@@ -26,8 +26,9 @@
 //! X 0(8) form(8) a purge of a form that is under way: the form's workspace(8), or empty
 //! x form(8) submission(16) a purge of a submission's H and deliveries that is under way: when it was
 //!    deleted(8), or empty
-//! z J d q v B e a r the outbox and deliveries: see `delivery_layout`
+//! J n v q B e a r c queues and deliveries: see `delivery_layout`
 //! Mb s the signing key(32)
+//! Mb d deliveries have rows of their own, empty: see `delivery_upgrade`
 //! Mb u when maintenance ran last(8), how long the trash must wait(8)
 //! ```
 //!
@@ -215,6 +216,8 @@ pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 
 pub(super) const CLOCK: &[u8] = b"Mbu";
 
+pub(super) const DELIVERY_ROWS: &[u8] = b"Mbd";
+
 pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
     [record.last.millis().to_be_bytes(), record.wait_millis.to_be_bytes()].concat()
 }
@@ -343,8 +346,8 @@ pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32
 }
 
 /// Ranges of all rows of `form` whose number is not bounded.
-pub(super) fn bulk_rows(form: FormId) -> [KeyRange; 14] {
-    b"SETHDGzJBaedqr".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
+pub(super) fn bulk_rows(form: FormId) -> [KeyRange; 13] {
+    b"SETHDGJBaenrc".map(|kind| with_prefix(key(kind, &[&form.to_bytes()])))
 }
 
 /// Range of the versions of `form`, below `before` if given.

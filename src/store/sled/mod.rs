@@ -6,17 +6,17 @@
 pub mod engine;
 
 mod block;
-mod changed_forms;
+mod claims;
+mod confirmations;
 mod counters;
 mod decoded_cache;
 mod deliveries;
-mod delivery_attempts;
 mod delivery_layout;
 mod delivery_list;
 mod delivery_manage;
 mod delivery_queue;
 mod delivery_rows;
-mod delivery_totals;
+mod delivery_upgrade;
 mod delivery_upkeep;
 mod edits;
 mod events;
@@ -27,9 +27,7 @@ mod idempotency;
 mod keys;
 mod layout;
 mod locate;
-mod outbox;
-mod queue_state;
-mod queue_writer;
+mod queue;
 mod recount;
 mod row_source;
 mod slugs;
@@ -46,7 +44,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::changed_forms::ChangedForms;
+use self::claims::DeliveryClaims;
 use self::decoded_cache::{ChangeCounter, DecodedCache};
 use self::engine::Engine;
 use self::engine::disk::Disk;
@@ -56,7 +54,7 @@ use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
 use self::engine::tx::{Direction, Tx};
 use self::forms::find_cached;
-use super::{DEFAULT_PAGE, Health, Maintenance, Result, StoreError};
+use super::{DEFAULT_PAGE, Health, Maintenance, QueueId, Result, StoreError};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -80,7 +78,7 @@ pub struct SledStore {
     pool: CpuPool,
     forms: Arc<DecodedCache<Form>>,
     keys: Arc<DecodedCache<ApiKey>>,
-    changed_forms: Arc<ChangedForms>,
+    claims: Arc<DeliveryClaims>,
     /// The operator's waits between attempts of deliveries, in milliseconds.
     retry_schedule: Option<Arc<[i64]>>,
 }
@@ -136,11 +134,13 @@ impl SledStore {
             pool,
             forms,
             keys,
-            changed_forms: Arc::default(),
+            claims: Arc::default(),
             retry_schedule: None,
         };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
+        store.upgrade_deliveries().map_err(unreadable)?;
         store.resume_purges().map_err(unreadable)?;
+        store.resume_queues().map_err(unreadable)?;
         Ok(store)
     }
 
@@ -151,23 +151,24 @@ impl SledStore {
         Self { retry_schedule: schedule.map(Into::into), ..self }
     }
 
-    /// Runs a write that may give the queues of a form something to do, and reports the form if it has any. The writer reports
-    /// it, because a write that is queued takes place also if its caller is gone.
+    /// Runs a write that may give the queues of a form something to do, and wakes them. The writer does so, because a write that
+    /// is queued takes place also if its caller is gone.
     async fn write_and_wake<T: Send + 'static>(
         &self,
         kind: WriteKind,
         (workspace, form): (WorkspaceId, FormId),
         work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (forms, changed_forms) = (Arc::clone(&self.forms), Arc::clone(&self.changed_forms));
+        let (forms, claims) = (Arc::clone(&self.forms), Arc::clone(&self.claims));
         let work = move |tx: &mut Tx<'_>| {
             let value = work(tx)?;
             let found = find_cached(tx, &forms, workspace, form)?;
-            Ok((value, found.is_none_or(|form| !form.integrations.is_empty())))
+            Ok((value, found))
         };
-        let report = move |(_, has_queues): &(T, bool)| {
-            if *has_queues {
-                changed_forms.record(workspace, form);
+        let report = move |(_, found): &(T, Option<Arc<Form>>)| {
+            for integration in found.iter().flat_map(|form| &form.integrations) {
+                let queue = QueueId { workspace, form, integration: integration.id };
+                claims.wake(queue, Timestamp::from_millis(0));
             }
         };
         Ok(self.engine.write_then(kind, work, report).await?.0)

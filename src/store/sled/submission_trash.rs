@@ -189,7 +189,8 @@ pub(super) fn restore(
     if let Some(idempotency_key) = idempotency_key {
         idempotency::insert_record(tx, idempotency_key, submission.edits().into(), &[], now)?;
     }
-    delivery_upkeep::resume_submission(tx, &submission, now)?;
+    delivery_upkeep::resume_submission(tx, workspace, &submission, now)?;
+    events::record_file_change(tx, &form)?;
     Ok(StepResult::Done(submission))
 }
 
@@ -217,7 +218,7 @@ pub(super) fn purge(
         }
         None => remove_from_trash(tx, &submission),
     }
-    begin_erasure(tx, &submission, submission.deleted_at.unwrap_or(now)).map(StepResult::Done)
+    begin_erasure(tx, workspace, &submission, submission.deleted_at.unwrap_or(now)).map(StepResult::Done)
 }
 
 fn record_deletion(
@@ -227,6 +228,7 @@ fn record_deletion(
     id: SubmissionId,
     now: Timestamp,
 ) -> Result<()> {
+    events::record_file_change(tx, form)?;
     let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
     events::record(tx, random, form, deleted, None, now)
 }
@@ -242,7 +244,14 @@ fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, Remain
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
             tx.delete(layout::trashed_submission(form, id));
             let deleted = submission.deleted_at.unwrap_or(submission.submitted_at());
-            gone.push((form, id, begin_erasure(tx, &submission, deleted)?));
+            let workspace = tx.get(&layout::form_workspace(form))?;
+            let workspace = workspace.map(|id| layout::listed_workspace(&id)).transpose()?;
+            let rows = match workspace {
+                Some(workspace) => begin_erasure(tx, workspace, &submission, deleted)?,
+                // The form is being purged, with all its rows.
+                None => RemainingRows::None,
+            };
+            gone.push((form, id, rows));
         }
         tx.delete(entry);
     }
@@ -250,10 +259,15 @@ fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, Remain
 }
 
 /// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any.
-fn begin_erasure(tx: &mut Tx<'_>, submission: &Submission, deleted: Timestamp) -> Result<RemainingRows> {
+fn begin_erasure(
+    tx: &mut Tx<'_>,
+    workspace: WorkspaceId,
+    submission: &Submission,
+    deleted: Timestamp,
+) -> Result<RemainingRows> {
     let Submission { form, id, .. } = *submission;
     let has_rows = submission.edits() > 0
-        || RowSource::has_any(tx, delivery_layout::deliveries_of(form, EventId::of_completed(id)))?
+        || RowSource::has_any(tx, delivery_layout::deliveries_of(workspace, EventId::of_completed(id)))?
         || RowSource::has_any(tx, delivery_layout::submission_events(form, id))?;
     if !has_rows {
         return Ok(RemainingRows::None);

@@ -13,7 +13,7 @@ use super::layout;
 use super::submission_codec::EncodedSubmission;
 use super::submission_search::{SearchGoal, SubmissionSearch};
 use super::submission_trash::{self, RemainingRows};
-use super::{SledStore, block, edits, idempotency, locate, outbox};
+use super::{SledStore, block, edits, events, idempotency, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{Admission, AdmissionInput, IdempotencyRecord, admit};
@@ -268,7 +268,7 @@ fn insert(
         block: counters.block.max(Some(block)),
         ..counters
     };
-    let counters = if new.notify { outbox::record_completed(tx, form, counters, id) } else { counters };
+    let counters = if new.notify { events::record_completed(tx, form, counters, id)? } else { counters };
     counters.put(tx, new.form);
     if let Some(idempotency_key) = &new.idempotency_key {
         idempotency::insert_record(tx, idempotency_key, u128::from_be_bytes(id.to_bytes()), &[], now)?;

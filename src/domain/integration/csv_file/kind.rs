@@ -1,18 +1,19 @@
-//! Renders submissions as rows of a CSV file.
+//! A CSV file as a kind of integration, and the rows of its submissions.
 
 use super::row::cell;
 use super::{CsvFile, DELIMITERS};
+use crate::domain::condition::Condition;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
+use crate::domain::form::Version;
 use crate::domain::integration::event::Subject;
 use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
-use crate::domain::integration::outbound::{CsvRow, Outbound};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::row::{RowBody, SCHEDULE};
+use crate::domain::integration::outbound::Outbound;
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer, holds};
+use crate::domain::integration::row::{RowBody, SCHEDULE, column_ids};
+use crate::domain::integration::{Integration, IntegrationKind};
 use crate::domain::json::Value;
+use crate::domain::submission::Submission;
 use crate::id::IntegrationId;
-
-/// Rows that are written together.
-const MAX_ROWS: usize = 100;
 
 impl Kind for CsvFile {
     fn members(&self) -> Members {
@@ -35,18 +36,54 @@ impl Kind for CsvFile {
         Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
 
-    fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
-        let row = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
-        let RowBody { id, submitted_at, cells } = row;
-        Ok(Outbound::Csv(CsvRow { file: self.clone(), head: [id, submitted_at], cells }))
+    /// All its deliveries are carried out together, by writing the file.
+    fn plan(&self, _: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
+        Err(PlanError::Damaged)
     }
 
     fn pace(&self) -> Pace {
-        Pace { concurrency: 1, batch: MAX_ROWS, interval_ms: 0, schedule: &SCHEDULE }
+        Pace { concurrency: 1, batch: 1, interval_ms: 0, schedule: &SCHEDULE }
+    }
+
+    fn is_file(&self) -> bool {
+        true
     }
 
     /// Each submission is one row.
     fn can_repeat(&self, delivery: &Delivery) -> bool {
         delivery.status != DeliveryStatus::Delivered
+    }
+}
+
+/// What a CSV file has of submissions.
+pub struct CsvRows<'a> {
+    integration: &'a Integration,
+    condition: Option<Condition>,
+}
+
+impl<'a> CsvRows<'a> {
+    pub fn new(integration: &'a Integration) -> Self {
+        Self { integration, condition: integration.condition() }
+    }
+
+    /// The ids of the questions of a version that have columns.
+    pub fn columns<'v>(&self, version: &'v Version) -> impl Iterator<Item = &'v str> + use<'_, 'v> {
+        column_ids(version, self.integration.fields.as_ref())
+    }
+
+    /// Returns the row of a submission; `None` if the integration's condition does not hold.
+    pub fn row(&self, submission: &Submission, version: &Version) -> Option<RowBody<String>> {
+        if self.integration.when.is_some() {
+            let condition = self.condition.as_ref()?;
+            holds(condition, version, &submission.answers).then_some(())?;
+        }
+        Some(RowBody::new(submission, version, self.integration.fields.as_ref(), cell))
+    }
+}
+
+impl Integration {
+    /// The settings, if it is a CSV file.
+    pub fn csv_file(&self) -> Option<&CsvFile> {
+        if let IntegrationKind::CsvFile(file) = &self.kind { Some(file) } else { None }
     }
 }

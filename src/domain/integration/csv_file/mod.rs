@@ -1,8 +1,10 @@
-//! CSV files on the server, to which each submission is appended.
+//! CSV files on the server, with one row for each submission.
 
 mod definition;
 mod kind;
 pub mod row;
+
+pub use kind::CsvRows;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,18 +18,4 @@ pub struct CsvFile {
     pub path: String,
     /// One ASCII character.
     pub delimiter: char,
-}
-
-/// The acknowledged end of a file. Stored in the same write as the deliveries that it covers, so that rows after `length` are
-/// known to be unacknowledged and are cut off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CsvPosition {
-    /// The settings with which it was written: with others, another file is begun.
-    pub settings: CsvFile,
-    /// Number of the file: 1, then one more whenever a column is added.
-    pub number: u32,
-    /// Columns after `id` and `submitted_at`: question ids.
-    pub columns: Vec<String>,
-    /// Bytes of the file that are acknowledged.
-    pub length: u64,
 }

@@ -158,6 +158,10 @@ impl Kind for Email {
         Ok(Outbound::Mail(body.into_message(attempt.delivery)))
     }
 
+    fn recipients(&self) -> u8 {
+        u8::try_from(self.settings().texts(TO).len()).unwrap_or(1).max(1)
+    }
+
     fn pace(&self) -> Pace {
         Pace { concurrency: CONCURRENCY, batch: 1, interval_ms: 0, schedule: &SCHEDULE }
     }

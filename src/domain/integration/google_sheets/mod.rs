@@ -106,6 +106,10 @@ impl Kind for GoogleSheets {
         Ok(Outbound::Sheet(SheetRow { target, id, submitted_at, cells }))
     }
 
+    fn is_in_order(&self) -> bool {
+        true
+    }
+
     fn pace(&self) -> Pace {
         Pace { concurrency: 1, batch: MAX_ROWS, interval_ms: INTERVAL_MS, schedule: &SCHEDULE }
     }
