@@ -15,7 +15,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::csv_file::CsvPosition;
 use crate::domain::integration::outbound::{CsvRow, MailMessage, Outbound};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt};
+use crate::domain::integration::plan::PlannedAttempt;
 use crate::id::FormId;
 use crate::store::{BegunAttempt, FinishedAttempt, QueueId};
 
@@ -62,7 +62,7 @@ impl DeliveryService {
                 Ok(Outbound::Csv(row)) => rows.push((attempt, row)),
                 Ok(Outbound::Sheet(row)) => sheet_rows.push((attempt, row)),
                 Ok(Outbound::Mail(message)) => {
-                    let report = self.send_mail(batch.queue.form, &message, attempt.delivery.settled).await;
+                    let report = self.send_mail(batch.queue.form, &message).await;
                     outcomes.finished.push(finish(report));
                 }
                 Err(report) => outcomes.finished.push(finish(*report)),
@@ -82,12 +82,12 @@ impl DeliveryService {
     }
 
     /// Sends a mail; one to a respondent waits if the form has sent as many as it may.
-    pub(super) async fn send_mail(&self, form: FormId, message: &MailMessage, settled: u16) -> SendReport {
+    pub(super) async fn send_mail(&self, form: FormId, message: &MailMessage) -> SendReport {
         let wait = message.is_confirmation.then(|| self.throttle.wait(form, self.clock.now()));
         if let Some(wait_ms) = wait.flatten() {
             return SendReport::new(report::throttled(wait_ms), 0);
         }
-        self.mailer.send(message, settled).await
+        self.mailer.send(message).await
     }
 
     /// The record of an attempt with its outcome.
@@ -119,6 +119,8 @@ impl DeliveryService {
             event: attempt.delivery.event,
             delivery: attempt.delivery.id(),
             number: attempt.delivery.attempts,
+            redelivery: attempt.delivery.earlier_attempts,
+            recipient: 0,
             body: &attempt.body,
             now,
         };
@@ -126,11 +128,7 @@ impl DeliveryService {
         let plan = AssertUnwindSafe(|| integration.plan(planned, form, &self.vault));
         match catch_unwind(plan) {
             Ok(Ok(outbound)) => Ok(outbound),
-            // The operator may have started the server with another key.
-            Ok(Err(PlanError::Unsealable(error))) => {
-                Err(Box::new(report::retryable("secret_unreadable", error.to_string())))
-            }
-            Ok(Err(PlanError::Damaged)) => Err(Box::new(report::damaged())),
+            Ok(Err(error)) => Err(Box::new(report::of_plan_error(&error))),
             Err(_panic) => Err(Box::new(report::panicked())),
         }
     }

@@ -7,7 +7,7 @@
 //!  steps       the tasks that use the store
 //!  decide      from due deliveries to bodies
 //!  attempt     from a body to an outcome
-//!  send, guard, report      requests to other servers
+//!  send, guard, report, redact      requests to other servers
 //!  csv_file    files below the folder of exports
 //!  google_sheets    rows of Google spreadsheets
 //!  throttle    how often respondents get mail
@@ -20,6 +20,7 @@ mod decide;
 mod google_sheets;
 mod guard;
 pub mod mail;
+mod redact;
 mod report;
 mod runner;
 mod scheduler;

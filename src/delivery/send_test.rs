@@ -9,6 +9,7 @@ use super::{DeliveryService, report};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Attempt, AttemptTrigger, Outcome, SendReport};
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
@@ -29,7 +30,10 @@ impl DeliveryService {
 
     async fn send_test_event(&self, form: &Form, integration: &Integration, now: Timestamp) -> SendReport {
         let Ok(Some(version)) = self.version(form.workspace, form.id, form.version).await else {
-            return report::retryable("store_unavailable", "the questions of the form cannot be read");
+            return report::retryable(
+                ErrorCode::StoreUnavailable,
+                "the questions of the form cannot be read",
+            );
         };
         let event = Event::test(form, &version, now, &*self.random);
         let Event { id, event_type, .. } = event;
@@ -44,7 +48,7 @@ impl DeliveryService {
             AttemptDecision::Send(body) => body,
             AttemptDecision::Fail(report) => return report,
             AttemptDecision::Skip | AttemptDecision::Pause | AttemptDecision::Cancel => {
-                return report::retryable("skipped", "the integration does not send this event");
+                return report::retryable(ErrorCode::Skipped, "the integration does not send this event");
             }
         };
         let attempt = BegunAttempt { delivery: attempt.delivery, body };
@@ -52,10 +56,10 @@ impl DeliveryService {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
             // The example of an address is nobody's.
             Ok(Outbound::Mail(message)) if message.is_confirmation => report::retryable(
-                "skipped",
+                ErrorCode::Skipped,
                 "a confirmation goes to a respondent: submit an answer to get one",
             ),
-            Ok(Outbound::Mail(message)) => self.send_mail(form.id, &message, 0).await,
+            Ok(Outbound::Mail(message)) => self.send_mail(form.id, &message).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
             Ok(Outbound::Csv(row)) => self.check_file(form.id, row.file).await,
             Err(report) => *report,

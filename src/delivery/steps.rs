@@ -113,7 +113,7 @@ impl DeliveryService {
         let FinishedAttempt { delivery, report, jitter, .. } = attempt;
         let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
         let (name, number) = (&integration.name, delivery.attempts);
-        let error = report.outcome.error().map_or("", |error| error.code.as_str());
+        let error = report.outcome.error().map_or_else(String::new, |error| error.code.to_string());
         let result = report.outcome.result();
         let duration = report.duration_ms;
         tracing::debug!(delivery = %id, %form, integration = name, host, number, %result, error, duration, "attempt");

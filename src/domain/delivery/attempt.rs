@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error_code::ErrorCode;
 use super::{Delivery, DeliveryError, DeliveryStatus};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::open_enum::named_enum;
@@ -56,15 +57,13 @@ pub struct SendReport {
     pub duration_ms: u64,
     /// Milliseconds before which the receiver takes no other request.
     pub hold_ms: i64,
-    /// The parts of the delivery that need no other attempt, a bit each: the recipients of a mail.
-    pub settled: u16,
 }
 
 impl SendReport {
     /// The report of an attempt without an answer.
     pub fn new(outcome: Outcome, duration_ms: u64) -> Self {
         let (http_status, response, remote_address) = (None, None, None);
-        Self { outcome, http_status, response, remote_address, duration_ms, hold_ms: 0, settled: 0 }
+        Self { outcome, http_status, response, remote_address, duration_ms, hold_ms: 0 }
     }
 }
 
@@ -135,9 +134,8 @@ impl Delivery {
     /// `schedule` has the waits in milliseconds; `jitter` is from 0.8 to 1.2.
     #[must_use]
     pub fn finish_attempt(&self, report: &SendReport, schedule: &[i64], jitter: f64, now: Timestamp) -> Self {
-        let settled = self.settled | report.settled;
         let duration_ms = Some(report.duration_ms);
-        let attempted = Self { is_manual: false, duration_ms, settled, ..self.clone() };
+        let attempted = Self { is_manual: false, duration_ms, ..self.clone() };
         match &report.outcome {
             Outcome::Delivered => {
                 Self { last_error: None, ..attempted.finished(DeliveryStatus::Delivered, now) }
@@ -167,11 +165,7 @@ impl Delivery {
     /// that crashes the process does so at most once per attempt of the schedule.
     #[must_use]
     pub fn expire_attempt(&self, schedule: &[i64], now: Timestamp) -> Self {
-        let error = DeliveryError {
-            code: "interrupted".to_owned(),
-            message: "the server ended during the attempt".to_owned(),
-            http_status: None,
-        };
+        let error = ErrorCode::Interrupted.error("the server ended during the attempt");
         let attempted = Self { is_manual: false, duration_ms: None, ..self.clone() };
         attempted.with_error(&error).after_failure(schedule, 1.0, 0, now)
     }

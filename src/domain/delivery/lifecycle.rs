@@ -43,7 +43,6 @@ impl Delivery {
             attempts: 0,
             paced: 0,
             earlier_attempts: 0,
-            settled: 0,
             is_manual: false,
             next_attempt_at: Some(event.at),
             last_error: None,
@@ -73,7 +72,7 @@ impl Delivery {
     /// Returns it pending again at the beginning of its schedule, due at `at`.
     #[must_use]
     pub fn restarted(&self, at: Timestamp) -> Self {
-        Self { earlier_attempts: self.attempts, paced: 0, settled: 0, ..self.resumed(at) }
+        Self { earlier_attempts: self.attempts, paced: 0, ..self.resumed(at) }
     }
 
     /// Returns it as redelivered by hand: due at `at`, and at the beginning of its schedule.

@@ -9,9 +9,10 @@ pub mod selection;
 
 use serde::{Deserialize, Serialize};
 
+use self::error_code::ErrorCode;
 use crate::clock::Timestamp;
 use crate::domain::integration::event::EventType;
-use crate::domain::open_enum::named_enum;
+use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
 
 named_enum! {
@@ -62,16 +63,9 @@ pub struct Delivery {
     /// How long the last attempt took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Its parts that need no other attempt, a bit each: the recipients of a mail.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub settled: u16,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-}
-
-fn is_zero(bits: &u16) -> bool {
-    *bits == 0
 }
 
 impl Delivery {
@@ -83,8 +77,8 @@ impl Delivery {
 /// Why the last attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryError {
-    /// A stable name, such as `timeout`, `http_error` or `blocked_address`.
-    pub code: String,
+    /// Unknown if a newer server stored it.
+    pub code: OpenEnum<ErrorCode>,
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,

@@ -31,7 +31,7 @@ impl Kind for CsvFile {
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let Subject::Submission(submission) = &rendering.event.subject else { return None };
-        let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
+        let row = RowBody::new(submission, rendering.version?, rendering.selection, |_, answer| cell(answer));
         Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
 
