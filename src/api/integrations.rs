@@ -290,7 +290,7 @@ impl From<Attempt> for AttemptView {
 
 impl From<DeliveryError> for DeliveryFailure {
     fn from(DeliveryError { code, message, http_status }: DeliveryError) -> Self {
-        Self { code, message, http_status }
+        Self { code: code.to_string(), message, http_status }
     }
 }
 

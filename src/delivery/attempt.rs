@@ -16,9 +16,10 @@ use crate::domain::delivery::attempt::{MAX_PACED_WAIT, Outcome, SendReport};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
+use crate::domain::integration::email::mailbox as mailbox_of;
 use crate::domain::integration::outbound::{MailMessage, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt};
-use crate::store::{AttemptResult, ConfirmationPermit, FinishedAttempt, QueueId, Result, StoreError};
+use crate::store::{AttemptResult, ConfirmationPermit, FinishedAttempt, QueueId, Result};
 
 /// Claimed deliveries of a queue that are carried out together.
 #[derive(Clone)]
@@ -114,7 +115,7 @@ impl DeliveryService {
         message: &MailMessage,
         (started_at, body): (Timestamp, Vec<u8>),
     ) -> Result<AttemptResult> {
-        let mailbox = message.respondent.as_ref().map(|mailbox| xxh3_64(mailbox.as_bytes()));
+        let mailbox = message.is_confirmation.then(|| xxh3_64(mailbox_of(&message.to).as_bytes()));
         let permit = match mailbox {
             Some(mailbox) => self.store.permit_confirmation(delivery, mailbox, started_at).await?,
             None => ConfirmationPermit::Granted,
@@ -164,11 +165,7 @@ impl DeliveryService {
         let report = match catch_unwind(plan) {
             Ok(Ok(outbound)) => return Ok(outbound),
             Ok(Err(PlanError::NoRecipient)) => return Err(Box::new(AttemptResult::Canceled)),
-            // The operator may have started the server with another key.
-            Ok(Err(PlanError::Unsealable(error))) => {
-                report::retryable("secret_unreadable", error.to_string())
-            }
-            Ok(Err(PlanError::Damaged)) => report::damaged(),
+            Ok(Err(error)) => report::of_plan_error(&error),
             Err(_panic) => report::panicked(),
         };
         Err(Box::new(self.sent(now, report, body.to_vec())))

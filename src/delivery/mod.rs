@@ -6,7 +6,7 @@
 //!  runner      the loop: claims what is due, and starts a task for each send
 //!  attempt     a task: from claimed deliveries to their outcome
 //!  render      the bodies of claimed deliveries
-//!  send, guard, report      requests to other servers
+//!  send, guard, report, redact      requests to other servers
 //!  csv_file    files below the folder of exports
 //!  google_sheets    rows of Google spreadsheets
 //!  mail        messages to the operator's mail server
@@ -19,6 +19,7 @@ mod dispatch;
 mod google_sheets;
 mod guard;
 pub mod mail;
+mod redact;
 mod render;
 mod report;
 mod runner;

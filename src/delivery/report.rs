@@ -5,14 +5,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::guard::ResolveError;
+use super::redact::redact;
 use crate::clock::Timestamp;
-use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::HttpAnswer;
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::address::AddressRefusal;
 use crate::domain::integration::outbound::HttpRequest;
+use crate::domain::integration::plan::PlanError;
 use crate::request_error::{certificate_fault, find_cause, reason};
-use crate::secret::Secret;
 
 /// Maximum bytes of an answer in the log of attempts.
 const MAX_EXCERPT: usize = 2 << 10;
@@ -54,41 +55,42 @@ pub(super) fn of_exchange(
     match result {
         Ok(Answer { status, headers, remote_address, body, .. }) => {
             let body = redact(&body, &request.secrets);
-            let verdict = (request.classify)(&HttpAnswer { status, headers: &headers, body: &body, now });
+            let classification =
+                (request.classify)(&HttpAnswer { status, headers: &headers, body: &body, now });
             SendReport {
                 http_status: Some(status),
                 response: excerpt(&body),
                 remote_address: remote_address.map(|address| address.to_string()),
-                hold_ms: verdict.hold_ms,
-                ..SendReport::new(verdict.outcome, duration_ms)
+                hold_ms: classification.hold_ms,
+                ..SendReport::new(classification.outcome, duration_ms)
             }
         }
         Err(failure) => SendReport::new(outcome(&failure), duration_ms),
     }
 }
 
-/// Returns `body` as text in which `secrets` are replaced: a receiver may send back what it got.
-pub(super) fn redact(body: &[u8], secrets: &[Secret<String>]) -> String {
-    let text = String::from_utf8_lossy(body).into_owned();
-    let shown = secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty());
-    shown.fold(text, |text, secret| text.replace(secret.as_str(), "(secret)"))
-}
-
 /// Returns the report of an attempt that panicked. The next one would too.
 pub(super) fn panicked() -> SendReport {
-    let error = error("internal_panic", "a defect of the server ended the attempt");
+    let error = ErrorCode::InternalPanic.error("a defect of the server ended the attempt");
     SendReport::new(Outcome::Permanent { error }, 0)
 }
 
-/// Returns the report of an attempt whose stored settings or body are damaged.
-pub(super) fn damaged() -> SendReport {
-    let error = error("damaged", "the stored delivery or its integration is damaged");
-    SendReport::new(Outcome::Permanent { error }, 0)
+/// Returns the report of an attempt that cannot be planned.
+pub(super) fn of_plan_error(cause: &PlanError) -> SendReport {
+    let text = cause.to_string();
+    let outcome = match cause {
+        // The operator may have started the server with another key.
+        PlanError::Unsealable(_) => retry(ErrorCode::SecretUnreadable, text),
+        PlanError::Damaged => Outcome::Permanent { error: ErrorCode::Damaged.error(text) },
+        PlanError::NoRecipient => Outcome::Permanent { error: ErrorCode::NoRecipient.error(text) },
+    };
+    SendReport::new(outcome, 0)
 }
 
 /// Returns the outcome of a mail that has to wait, since its form has sent as many as it may.
 pub(super) fn throttled(wait_ms: i64) -> Outcome {
-    let error = error("throttled", "the form has sent as many confirmations as it may within an hour");
+    let message = "the form has sent as many confirmations as it may within an hour";
+    let error = ErrorCode::Throttled.error(message);
     Outcome::Paced { wait_ms, error }
 }
 
@@ -96,33 +98,34 @@ pub(super) fn throttled(wait_ms: i64) -> Outcome {
 pub(super) fn file_error(cause: &io::Error) -> Outcome {
     let text = cause.to_string();
     let message = text.split(" (os error").next().unwrap_or_default();
-    Outcome::Retryable { error: error("file_error", message), is_slow: false }
+    retry(ErrorCode::FileError, message)
 }
 
 /// Returns the report of an attempt that may succeed later.
-pub(super) fn retryable(code: &str, message: impl Into<String>) -> SendReport {
-    SendReport::new(Outcome::Retryable { error: error(code, message), is_slow: false }, 0)
+pub(super) fn retryable(code: ErrorCode, message: impl Into<String>) -> SendReport {
+    SendReport::new(retry(code, message), 0)
 }
 
-pub(super) fn error(code: &str, message: impl Into<String>) -> DeliveryError {
-    DeliveryError { code: code.to_owned(), message: message.into(), http_status: None }
+/// Returns the outcome of an attempt that may succeed later.
+pub(super) fn retry(code: ErrorCode, message: impl Into<String>) -> Outcome {
+    Outcome::Retryable { error: code.error(message), is_slow: false }
 }
 
 /// Classifies a failure. The owner may mend names, certificates and servers, so these are tried again.
 pub(super) fn outcome(failure: &Failure) -> Outcome {
-    let retry = |code, message: String| Outcome::Retryable { error: error(code, message), is_slow: false };
     match failure {
         Failure::Refused(refusal) => refused(refusal),
-        Failure::Malformed => {
-            Outcome::Permanent { error: error("invalid_request", "a header of the request is not valid") }
-        }
+        Failure::Malformed => Outcome::Permanent {
+            error: ErrorCode::InvalidRequest.error("a header of the request is not valid"),
+        },
         Failure::NoCertificates(cause) => {
-            retry("tls_error", format!("the server has no certificates of authorities: {}", reason(cause)))
+            let message = format!("the server has no certificates of authorities: {}", reason(cause));
+            retry(ErrorCode::TlsError, message)
         }
         Failure::Timeout => timed_out(),
         Failure::Http(failed) => match find_cause::<ResolveError>(failed) {
             Some(ResolveError::Refused(refusal)) => refused(refusal),
-            Some(unresolved) => retry("dns_error", unresolved.to_string()),
+            Some(unresolved) => retry(ErrorCode::DnsError, unresolved.to_string()),
             None if failed.is_timeout() => timed_out(),
             None => retry(code(failed), message(failed)),
         },
@@ -130,20 +133,20 @@ pub(super) fn outcome(failure: &Failure) -> Outcome {
 }
 
 fn refused(refusal: &AddressRefusal) -> Outcome {
-    Outcome::Permanent { error: error("blocked_address", refusal.to_string()) }
+    Outcome::Permanent { error: ErrorCode::BlockedAddress.error(refusal.to_string()) }
 }
 
 pub(super) fn timed_out() -> Outcome {
-    Outcome::Retryable { error: error("timeout", "no answer in time"), is_slow: true }
+    Outcome::Retryable { error: ErrorCode::Timeout.error("no answer in time"), is_slow: true }
 }
 
-fn code(failed: &reqwest::Error) -> &'static str {
+fn code(failed: &reqwest::Error) -> ErrorCode {
     if find_cause::<rustls::Error>(failed).is_some() {
-        "tls_error"
+        ErrorCode::TlsError
     } else if find_cause::<hyper::Error>(failed).is_some_and(hyper::Error::is_parse) {
-        "invalid_response"
+        ErrorCode::InvalidResponse
     } else {
-        "connection_failed"
+        ErrorCode::ConnectionFailed
     }
 }
 

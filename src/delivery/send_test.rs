@@ -11,6 +11,7 @@ use super::{DeliveryService, report};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Attempt, AttemptTrigger, Outcome, SendReport};
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
@@ -34,7 +35,7 @@ impl DeliveryService {
             return self.check_file(form.id, file.clone()).await;
         }
         let Ok(Some(version)) = self.version(form.workspace, form.id, form.version).await else {
-            return report::retryable("store_unavailable", "the questions of the form cannot be read");
+            return report::retryable(ErrorCode::StoreUnavailable, "the questions of the form cannot be read");
         };
         let event = Event::test(form, &version, now, &*self.random);
         let Event { id, event_type, sequence, .. } = event;
@@ -46,7 +47,7 @@ impl DeliveryService {
             Some((delivery, Rendering::Body(body))) => (delivery, body),
             Some((_, Rendering::None(AttemptResult::Sent { report, .. }))) => return report,
             Some((_, Rendering::None(_))) => {
-                return report::retryable("skipped", "the integration does not send this event");
+                return report::retryable(ErrorCode::Skipped, "the integration does not send this event");
             }
             None => return report::panicked(),
         };
@@ -57,7 +58,7 @@ impl DeliveryService {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
             // The example of an address is nobody's.
             Ok(Outbound::Mail(message)) if message.is_confirmation => report::retryable(
-                "skipped",
+                ErrorCode::Skipped,
                 "a confirmation goes to a respondent: submit an answer to get one",
             ),
             Ok(Outbound::Mail(message)) => self.mailer.send(&message).await,

@@ -9,7 +9,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
-use crate::domain::delivery::error_code::ERROR_CODES;
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::Rule;
 use clap::Args;
@@ -79,7 +79,7 @@ fn entry(code: &str) -> Value {
 fn meaning(code: &str) -> Option<String> {
     let is_it = |(name, _): &&(&str, &str)| *name == code;
     let general = api::explain(code).or_else(|| own_codes().find(is_it).map(|(_, meaning)| *meaning));
-    let delivery = ERROR_CODES.iter().find(is_it).map(|(_, meaning)| *meaning);
+    let delivery = ErrorCode::parse(code).map(ErrorCode::meaning);
     match (general, delivery) {
         (Some(general), Some(delivery)) => Some(format!("{general} In deliveries: {delivery}")),
         (general, delivery) => general.or(delivery).map(str::to_owned),
@@ -91,7 +91,7 @@ fn all_codes() -> impl Iterator<Item = &'static str> {
     let general =
         codes.chain(Rule::ALL.iter().map(|rule| rule.name())).chain(own_codes().map(|(name, _)| *name));
     let is_other = |name: &&str| api::explain(name).is_none() && own_codes().all(|(other, _)| other != name);
-    general.chain(ERROR_CODES.iter().map(|(name, _)| *name).filter(is_other))
+    general.chain(ErrorCode::ALL.iter().map(|code| code.name()).filter(is_other))
 }
 
 /// Returns the codes that only the command line uses, with their meanings.

@@ -1,30 +1,26 @@
 //! Requests to Google, and what its refusals mean.
 
 use serde::Deserialize;
-use tokio::time::{Duration, Instant};
+use serde_json::Value as Json;
 use url::Url;
 
 use super::token;
+use crate::delivery::redact::redact;
 use crate::delivery::{Answer, DeliveryService, report};
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::{HttpAnswer, classify_webhook};
-use crate::domain::integration::google_sheets::INTERVAL_MS;
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::service_account::ServiceAccount;
 use crate::domain::integration::outbound::{HttpRequest, SheetTarget};
+use crate::domain::integration::plan::PlanError;
 use crate::secret::Secret;
-
-/// Time after which a batch begins no other request, so that the last one ends within the lease of the attempts.
-const BATCH_TIME: Duration = Duration::from_secs(40);
-
-/// Wait in milliseconds for the rows that a batch had no time for.
-const NEXT_BATCH_WAIT: i64 = 1_000;
 
 /// Shortest wait in milliseconds after 429: the limits are those of a minute.
 const MIN_QUOTA_WAIT: i64 = 60_000;
 
-/// Maximum bytes of an answer that is not a range of cells.
-const MAX_ANSWER: usize = 64 << 10;
+/// Maximum bytes of an answer: the ids of some 500,000 rows.
+const MAX_ANSWER: usize = 16 << 20;
 
 /// Maximum characters of Google's message in an error.
 const MAX_QUOTED: usize = 300;
@@ -32,36 +28,11 @@ const MAX_QUOTED: usize = 300;
 /// The report of a failure as the error.
 pub(super) type Result<T> = std::result::Result<T, Box<SendReport>>;
 
-/// The requests of a batch.
-pub(super) struct Session<'a> {
+/// A spreadsheet, and the account with which it is called.
+pub(super) struct Spreadsheet<'a> {
     service: &'a DeliveryService,
-    pub(super) target: &'a SheetTarget,
+    target: &'a SheetTarget,
     account: ServiceAccount,
-    started: Instant,
-    /// Requests that read, and those that write: Google limits both.
-    reads: u32,
-    writes: u32,
-    /// Status and remote address of the last answer.
-    last: Option<(u16, Option<String>)>,
-}
-
-/// A request to the Sheets API.
-pub(super) struct Call<'c> {
-    pub(super) method: &'static str,
-    /// The rest of the URL, after the id of the spreadsheet.
-    pub(super) path: &'c str,
-    pub(super) body: Option<String>,
-    pub(super) max_answer: usize,
-}
-
-impl<'c> Call<'c> {
-    pub(super) fn read(path: &'c str, max_answer: usize) -> Self {
-        Self { method: "GET", path, body: None, max_answer }
-    }
-
-    pub(super) fn write(method: &'static str, path: &'c str, body: String) -> Self {
-        Self { method, path, body: Some(body), max_answer: MAX_ANSWER }
-    }
 }
 
 #[derive(Deserialize)]
@@ -70,67 +41,55 @@ struct TokenAnswer {
     expires_in: i64,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Spreadsheet<'a> {
     pub(super) fn new(service: &'a DeliveryService, target: &'a SheetTarget) -> Result<Self> {
         let account = ServiceAccount::parse(target.service_account.reveal());
-        let account = account.map_err(|_invalid| Box::new(report::damaged()))?;
-        Ok(Self { service, target, account, started: Instant::now(), reads: 0, writes: 0, last: None })
+        Ok(Self { service, target, account: account.map_err(|_invalid| damaged())? })
     }
 
-    /// Sends a request, and returns an answer that reports success.
-    pub(super) async fn call(&mut self, call: Call<'_>) -> Result<Answer> {
-        if self.started.elapsed() >= BATCH_TIME {
-            let error = report::error("batch_time", "the rows before took too long; this one follows");
-            return Err(failed(Outcome::Paced { wait_ms: NEXT_BATCH_WAIT, error }));
-        }
+    /// The name of the tab; `None` for the first one.
+    pub(super) fn tab(&self) -> Option<&str> {
+        self.target.sheet.as_deref()
+    }
+
+    /// Sends a request, and returns an answer that reports success. `path` is the rest of the URL, after the id.
+    pub(super) async fn call(&self, method: &'static str, path: &str, body: Option<&Json>) -> Result<Answer> {
         let token = self.token().await?;
-        let google = &self.service.settings.google;
-        let url = format!("{}/{}{}", google.spreadsheets, self.target.spreadsheet_id, call.path);
-        let header = |name: &str, text: String| (name.to_owned(), Secret::new(text));
+        let url =
+            format!("{}/{}{path}", self.service.settings.google.spreadsheets, self.target.spreadsheet_id);
+        let bearer = Secret::new(format!("Bearer {}", token.reveal()));
         let request = HttpRequest {
-            method: call.method,
-            url: Url::parse(&url).map_err(|_invalid| Box::new(report::damaged()))?,
-            headers: vec![
-                header("authorization", format!("Bearer {}", token.reveal())),
-                header("content-type", "application/json".to_owned()),
-            ],
-            body: call.body.unwrap_or_default().into_bytes(),
+            method,
+            url: Url::parse(&url).map_err(|_invalid| damaged())?,
+            headers: vec![("authorization".to_owned(), bearer), content_type("application/json")],
+            body: body.map(Json::to_string).unwrap_or_default().into_bytes(),
             secrets: vec![token],
             classify: classify_webhook,
         };
-        let count = if call.method == "GET" { &mut self.reads } else { &mut self.writes };
-        *count += 1;
-        let answer = self.send(&request, call.max_answer).await?;
-        if (200..300).contains(&answer.status) {
-            return Ok(answer);
-        }
+        let answer = self.send(&request).await?;
         if answer.status == 401 {
             self.service.tokens.remove(&self.target.service_account);
         }
-        Err(self.refusal(&answer, &request, refused_call))
+        self.accepted(answer, &request)
     }
 
     /// Returns an access token, which is requested unless there is one.
-    async fn token(&mut self) -> Result<Secret<String>> {
+    async fn token(&self) -> Result<Secret<String>> {
         let (tokens, key) = (&self.service.tokens, &self.target.service_account);
         let now = self.service.clock.now();
         if let Some(token) = tokens.get(key, now) {
             return Ok(token);
         }
-        let assertion = token::assertion(&self.account, now).ok_or_else(|| Box::new(report::damaged()))?;
-        let content_type = Secret::new("application/x-www-form-urlencoded".to_owned());
+        let assertion = token::assertion(&self.account, now).ok_or_else(damaged)?;
         let request = HttpRequest {
             method: "POST",
             url: self.service.settings.google.token.clone(),
-            headers: vec![("content-type".to_owned(), content_type)],
+            headers: vec![content_type("application/x-www-form-urlencoded")],
             body: token::form(&assertion).into_bytes(),
             secrets: vec![assertion],
             classify: classify_webhook,
         };
-        let answer = self.send(&request, MAX_ANSWER).await?;
-        if !(200..300).contains(&answer.status) {
-            return Err(self.refusal(&answer, &request, refused_key));
-        }
+        let answer = self.accepted(self.send(&request).await?, &request)?;
         let TokenAnswer { access_token, expires_in } = parse(&answer)?;
         let is_valid = !access_token.is_empty() && access_token.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_valid {
@@ -141,104 +100,61 @@ impl<'a> Session<'a> {
         Ok(token)
     }
 
-    async fn send(&mut self, request: &HttpRequest, max_body: usize) -> Result<Answer> {
-        let answer = self.service.sender.call(request, max_body).await.map_err(failed)?;
-        let remote_address = answer.remote_address.map(|address| address.to_string());
-        self.last = Some((answer.status, remote_address));
-        Ok(answer)
+    async fn send(&self, request: &HttpRequest) -> Result<Answer> {
+        let failed = |outcome| Box::new(SendReport::new(outcome, 0));
+        self.service.sender.call(request, MAX_ANSWER).await.map_err(failed)
     }
 
-    /// Returns the report of a refused request, `refused` for one that would be refused again.
-    fn refusal(
-        &self,
-        answer: &Answer,
-        request: &HttpRequest,
-        refused: fn(&Refusal<'_>) -> Outcome,
-    ) -> Box<SendReport> {
-        let body = report::redact(&answer.body, &request.secrets);
+    /// Returns an answer that reports success; the report of a refusal otherwise.
+    fn accepted(&self, answer: Answer, request: &HttpRequest) -> Result<Answer> {
         let (status, headers, now) = (answer.status, &*answer.headers, self.service.clock.now());
-        let standard = HttpAnswer { status, headers, body: &body, now }.standard_verdict(None).outcome;
-        let outcome = match standard {
+        if (200..300).contains(&status) {
+            return Ok(answer);
+        }
+        let body = redact(&answer.body, &request.secrets);
+        let standard = HttpAnswer { status, headers, body: &body, now }.standard_classification(None);
+        let outcome = match standard.outcome {
             Outcome::Paced { wait_ms, error } if status == 429 => {
                 Outcome::Paced { wait_ms: wait_ms.max(MIN_QUOTA_WAIT), error }
             }
-            standard if matches!(status, 408 | 425 | 500..) => standard,
-            _ => refused(&Refusal { status, message: &message_of(&body), account: &self.account.email }),
+            outcome if matches!(status, 408 | 425 | 500..) => outcome,
+            _ => self.refusal(status, &body, request.url == self.service.settings.google.token),
         };
-        let report = SendReport { response: report::excerpt(&body), ..self.report(outcome) };
-        Box::new(report)
+        Err(Box::new(SendReport { response: report::excerpt(&body), ..report_of(&answer, outcome) }))
     }
 
-    /// The report of a row that is in the spreadsheet.
-    pub(super) fn delivered(&self) -> SendReport {
-        self.report(Outcome::Delivered)
-    }
-
-    fn report(&self, outcome: Outcome) -> SendReport {
-        let (http_status, remote_address) =
-            self.last.clone().map_or((None, None), |(status, address)| (Some(status), address));
-        SendReport { http_status, remote_address, ..SendReport::new(outcome, 0) }
-    }
-
-    /// Completes a report with the time that the batch took and the wait before the next one.
-    pub(super) fn finish(&self, report: SendReport) -> SendReport {
-        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let hold_ms = report.hold_ms.max(INTERVAL_MS * i64::from(self.reads.max(self.writes)));
-        SendReport { duration_ms, hold_ms, ..report }
-    }
-}
-
-/// A request that was refused for a reason that stays.
-struct Refusal<'a> {
-    status: u16,
-    /// Google's message.
-    message: &'a str,
-    /// The address of the service account.
-    account: &'a str,
-}
-
-/// The outcome of a refused request to the Sheets API.
-fn refused_call(refusal: &Refusal<'_>) -> Outcome {
-    let Refusal { status, message, account } = refusal;
-    let error = |code: &str, text: String| DeliveryError {
-        code: code.to_owned(),
-        message: text,
-        http_status: Some(*status),
-    };
-    match status {
-        401 => {
-            let text = format!("Google did not accept the access token{message}");
-            Outcome::Retryable { error: error("unauthorized", text), is_slow: false }
-        }
-        403 => {
-            let remedy = format!(
-                "share the spreadsheet with {account} as an editor, and enable the Google Sheets API in its project"
-            );
-            Outcome::Permanent { error: error("access_denied", format!("{remedy}{message}")) }
-        }
-        404 => {
-            let remedy = "there is no spreadsheet with this `spreadsheet_id`, or it was deleted";
-            Outcome::Permanent { error: error("spreadsheet_not_found", format!("{remedy}{message}")) }
-        }
-        _ => {
-            let text = format!("Google refused the request with status {status}{message}");
-            Outcome::Permanent { error: error("refused", text) }
+    /// The outcome of a request that is refused for a reason that stays until somebody mends it.
+    fn refusal(&self, status: u16, body: &str, is_of_key: bool) -> Outcome {
+        let account = &self.account.email;
+        let (code, text) = match status {
+            // The owner may replace the key, and the operator may set the clock.
+            _ if is_of_key => {
+                let text = "create another, or set the server's clock";
+                (ErrorCode::KeyRefused, format!("Google refused the key of {account}: {text}"))
+            }
+            401 => (ErrorCode::Unauthorized, "Google did not accept the access token".to_owned()),
+            403 => {
+                let text = "as an editor, and enable the Google Sheets API in its project";
+                (ErrorCode::AccessDenied, format!("share the spreadsheet with {account} {text}"))
+            }
+            404 => {
+                let text = "there is no spreadsheet with this `spreadsheet_id`, or it was deleted";
+                (ErrorCode::SpreadsheetNotFound, text.to_owned())
+            }
+            _ => (ErrorCode::Refused, format!("Google refused the request with status {status}")),
+        };
+        let error = code.error(text + &message_of(body));
+        let error = DeliveryError { http_status: Some(status), ..error };
+        match code {
+            ErrorCode::KeyRefused | ErrorCode::Unauthorized => Outcome::Retryable { error, is_slow: false },
+            _ => Outcome::Permanent { error },
         }
     }
-}
-
-/// The outcome of a refused request for a token. The owner may replace the key, and the operator may set the clock.
-fn refused_key(refusal: &Refusal<'_>) -> Outcome {
-    let Refusal { status, message, account } = refusal;
-    let text =
-        format!("Google refused the key of {account}: create another, or set the server's clock{message}");
-    let error = DeliveryError { code: "key_refused".to_owned(), message: text, http_status: Some(*status) };
-    Outcome::Retryable { error, is_slow: false }
 }
 
 /// Returns Google's message in the body of a refusal for the end of an error: `: Requested entity was not found.`
 fn message_of(body: &str) -> String {
-    let parsed: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let parsed: Json = serde_json::from_str(body).unwrap_or_default();
     let found = ["/error/message", "/error_description", "/error"];
     let text = found.iter().find_map(|pointer| parsed.pointer(pointer)?.as_str()).unwrap_or_default();
     let text: String = text.chars().filter(|found| !found.is_control()).take(MAX_QUOTED).collect();
@@ -247,17 +163,32 @@ fn message_of(body: &str) -> String {
 
 /// Parses the body of a successful answer.
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T> {
-    if !answer.is_complete {
-        return Err(failed(report::timed_out()));
+    if answer.is_complete {
+        serde_json::from_slice(&answer.body).map_err(|_unexpected| not_understood())
+    } else if answer.body.len() < MAX_ANSWER {
+        Err(Box::new(SendReport::new(report::timed_out(), 0)))
+    } else {
+        let text =
+            "the spreadsheet has too many rows to search them for an id: begin another tab, with `sheet`";
+        Err(Box::new(report::retryable(ErrorCode::SpreadsheetTooLarge, text)))
     }
-    serde_json::from_slice(&answer.body).map_err(|_unexpected| not_understood())
+}
+
+/// The report of an attempt that ended with `answer`.
+pub(super) fn report_of(answer: &Answer, outcome: Outcome) -> SendReport {
+    let remote_address = answer.remote_address.map(|address| address.to_string());
+    SendReport { http_status: Some(answer.status), remote_address, ..SendReport::new(outcome, 0) }
+}
+
+fn content_type(name: &str) -> (String, Secret<String>) {
+    ("content-type".to_owned(), Secret::new(name.to_owned()))
 }
 
 fn not_understood() -> Box<SendReport> {
     let text = "the answer is not one of the Google Sheets API";
-    Box::new(report::retryable("invalid_response", text))
+    Box::new(report::retryable(ErrorCode::InvalidResponse, text))
 }
 
-pub(super) fn failed(outcome: Outcome) -> Box<SendReport> {
-    Box::new(SendReport::new(outcome, 0))
+fn damaged() -> Box<SendReport> {
+    Box::new(report::of_plan_error(&PlanError::Damaged))
 }

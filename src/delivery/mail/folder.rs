@@ -32,9 +32,10 @@ impl MailFolder {
 
 #[async_trait]
 impl Mailer for MailFolder {
-    async fn send(&self, message: &MailMessage, _settled: u16) -> SendReport {
-        let Ok(mail) = message::build(message, &self.from) else {
-            return report::panicked();
+    async fn send(&self, message: &MailMessage) -> SendReport {
+        let mail = match message::build(message, &self.from) {
+            Ok(mail) => mail,
+            Err(report) => return *report,
         };
         let (folder, id) = (self.path.clone(), clean_id(&message.id));
         let writing = spawn_blocking(move || write(&folder, &id, &mail.bytes));

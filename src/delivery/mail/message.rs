@@ -4,12 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, SystemTime};
 
 use lettre::Address;
-use lettre::address::Envelope;
 use lettre::error::Error;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MessageBuilder, MultiPart};
 
 use crate::clock::Timestamp;
+use crate::delivery::report;
+use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::outbound::MailMessage;
 use crate::domain::integration::smtp::{MailFrom, is_unsafe_in_header};
 
@@ -19,24 +21,26 @@ const MAX_SUBJECT: usize = 150;
 /// Maximum bytes of an address (RFC 5321 §4.5.3.1.3, without the brackets around it).
 const MAX_ADDRESS: usize = 254;
 
-/// Maximum recipients: one bit each, and one bit is taken.
-const MAX_RECIPIENTS: usize = 15;
-
 /// A message ready to be sent.
 pub(super) struct BuiltMail {
     pub(super) sender: Address,
-    /// The recipients in the order of `to`; `None` for a text that is not an address.
-    pub(super) recipients: Vec<Option<Address>>,
+    pub(super) recipient: Address,
     pub(super) bytes: Vec<u8>,
 }
 
 /// A message cannot be built: a defect of the server.
 #[derive(Debug)]
-pub(super) struct Unbuildable;
+struct Unbuildable;
 
-/// Builds a message.
-pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Unbuildable> {
-    catch_panic(|| try_build(message, from))
+/// Builds a message; a report if that is not possible.
+pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Box<SendReport>> {
+    let Some(recipient) = parse_address(&message.to) else {
+        let text = format!("`{}` is not a valid email address", clean_line(&message.to));
+        let error = ErrorCode::InvalidRecipient.error(text);
+        return Err(Box::new(SendReport::new(Outcome::Permanent { error }, 0)));
+    };
+    let built = catch_panic(|| try_build(message, recipient, from));
+    built.map_err(|_unbuildable| Box::new(report::panicked()))
 }
 
 /// Calls `build`. The library is known to panic on some texts; that must not end the task.
@@ -46,30 +50,29 @@ fn catch_panic<T>(build: impl FnOnce() -> Result<T, Error>) -> Result<T, Unbuild
     building.map_err(|_panic| Unbuildable)?.map_err(|_error| Unbuildable)
 }
 
-fn try_build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Error> {
+fn try_build(message: &MailMessage, recipient: Address, from: &MailFrom) -> Result<BuiltMail, Error> {
     let sender = parse_address(&from.address).ok_or(Error::MissingFrom)?;
-    let recipients: Vec<_> = message.to.iter().take(MAX_RECIPIENTS).map(|text| parse_address(text)).collect();
-    let envelope = Envelope::new(Some(sender.clone()), vec![sender.clone()])?;
     let name = from.name.as_deref().map(clean_line).filter(|name| !name.is_empty());
     let id = format!("<{}@{}>", clean_id(&message.id), sender.domain());
     let mut builder = MessageBuilder::new()
-        // The recipients are given to the server one by one.
-        .envelope(envelope)
         .from(Mailbox::new(name, sender.clone()))
+        .to(Mailbox::new(None, recipient.clone()))
         .subject(clean_subject(&message.subject))
         .date(system_time(message.date))
         .message_id(Some(id))
         // Asks programs that answer mail not to (RFC 3834 §5.1; Microsoft Exchange).
         .raw_header(header("Auto-Submitted", "auto-generated"))
         .raw_header(header("X-Auto-Response-Suppress", "All"));
-    for recipient in recipients.iter().flatten() {
-        builder = builder.to(Mailbox::new(None, recipient.clone()));
+    if let Some(list) = &message.list {
+        // By which mail programs sort (RFC 2919).
+        let list = format!("<{}.{}>", clean_id(list), sender.domain());
+        builder = builder.raw_header(header("List-Id", &list));
     }
     if let Some(address) = message.reply_to.as_deref().and_then(parse_address) {
         builder = builder.reply_to(Mailbox::new(None, address));
     }
     let body = MultiPart::alternative_plain_html(clean_body(&message.text), clean_body(&message.html));
-    Ok(BuiltMail { sender, recipients, bytes: builder.multipart(body)?.formatted() })
+    Ok(BuiltMail { sender, recipient, bytes: builder.multipart(body)?.formatted() })
 }
 
 fn header(name: &'static str, value: &str) -> HeaderValue {
@@ -138,12 +141,13 @@ mod tests {
     fn message(subject: &str) -> MailMessage {
         MailMessage {
             id: "dlv_1".to_owned(),
-            to: vec!["a@example.com".to_owned()],
+            to: "a@example.com".to_owned(),
             reply_to: None,
             subject: subject.to_owned(),
             text: "text".to_owned(),
             html: "<p>text".to_owned(),
             date: Timestamp::from_millis(784_887_151_000),
+            list: None,
             is_confirmation: false,
         }
     }

@@ -16,21 +16,25 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::Mailer;
 use super::message::{self, BuiltMail};
-use super::replies::{Failure, Progress, Reply};
+use super::replies::{Dialogue, connection_error, handshake_error, invalid_reply};
 use super::stream::SmtpStream;
-use crate::delivery::report;
-use crate::domain::delivery::attempt::SendReport;
+use crate::delivery::report::{self, retry};
+use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::outbound::MailMessage;
 use crate::domain::integration::smtp::{MailFrom, SmtpSecurity, SmtpUrl};
 use crate::secret::Secret;
 
-/// Time for a whole exchange.
-const EXCHANGE_LIMIT: Duration = Duration::from_secs(30);
+/// Time from the connection to the beginning of the message.
+const DIALOGUE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Time for the message and the answer to it (RFC 5321 §4.5.3.2.6): who gives up earlier sends it twice.
+const MESSAGE_LIMIT: Duration = Duration::from_secs(600);
 
 /// Time to connect to one of the server's addresses.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -66,36 +70,52 @@ impl SmtpMailer {
     pub fn new(settings: SmtpSettings) -> Self {
         let secrets = secrets(&settings);
         let connector = OnceLock::new();
-        Self { settings, secrets, authorities: None, limit: EXCHANGE_LIMIT, connector }
+        Self { settings, secrets, authorities: None, limit: DIALOGUE_LIMIT, connector }
     }
 
-    /// Creates a mailer that trusts these authorities instead of the system's, with its own limit on the whole exchange.
+    /// Creates a mailer that trusts these authorities instead of the system's, with its own limit on the dialogue before the message.
     pub fn with_authorities(settings: SmtpSettings, authorities: RootCertStore, limit: Duration) -> Self {
         Self { authorities: Some(authorities), limit, ..Self::new(settings) }
     }
 
-    async fn exchange(&self, mail: &BuiltMail, progress: &mut Progress<'_>) -> Result<(), Failure> {
-        if progress.unsettled().is_empty() {
-            return Ok(());
-        }
-        let name = ClientId::Domain(mail.sender.domain().to_owned());
-        let (mut connection, server) = self.connect(&name, progress).await?;
-        if let Some((user, password)) = &self.settings.credentials {
-            let credentials = Credentials::new(user.clone(), password.reveal().clone());
-            authenticate(&mut connection, &server, credentials, progress).await?;
-        }
-        let result = transfer(&mut connection, mail, progress).await;
+    async fn exchange(&self, mail: &BuiltMail, dialogue: &mut Dialogue<'_>) -> Result<(), Outcome> {
+        let deadline = Instant::now() + self.limit;
+        let late = |_elapsed| report::timed_out();
+        let mut connection = timeout_at(deadline, self.log_in(mail, dialogue)).await.map_err(late)??;
+        let begun = timeout_at(deadline, begin(&mut connection, mail, dialogue)).await.map_err(late);
+        let result = match begun.flatten() {
+            Ok(()) => {
+                let sending = send_message(&mut connection, mail, dialogue);
+                timeout(MESSAGE_LIMIT, sending).await.map_err(late).flatten()
+            }
+            failed => failed,
+        };
         let _unanswered = timeout(QUIT_LIMIT, connection.quit()).await;
         result
+    }
+
+    /// Connects, encrypts and authenticates.
+    async fn log_in(
+        &self,
+        mail: &BuiltMail,
+        dialogue: &mut Dialogue<'_>,
+    ) -> Result<AsyncSmtpConnection, Outcome> {
+        let name = ClientId::Domain(mail.sender.domain().to_owned());
+        let (mut connection, server) = self.connect(&name, dialogue).await?;
+        if let Some((user, password)) = &self.settings.credentials {
+            let credentials = Credentials::new(user.clone(), password.reveal().clone());
+            authenticate(&mut connection, &server, credentials, dialogue).await?;
+        }
+        Ok(connection)
     }
 
     /// Connects and encrypts. Returns the connection and what the server offers.
     async fn connect(
         &self,
         name: &ClientId,
-        progress: &mut Progress<'_>,
-    ) -> Result<(AsyncSmtpConnection, ServerInfo), Failure> {
-        let stream = self.dial(progress).await?;
+        dialogue: &mut Dialogue<'_>,
+    ) -> Result<(AsyncSmtpConnection, ServerInfo), Outcome> {
+        let stream = self.dial(dialogue).await?;
         let security = self.settings.url.security;
         if security == SmtpSecurity::Tls {
             self.encrypt(&stream).await?;
@@ -105,10 +125,8 @@ impl SmtpMailer {
             Ok(connection) => connection,
             // The greeting or EHLO: the operator's matter, not the message's.
             Err(error) => {
-                return Err(progress
-                    .expect(Err(error), "smtp_rejected")
-                    .err()
-                    .unwrap_or_else(Failure::invalid_reply));
+                let refused = dialogue.expect(Err(error), ErrorCode::SmtpRejected);
+                return Err(refused.err().unwrap_or_else(invalid_reply));
             }
         };
         let server = connection.server_info().clone();
@@ -116,43 +134,44 @@ impl SmtpMailer {
             return Ok((connection, server));
         }
         if !server.supports_feature(Extension::StartTls) {
-            return Err(Failure::new("tls_required", "the server does not offer STARTTLS"));
+            return Err(retry(ErrorCode::TlsRequired, "the server does not offer STARTTLS"));
         }
-        progress.expect(connection.command(Starttls).await, "tls_required")?;
+        dialogue.expect(connection.command(Starttls).await, ErrorCode::TlsRequired)?;
         self.encrypt(&stream).await?;
         // What was offered before is not to be trusted (RFC 3207 §4.2).
-        let response = progress.expect(connection.command(Ehlo::new(name.clone())).await, "smtp_rejected")?;
-        let server = ServerInfo::from_response(&response).map_err(|_error| Failure::invalid_reply())?;
+        let greeted = connection.command(Ehlo::new(name.clone())).await;
+        let response = dialogue.expect(greeted, ErrorCode::SmtpRejected)?;
+        let server = ServerInfo::from_response(&response).map_err(|_error| invalid_reply())?;
         Ok((connection, server))
     }
 
     /// Opens a connection to the first of the server's addresses that accepts one.
-    async fn dial(&self, progress: &mut Progress<'_>) -> Result<SmtpStream, Failure> {
+    async fn dial(&self, dialogue: &mut Dialogue<'_>) -> Result<SmtpStream, Outcome> {
         let url = &self.settings.url;
-        let mut failure = Failure::new("dns_error", "the host name is not known");
+        let mut failure = retry(ErrorCode::DnsError, "the host name is not known");
         let Ok(addresses) = lookup_host((url.host.as_str(), url.port)).await else { return Err(failure) };
         for address in addresses.filter(|address| is_allowed(url.security, address)) {
             match timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    progress.remote_address = Some(address);
+                    dialogue.remote_address = Some(address);
                     // Without it small commands could wait for acknowledgements.
                     let _unsupported = stream.set_nodelay(true);
                     return Ok(SmtpStream::new(stream, address));
                 }
-                Ok(Err(error)) => failure = Failure::of_io(&error),
-                Err(_elapsed) => failure = Failure::timeout(),
+                Ok(Err(error)) => failure = connection_error(&error),
+                Err(_elapsed) => failure = report::timed_out(),
             }
         }
         Err(failure)
     }
 
-    async fn encrypt(&self, stream: &SmtpStream) -> Result<(), Failure> {
-        let invalid = |_error| Failure::new("tls_error", "the host is not a valid name of a server");
+    async fn encrypt(&self, stream: &SmtpStream) -> Result<(), Outcome> {
+        let invalid = |_error| retry(ErrorCode::TlsError, "the host is not a valid name of a server");
         let name = ServerName::try_from(self.settings.url.host.clone()).map_err(invalid)?;
         let connector = self.connector().map_err(|error| {
-            Failure::new("tls_error", format!("the server has no certificates of authorities: {error}"))
+            retry(ErrorCode::TlsError, format!("the server has no certificates of authorities: {error}"))
         })?;
-        stream.encrypt(&connector, name).await.map_err(|error| Failure::of_handshake(&error))
+        stream.encrypt(&connector, name).await.map_err(|error| handshake_error(&error))
     }
 
     fn connector(&self) -> Result<TlsConnector, rustls::Error> {
@@ -174,15 +193,15 @@ impl SmtpMailer {
 
 #[async_trait]
 impl Mailer for SmtpMailer {
-    async fn send(&self, message: &MailMessage, settled: u16) -> SendReport {
+    async fn send(&self, message: &MailMessage) -> SendReport {
         let started = Instant::now();
-        let Ok(mail) = message::build(message, &self.settings.from) else {
-            return report::panicked();
+        let mail = match message::build(message, &self.settings.from) {
+            Ok(mail) => mail,
+            Err(report) => return *report,
         };
-        let mut progress = Progress::new(&mail, &message.to, settled, &self.secrets);
-        let exchange = self.exchange(&mail, &mut progress);
-        let result = timeout(self.limit, exchange).await.unwrap_or_else(|_elapsed| Err(Failure::timeout()));
-        progress.into_report(result, started.elapsed())
+        let mut dialogue = Dialogue::new(&self.secrets);
+        let result = self.exchange(&mail, &mut dialogue).await;
+        dialogue.into_report(result, started.elapsed())
     }
 }
 
@@ -191,86 +210,55 @@ fn is_allowed(security: SmtpSecurity, address: &SocketAddr) -> bool {
     security != SmtpSecurity::Plain || address.ip().to_canonical().is_loopback()
 }
 
-/// The password, and how it is sent.
+/// The password, and how AUTH PLAIN sends it.
 fn secrets(settings: &SmtpSettings) -> Vec<Secret<String>> {
     let Some((user, password)) = &settings.credentials else { return Vec::new() };
-    let password = password.reveal();
-    let plain = STANDARD.encode(format!("\0{user}\0{password}"));
-    [plain, STANDARD.encode(password), password.clone()].map(Secret::new).into()
+    let plain = STANDARD.encode(format!("\0{user}\0{}", password.reveal()));
+    vec![Secret::new(plain), password.clone()]
 }
 
 async fn authenticate(
     connection: &mut AsyncSmtpConnection,
     server: &ServerInfo,
     credentials: Credentials,
-    progress: &mut Progress<'_>,
-) -> Result<(), Failure> {
-    const CODE: &str = "smtp_auth_failed";
-    let invalid =
-        |_error| Failure::new(CODE, "the server asks for something else than user name and password");
+    dialogue: &mut Dialogue<'_>,
+) -> Result<(), Outcome> {
+    const CODE: ErrorCode = ErrorCode::SmtpAuthFailed;
+    let invalid = |_error| retry(CODE, "the server asks for something else than user name and password");
     let Some(mechanism) = server.get_auth_mechanism(&[Mechanism::Plain, Mechanism::Login]) else {
-        return Err(Failure::new(CODE, "the server offers neither AUTH PLAIN nor AUTH LOGIN"));
+        return Err(retry(CODE, "the server offers neither AUTH PLAIN nor AUTH LOGIN"));
     };
     let mut command = Auth::new(mechanism, credentials.clone(), None).map_err(invalid)?;
     for _ in 0..MAX_CHALLENGES {
-        let response = progress.expect(connection.command(command).await, CODE)?;
+        let response = dialogue.expect(connection.command(command).await, CODE)?;
         if response.code().severity == Severity::PositiveCompletion {
             return Ok(());
         }
         command = Auth::new_from_response(mechanism, credentials.clone(), &response).map_err(invalid)?;
     }
-    Err(Failure::invalid_reply())
+    Err(invalid_reply())
 }
 
-/// Gives the message to the server, for all recipients that it accepts.
-async fn transfer(
+/// Names the sender and the recipient, and begins the message.
+async fn begin(
     connection: &mut AsyncSmtpConnection,
     mail: &BuiltMail,
-    progress: &mut Progress<'_>,
-) -> Result<(), Failure> {
-    let unsettled = progress.unsettled();
-    let all = unsettled.iter().fold(0, |bits, (bit, _)| bits | bit);
+    dialogue: &mut Dialogue<'_>,
+) -> Result<(), Outcome> {
     let sender = connection.command(Mail::new(Some(mail.sender.clone()), Vec::new())).await;
-    if !settle(progress.read(sender)?, all, "the sender", progress) {
-        return Ok(());
-    }
-    let mut accepted = 0;
-    for (bit, address) in unsettled {
-        let reply = progress.read(connection.command(Rcpt::new(address.clone(), Vec::new())).await)?;
-        if settle(reply, bit, address.as_ref(), progress) {
-            accepted |= bit;
-        }
-    }
-    if accepted == 0 {
-        return Ok(());
-    }
-    let reply = progress.read(connection.command(Data).await)?;
-    match &reply {
-        Reply::Accepted(response) if !response.has_code(354) => return Err(Failure::invalid_reply()),
-        _ => {}
-    }
-    if !settle(reply, accepted, "the message", progress) {
-        return Ok(());
-    }
-    let reply = progress.read(connection.message(&mail.bytes).await)?;
-    match &reply {
-        Reply::Accepted(response) if response.code().severity != Severity::PositiveCompletion => {
-            return Err(Failure::invalid_reply());
-        }
-        _ => {}
-    }
-    if settle(reply, accepted, "the message", progress) {
-        progress.accept(accepted);
-    }
-    Ok(())
+    dialogue.expect_of("the sender", sender)?;
+    let recipient = connection.command(Rcpt::new(mail.recipient.clone(), Vec::new())).await;
+    dialogue.expect_of(mail.recipient.as_ref(), recipient)?;
+    let begun = dialogue.expect_of("the message", connection.command(Data).await)?;
+    if begun.has_code(354) { Ok(()) } else { Err(invalid_reply()) }
 }
 
-/// Records a reply that is not positive for the recipients `bits`; returns whether it is.
-fn settle(reply: Reply, bits: u16, what: &str, progress: &mut Progress<'_>) -> bool {
-    match reply {
-        Reply::Accepted(_) => return true,
-        Reply::Deferred(line) => progress.defer(what, &line),
-        Reply::Refused(line) => progress.refuse(bits, what, &line),
-    }
-    false
+async fn send_message(
+    connection: &mut AsyncSmtpConnection,
+    mail: &BuiltMail,
+    dialogue: &mut Dialogue<'_>,
+) -> Result<(), Outcome> {
+    let sent = dialogue.expect_of("the message", connection.message(&mail.bytes).await)?;
+    let is_accepted = sent.code().severity == Severity::PositiveCompletion;
+    if is_accepted { Ok(()) } else { Err(invalid_reply()) }
 }

@@ -5,6 +5,7 @@ use time::format_description::well_known::Rfc2822;
 
 use super::DeliveryError;
 use super::attempt::{MAX_PACED_WAIT, Outcome};
+use super::error_code::ErrorCode;
 use crate::clock::Timestamp;
 
 /// Wait for a receiver that asks to be called later, and not when, in milliseconds.
@@ -30,24 +31,24 @@ pub const READ_HEADERS: [&str; 3] = ["retry-after", "x-ratelimit-remaining", "x-
 
 /// What an answer means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Classification {
     pub outcome: Outcome,
     /// Milliseconds before which the receiver takes no other request.
     pub hold_ms: i64,
 }
 
 /// How the answers of a receiver are understood.
-pub type Classify = fn(&HttpAnswer<'_>) -> Verdict;
+pub type Classify = fn(&HttpAnswer<'_>) -> Classification;
 
-impl From<Outcome> for Verdict {
+impl From<Outcome> for Classification {
     fn from(outcome: Outcome) -> Self {
         Self { outcome, hold_ms: 0 }
     }
 }
 
 /// Classifies the answer of a webhook: only 2xx is success; redirects are never followed.
-pub fn classify_webhook(answer: &HttpAnswer<'_>) -> Verdict {
-    answer.standard_verdict(None)
+pub fn classify_webhook(answer: &HttpAnswer<'_>) -> Classification {
+    answer.standard_classification(None)
 }
 
 impl HttpAnswer<'_> {
@@ -58,7 +59,7 @@ impl HttpAnswer<'_> {
 
     /// Classifies the answer by its status and the header `Retry-After`, or the wait in milliseconds that the receiver asked
     /// for otherwise.
-    pub fn standard_verdict(&self, wait_ms: Option<i64>) -> Verdict {
+    pub fn standard_classification(&self, wait_ms: Option<i64>) -> Classification {
         let asked = self.header("retry-after").and_then(|text| parse_retry_after(text, self.now));
         let wait = wait_ms.map(|wait| wait.clamp(MIN_PACED_WAIT, MAX_PACED_WAIT)).or(asked);
         classify(self.status, wait).into()
@@ -66,30 +67,29 @@ impl HttpAnswer<'_> {
 }
 
 fn classify(status: u16, wait: Option<i64>) -> Outcome {
-    let error = |code: &str, message: String| DeliveryError {
-        code: code.to_owned(),
-        message,
-        http_status: Some(status),
-    };
+    let error =
+        |code: ErrorCode, message: String| DeliveryError { http_status: Some(status), ..code.error(message) };
     match (status, wait) {
         (200..=299, _) => Outcome::Delivered,
-        (410, _) => Outcome::Gone { error: error("gone", "the receiver answered 410 Gone".to_owned()) },
+        (410, _) => {
+            Outcome::Gone { error: error(ErrorCode::Gone, "the receiver answered 410 Gone".to_owned()) }
+        }
         (429, _) | (503, Some(_)) => Outcome::Paced {
             wait_ms: wait.unwrap_or(DEFAULT_PACED_WAIT),
             error: error(
-                "rate_limited",
+                ErrorCode::RateLimited,
                 format!("the receiver asked to be called later, with status {status}"),
             ),
         },
         (300..=399, _) => Outcome::Retryable {
             error: error(
-                "redirect",
+                ErrorCode::Redirect,
                 format!("the receiver redirected with status {status}: use its final URL"),
             ),
             is_slow: false,
         },
         _ => Outcome::Retryable {
-            error: error("http_error", format!("the receiver answered with status {status}")),
+            error: error(ErrorCode::HttpError, format!("the receiver answered with status {status}")),
             is_slow: matches!(status, 502 | 504 | 520..=529),
         },
     }
@@ -119,7 +119,7 @@ mod tests {
 
     fn classify(status: u16, retry_after: Option<&str>, now: Timestamp) -> Outcome {
         let headers: Vec<_> = retry_after.map(|text| ("retry-after", text.to_owned())).into_iter().collect();
-        HttpAnswer { status, headers: &headers, body: "", now }.standard_verdict(None).outcome
+        HttpAnswer { status, headers: &headers, body: "", now }.standard_classification(None).outcome
     }
 
     fn class(status: u16, retry_after: Option<&str>) -> String {

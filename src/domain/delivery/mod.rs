@@ -9,9 +9,10 @@ pub mod selection;
 
 use serde::{Deserialize, Serialize};
 
+use self::error_code::ErrorCode;
 use crate::clock::Timestamp;
 use crate::domain::integration::event::EventType;
-use crate::domain::open_enum::named_enum;
+use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, SubmissionId};
 
 named_enum! {
@@ -117,8 +118,8 @@ impl Delivery {
 /// Why the last attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryError {
-    /// A stable name, such as `timeout`, `http_error` or `blocked_address`.
-    pub code: String,
+    /// Unknown if a newer server stored it.
+    pub code: OpenEnum<ErrorCode>,
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,

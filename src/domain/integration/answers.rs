@@ -4,6 +4,7 @@ use minijinja::value::Value as TemplateValue;
 
 use super::event::Subject;
 use super::kind::Rendering;
+use super::row::answer_text;
 use crate::domain::json::{Value, parse_object};
 use crate::domain::question::{Question, is_empty};
 
@@ -38,7 +39,7 @@ impl ShownAnswer {
             question: id.to_owned(),
             type_name: question.kind.name(),
             title: plain(&question.title),
-            text: plain(&text_of(question, value)),
+            text: plain(&answer_text(question, value)),
             value: value.clone(),
         }
     }
@@ -53,54 +54,6 @@ impl ShownAnswer {
             Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => self.text.as_str().into(),
         }
     }
-}
-
-fn text_of(question: &Question, value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::Bool(true) => "Yes".to_owned(),
-        Value::Bool(false) => "No".to_owned(),
-        Value::Number(number) => match label(question, "labels", number.text()) {
-            Some(label) => format!("{} ({label})", number.text()),
-            None => number.text().to_owned(),
-        },
-        Value::String(text) => label(question, "options", text).unwrap_or_else(|| text.clone()),
-        Value::Array(items) => {
-            items.iter().map(|item| text_of(question, item)).collect::<Vec<_>>().join(", ")
-        }
-        Value::Object(members) => match &members[..] {
-            [(name, Value::String(other))] if name == "other" => other.clone(),
-            rows => {
-                rows.iter().map(|(row, value)| row_text(question, row, value)).collect::<Vec<_>>().join("; ")
-            }
-        },
-    }
-}
-
-/// `Room: Good`, a row of a matrix.
-fn row_text(question: &Question, row: &str, value: &Value) -> String {
-    let row = label(question, "rows", row).unwrap_or_else(|| row.to_owned());
-    let column = |value: &Value| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        label(question, "columns", &text).unwrap_or(text)
-    };
-    let columns: Vec<_> = match value {
-        Value::Array(items) => items.iter().map(column).collect(),
-        other => vec![column(other)],
-    };
-    format!("{row}: {}", columns.join(", "))
-}
-
-/// The label of `value` in the setting `name`, a list of options or an object of labels.
-fn label(question: &Question, name: &str, value: &str) -> Option<String> {
-    let setting = question.setting(name)?;
-    let found = match &setting {
-        Value::Array(items) => {
-            items.iter().find(|item| item.get("value").and_then(Value::as_str) == Some(value))?.get("label")
-        }
-        labels => labels.get(value),
-    };
-    found?.as_str().map(str::to_owned)
 }
 
 /// Returns `text` without control characters other than line feeds and tabs, and without those that change the direction of

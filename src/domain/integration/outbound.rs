@@ -40,13 +40,14 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
-/// A row of a Google spreadsheet, by column.
+/// A row of a Google spreadsheet, by column. Cells are texts, numbers, truth values, `null`, or `{"date": …}` with what
+/// spreadsheets read as a date, with or without a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SheetRow {
     pub target: SheetTarget,
     pub id: String,
-    pub submitted_at: String,
-    /// Question ids with their cells: texts, numbers, truth values, or `null`.
+    pub submitted_at: serde_json::Value,
+    /// Question ids with their cells.
     pub cells: Vec<(String, serde_json::Value)>,
 }
 
@@ -65,8 +66,7 @@ pub struct SheetTarget {
 pub struct MailMessage {
     /// The part of the `Message-ID` before the @: the delivery's id, the same on every attempt.
     pub id: String,
-    /// Addresses, 1 to 10.
-    pub to: Vec<String>,
+    pub to: String,
     /// An address; left out if it is not valid.
     pub reply_to: Option<String>,
     pub subject: String,
@@ -74,6 +74,8 @@ pub struct MailMessage {
     pub html: String,
     /// When it happened: the header `Date`.
     pub date: Timestamp,
+    /// What its `List-Id` names: the form. `None` for a confirmation.
+    pub list: Option<String>,
     /// Whether it goes to the respondent, whose address anybody may have typed.
     pub is_confirmation: bool,
 }

@@ -29,6 +29,10 @@ pub struct PlannedAttempt<'a> {
     pub delivery: DeliveryId,
     /// Counts from 1.
     pub number: u32,
+    /// Number of attempts before the last manual redelivery, 0 without one.
+    pub redelivery: u32,
+    /// Place in the integration's list of addresses; 0 for a kind without one.
+    pub recipient: usize,
     pub body: &'a [u8],
     pub now: Timestamp,
 }

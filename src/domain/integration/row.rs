@@ -8,6 +8,7 @@ use super::FieldSelection;
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::form::Version;
 use crate::domain::json::{Value, parse_object};
+use crate::domain::question::Question;
 use crate::domain::submission::Submission;
 
 /// Columns of every table, before those of the questions.
@@ -41,11 +42,12 @@ impl<C> RowBody<C> {
         submission: &Submission,
         version: &Version,
         selection: Option<&FieldSelection>,
-        cell: impl Fn(&Value) -> C,
+        cell: impl Fn(&Question, &Value) -> C,
     ) -> Self {
         let answers = parse_object(&submission.answers).unwrap_or_default();
         let answer = |id: &str| answers.iter().find(|(key, ..)| key == id).map(|(_, value, _)| value);
-        let cells = column_ids(version, selection).map(|id| (id.to_owned(), cell(answer(id).unwrap_or(&Value::Null))));
+        let cells = column_questions(version, selection)
+            .map(|(id, question)| (id.to_owned(), cell(question, answer(id).unwrap_or(&Value::Null))));
         Self {
             id: submission.id.to_string(),
             submitted_at: submission.submitted_at().to_string(),
@@ -54,17 +56,67 @@ impl<C> RowBody<C> {
     }
 }
 
-/// The ids of the questions of `version` that take an answer and that `selection` lets through.
-pub(super) fn column_ids<'a>(
+/// The questions of `version` that take an answer and that `selection` lets through, with their ids.
+pub(super) fn column_questions<'a>(
     version: &'a Version,
     selection: Option<&FieldSelection>,
-) -> impl Iterator<Item = &'a str> + use<'_, 'a> {
+) -> impl Iterator<Item = (&'a str, &'a Question)> + use<'_, 'a> {
     let asked = version.questions.iter().filter(|question| question.kind.rules().takes_answer());
-    let ids = asked.filter_map(|question| question.id.as_deref());
-    ids.filter(move |id| selection.is_none_or(|selection| selection.includes(id)))
+    let named = asked.filter_map(|question| Some((question.id.as_deref()?, question)));
+    named.filter(move |(id, _)| selection.is_none_or(|selection| selection.includes(id)))
 }
 
 /// The name of a question's column: its id, unless that names one of the first columns.
 pub fn column_name(question: &str) -> Cow<'_, str> {
     if FIRST_COLUMNS.contains(&question) { format!("answers.{question}").into() } else { question.into() }
+}
+
+/// Returns an answer as people read it: with the labels of options and scales, and lists joined with "; ". A number has its
+/// label behind it.
+pub fn answer_text(question: &Question, value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(true) => "Yes".to_owned(),
+        Value::Bool(false) => "No".to_owned(),
+        Value::Number(number) => match label(question, "labels", number.text()) {
+            Some(label) => format!("{} ({label})", number.text()),
+            None => number.text().to_owned(),
+        },
+        Value::String(text) => label(question, "options", text).unwrap_or_else(|| text.clone()),
+        Value::Array(items) => {
+            items.iter().map(|item| answer_text(question, item)).collect::<Vec<_>>().join("; ")
+        }
+        Value::Object(members) => match &members[..] {
+            [(name, Value::String(other))] if name == "other" => other.clone(),
+            rows => {
+                rows.iter().map(|(row, value)| row_text(question, row, value)).collect::<Vec<_>>().join("; ")
+            }
+        },
+    }
+}
+
+/// `Room: Good`, a row of a matrix.
+fn row_text(question: &Question, row: &str, value: &Value) -> String {
+    let row = label(question, "rows", row).unwrap_or_else(|| row.to_owned());
+    let column = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        label(question, "columns", &text).unwrap_or(text)
+    };
+    let columns: Vec<_> = match value {
+        Value::Array(items) => items.iter().map(column).collect(),
+        other => vec![column(other)],
+    };
+    format!("{row}: {}", columns.join(", "))
+}
+
+/// The label of `value` in the setting `name`, a list of options or an object of labels.
+fn label(question: &Question, name: &str, value: &str) -> Option<String> {
+    let setting = question.setting(name)?;
+    let found = match &setting {
+        Value::Array(items) => {
+            items.iter().find(|item| item.get("value").and_then(Value::as_str) == Some(value))?.get("label")
+        }
+        labels => labels.get(value),
+    };
+    found?.as_str().map(str::to_owned)
 }

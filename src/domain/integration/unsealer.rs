@@ -12,6 +12,9 @@ pub enum PlanError {
     /// The settings or the body, which were checked before they were stored, are not valid.
     #[error("the stored delivery or its integration is damaged")]
     Damaged,
+    /// The address that the delivery was for is not in the settings any more.
+    #[error("the integration has no longer an address for this delivery")]
+    NoRecipient,
 }
 
 /// Unseals the secrets of an integration.

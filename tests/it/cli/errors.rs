@@ -180,8 +180,8 @@ fn codes_are_explained() {
     for (code, _) in forms::cli::output::render_error::CODES {
         home.ok(&["explain", code]);
     }
-    for (code, _) in forms::domain::delivery::error_code::ERROR_CODES {
-        home.ok(&["explain", code]);
+    for code in forms::domain::delivery::error_code::ErrorCode::ALL {
+        home.ok(&["explain", code.name()]);
     }
     let both = home.ok(&["explain", "rate_limited"]);
     assert!(

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use forms::clock::SystemClock;
 use forms::delivery::{HttpSender, Lookup, Sender};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::delivery::error_code::ErrorCode;
 use tokio::net::TcpListener;
 
 use super::receiver::{Receiver, Reply};
@@ -36,7 +37,7 @@ fn guarded(networks: &[&str], lookup: impl Lookup + 'static) -> HttpSender {
 }
 
 fn is_blocked(report: &SendReport) -> bool {
-    matches!(&report.outcome, Outcome::Permanent { error } if error.code == "blocked_address")
+    matches!(&report.outcome, Outcome::Permanent { error } if error.code == ErrorCode::BlockedAddress)
 }
 
 #[tokio::test]
@@ -151,6 +152,6 @@ async fn names_without_an_address_are_tried_again() {
         sender(FixedLookup(Vec::new()), SHORT).send(&post("https://hook.test/")).await,
     ] {
         let Outcome::Retryable { error, .. } = &report.outcome else { panic!("{report:?}") };
-        assert_eq!(error.code, "dns_error");
+        assert_eq!(error.code, ErrorCode::DnsError);
     }
 }

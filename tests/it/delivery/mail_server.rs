@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use rustls::ServerConfig;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 /// What the server does once it has read a command.
@@ -17,6 +18,8 @@ pub(crate) enum Action {
     Line(&'static str),
     /// Closes the connection.
     Close,
+    /// Answers as servers do, once it is notified.
+    Wait(Arc<Notify>),
     /// Answers nothing.
     Silence,
     /// Sends this again and again.
@@ -144,6 +147,10 @@ impl Connection {
         self.log.lock().unwrap().commands.push(format!("{prefix}{line}"));
         let reply = match (self.rule)(line) {
             Action::Usual => usual,
+            Action::Wait(notify) => {
+                notify.notified().await;
+                usual
+            }
             Action::Line(reply) => reply,
             Action::Close => return None,
             Action::Silence => {

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use axum::http::Method;
 use forms::delivery::mail::Mailer;
-use forms::domain::delivery::DeliveryError;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::integration::outbound::MailMessage;
 use serde_json::{Value, json};
@@ -13,17 +12,15 @@ use serde_json::{Value, json};
 use super::rig::Rig;
 use crate::harness::{RecordingSender, Server};
 
-/// A mailer that keeps what it is given, and reports what is set.
+/// A mailer that keeps what it is given.
 #[derive(Default)]
 struct RecordingMailer {
-    sent: Mutex<Vec<(MailMessage, u16)>>,
-    /// The recipients that the next attempts settle, and whether that was all.
-    settles: Mutex<Option<u16>>,
+    sent: Mutex<Vec<MailMessage>>,
 }
 
 impl RecordingMailer {
     fn take(&self) -> Vec<MailMessage> {
-        std::mem::take(&mut *self.sent.lock().unwrap()).into_iter().map(|(message, _)| message).collect()
+        std::mem::take(&mut *self.sent.lock().unwrap())
     }
 
     fn one(&self) -> MailMessage {
@@ -35,17 +32,9 @@ impl RecordingMailer {
 
 #[async_trait]
 impl Mailer for RecordingMailer {
-    async fn send(&self, message: &MailMessage, settled: u16) -> SendReport {
-        self.sent.lock().unwrap().push((message.clone(), settled));
-        let error =
-            DeliveryError { code: "smtp_deferred".into(), message: "later".into(), http_status: None };
-        match *self.settles.lock().unwrap() {
-            Some(settles) => {
-                let report = SendReport::new(Outcome::Retryable { error, is_slow: false }, 1);
-                SendReport { settled: settled | settles, ..report }
-            }
-            None => SendReport::new(Outcome::Delivered, 1),
-        }
+    async fn send(&self, message: &MailMessage) -> SendReport {
+        self.sent.lock().unwrap().push(message.clone());
+        SendReport::new(Outcome::Delivered, 1)
     }
 }
 
@@ -78,10 +67,7 @@ async fn the_owner_gets_all_answers_and_replies_to_the_respondent() {
     let id = submit(&rig, answers).await;
     let mail = mailer.one();
     let delivery = rig.delivery().await;
-    assert_eq!(
-        (&mail.to, mail.reply_to.as_deref()),
-        (&vec!["team@example.com".to_owned()], Some("ann@example.com"))
-    );
+    assert_eq!((&*mail.to, mail.reply_to.as_deref()), ("team@example.com", Some("ann@example.com")));
     assert_eq!(mail.subject, "New response: Visit");
     assert_eq!((delivery["id"].as_str(), delivery["status"].as_str()), (Some(&*mail.id), Some("delivered")));
     let expected = format!(
@@ -130,7 +116,7 @@ async fn a_respondent_gets_one_confirmation_a_day_without_answers() {
     submit(&rig, json!({"q1": "buy at evil.example", "q2": "ann@example.com"})).await;
     let mail = mailer.one();
     assert!(!mail.html.contains("evil"), "{}", mail.html);
-    assert_eq!((mail.to.concat(), mail.reply_to), ("ann@example.com".to_owned(), None));
+    assert_eq!((mail.to.clone(), mail.reply_to), ("ann@example.com".to_owned(), None));
     assert_eq!((&*mail.subject, &*mail.text), ("Your answers: Visit", "Thanks for Visit!\n"));
     submit(&rig, json!({"q2": "Ann+again@Example.com"})).await;
     submit(&rig, json!({"q1": "no address"})).await;
@@ -139,7 +125,7 @@ async fn a_respondent_gets_one_confirmation_a_day_without_answers() {
     assert_eq!(statuses, ["skipped", "skipped", "delivered"]);
     rig.server.clock.advance(24 * 3_600_000);
     submit(&rig, json!({"q2": "ann@example.com"})).await;
-    assert_eq!(mailer.one().to.concat(), "ann@example.com");
+    assert_eq!(mailer.one().to, "ann@example.com");
 }
 
 #[tokio::test]
@@ -157,24 +143,6 @@ async fn a_form_sends_500_confirmations_an_hour_and_the_rest_wait() {
     rig.server.deliver().await;
     assert_eq!(mailer.take().len(), 3);
     assert!(rig.deliveries("status=pending,dead").await.is_empty());
-}
-
-#[tokio::test]
-async fn recipients_that_have_it_do_not_get_it_again() {
-    let (rig, mailer) = rig().await;
-    rig.server.integrate(&rig.form, json!({"type": "email", "to": ["a@example.com", "b@example.com"]})).await;
-    *mailer.settles.lock().unwrap() = Some(0b01);
-    submit(&rig, json!({"q1": "Ann"})).await;
-    *mailer.settles.lock().unwrap() = None;
-    assert_eq!(rig.next_attempt().await.map(|wait| (48_000..=72_000).contains(&wait)), Some(true));
-    let sent = std::mem::take(&mut *mailer.sent.lock().unwrap());
-    assert_eq!(sent.iter().map(|(_, settled)| *settled).collect::<Vec<_>>(), [0, 0b01]);
-    assert_eq!(sent[0].0, sent[1].0, "the same message");
-    // By hand it goes to all again.
-    let path = format!("/api/v1/deliveries/{}/redeliver", sent[0].0.id);
-    rig.server.call(Method::POST, &path).send().await.expect(200);
-    rig.server.deliver().await;
-    assert_eq!(mailer.sent.lock().unwrap()[0].1, 0);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use axum::Router;
 use forms::config::HttpSettings;
 use forms::delivery::{SendLimits, Sender, SystemLookup};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::delivery::error_code::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -20,9 +21,9 @@ async fn report_of(reply: Reply, limits: SendLimits) -> SendReport {
 }
 
 /// The code of a failure that may be tried again.
-fn retryable_code(report: &SendReport) -> &str {
+fn retryable_code(report: &SendReport) -> &'static str {
     match &report.outcome {
-        Outcome::Retryable { error, .. } => &error.code,
+        Outcome::Retryable { error, .. } => error.code.known().unwrap().name(),
         other => panic!("{other:?}"),
     }
 }
@@ -85,7 +86,7 @@ async fn a_slow_answer_is_a_timeout_that_counts_as_overload() {
     for reply in [Reply::silence(), Reply::Drip(drip)] {
         let report = report_of(reply, SHORT).await;
         let Outcome::Retryable { error, is_slow: true } = &report.outcome else { panic!("{report:?}") };
-        assert_eq!(error.code, "timeout");
+        assert_eq!(error.code, ErrorCode::Timeout);
         assert!((500..2_000).contains(&report.duration_ms), "{report:?}");
     }
 }

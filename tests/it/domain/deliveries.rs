@@ -4,6 +4,7 @@ use forms::clock::{DAY_MILLIS, Timestamp};
 use forms::domain::delivery::attempt::{
     Attempt, AttemptResult, AttemptTrigger, DEFAULT_SCHEDULE, Outcome, SendReport,
 };
+use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::health::Health;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use forms::domain::integration::event::EventType;
@@ -24,7 +25,6 @@ fn new_delivery() -> Delivery {
         attempts: 0,
         paced: 0,
         earlier_attempts: 0,
-        settled: 0,
         is_manual: false,
         next_attempt_at: Some(at(0)),
         last_error: None,
@@ -39,7 +39,7 @@ fn report(outcome: Outcome) -> SendReport {
 }
 
 fn error() -> DeliveryError {
-    DeliveryError { code: "http_error".to_owned(), message: "no".to_owned(), http_status: Some(500) }
+    DeliveryError { http_status: Some(500), ..ErrorCode::HttpError.error("no") }
 }
 
 fn failure(is_slow: bool) -> SendReport {
@@ -147,7 +147,7 @@ fn an_interruption_by_a_stop_costs_nothing_and_a_lost_attempt_counts() {
     }
     lost = lost.begin_attempt(at(0)).expire_attempt(&DEFAULT_SCHEDULE, at(60_000));
     assert_eq!(lost.status, DeliveryStatus::Dead);
-    assert_eq!(lost.last_error.unwrap().code, "interrupted");
+    assert_eq!(lost.last_error.unwrap().code, ErrorCode::Interrupted);
 }
 
 #[test]

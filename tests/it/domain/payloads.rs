@@ -195,7 +195,8 @@ fn plan(
 ) -> Result<Outbound, PlanError> {
     let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
     let delivery = DeliveryId::of(event, integration.id);
-    let attempt = PlannedAttempt { event, delivery, number: 3, body, now: at(now) };
+    let attempt =
+        PlannedAttempt { event, delivery, number: 3, redelivery: 0, recipient: 0, body, now: at(now) };
     integration.plan(attempt, form, vault)
 }
 

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use forms::delivery::{Answer, Sender};
 use forms::domain::delivery::DeliveryError;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::integration::outbound::HttpRequest;
 
 /// Records requests, and answers all of them with the same status.
@@ -34,9 +35,8 @@ impl Sender for RecordingSender {
         self.requests.lock().unwrap().push(request.clone());
         let failure = *self.failure.lock().unwrap();
         let error = |status: u16| DeliveryError {
-            code: "http_error".to_owned(),
-            message: format!("the receiver answered {status}"),
             http_status: Some(status),
+            ..ErrorCode::HttpError.error(format!("the receiver answered {status}"))
         };
         let outcome = match failure {
             None => Outcome::Delivered,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forms::clock::Timestamp;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use forms::domain::integration::event::Event;
 use forms::domain::revision::ExpectedRevision;
@@ -165,7 +166,7 @@ pub(crate) fn report(outcome: Outcome) -> SendReport {
 }
 
 pub(crate) fn error() -> DeliveryError {
-    DeliveryError { code: "timeout".to_owned(), message: "no answer".to_owned(), http_status: None }
+    ErrorCode::Timeout.error("no answer")
 }
 
 pub(crate) fn failure() -> Outcome {

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer, member, seconds_to_ms};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, markdown, or_dash, verbatim};
-use super::verdict::{ServiceError, classify_answer, member, seconds_to_ms};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL, check_number};
 use crate::domain::delivery::attempt::Outcome;
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -120,17 +120,15 @@ fn escaped(text: &str, max: usize) -> String {
 }
 
 /// Discord says in JSON and headers how long to wait.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let code = member(answer.body, &["code"]).and_then(|code| code.as_i64());
     let wait_ms = member(answer.body, &["retry_after"]).and_then(|wait| seconds_to_ms(wait.as_f64()?));
-    let found = classify_answer(
-        answer,
-        ServiceError { wait_ms, is_gone: code.is_some_and(|code| GONE.contains(&code)) },
-    );
+    let found =
+        classify_answer(answer, Hints { wait_ms, is_gone: code.is_some_and(|code| GONE.contains(&code)) });
     let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
     let reset = answer.header("x-ratelimit-reset-after").and_then(|text| seconds_to_ms(text.parse().ok()?));
     match (found.outcome == Outcome::Delivered && is_used_up, reset) {
-        (true, Some(hold_ms)) => Verdict { hold_ms, ..found },
+        (true, Some(hold_ms)) => Classification { hold_ms, ..found },
         _ => found,
     }
 }

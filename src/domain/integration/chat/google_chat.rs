@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer, member};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
-use super::verdict::{ServiceError, classify_answer, member};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -70,8 +70,8 @@ fn marked_up(text: &str, max: usize) -> String {
 }
 
 /// A webhook that was deleted answers with the status `NOT_FOUND`.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let status = member(answer.body, &["error", "status"]);
     let is_gone = status.is_some_and(|status| status == "NOT_FOUND");
-    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
+    classify_answer(answer, Hints { is_gone, wait_ms: None })
 }

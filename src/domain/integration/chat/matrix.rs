@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer, member};
 use super::text::{TextStyle, Unit, entities, verbatim};
-use super::verdict::{ServiceError, classify_answer, member};
 use super::{Call, Chat, MAX_FIELDS, TITLE};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
@@ -110,12 +110,12 @@ fn html(character: char, before: Option<char>, text: &mut String) {
 }
 
 /// Matrix names errors, and says in JSON how long to wait.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let code = member(answer.body, &["errcode"]);
     let gone = ["M_UNKNOWN_TOKEN", "M_USER_DEACTIVATED"];
     let is_gone = code.is_some_and(|code| gone.iter().any(|name| code == *name));
     let wait_ms = member(answer.body, &["retry_after_ms"]).and_then(|wait| wait.as_i64());
-    classify_answer(answer, ServiceError { is_gone, wait_ms })
+    classify_answer(answer, Hints { is_gone, wait_ms })
 }
 
 fn check_room(text: &str) -> Result<(), String> {

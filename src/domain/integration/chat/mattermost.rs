@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer};
 use super::text::{TextStyle, Unit, markdown, no_mention, push_separated};
-use super::verdict::{ServiceError, classify_answer};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -56,8 +56,8 @@ fn escape(character: char, before: Option<char>, text: &mut String) {
 }
 
 /// A webhook that was deleted answers 400 or 404 with the name of the error.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let gone = ["web.incoming_webhook.invalid.app_error", "store.sql_webhooks.get_incoming.app_error"];
     let is_gone = gone.iter().any(|name| answer.body.contains(name));
-    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
+    classify_answer(answer, Hints { is_gone, wait_ms: None })
 }

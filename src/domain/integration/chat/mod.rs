@@ -9,8 +9,8 @@ pub mod slack;
 pub mod teams;
 pub mod telegram;
 
+mod classify;
 mod text;
-mod verdict;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;

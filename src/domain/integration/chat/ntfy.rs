@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer};
 use super::text::{TextStyle, Unit, clip, or_dash, verbatim};
-use super::verdict::{ServiceError, classify_answer};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
@@ -129,8 +129,8 @@ impl Chat for Ntfy {
     }
 }
 
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
-    classify_answer(answer, ServiceError::default())
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
+    classify_answer(answer, Hints::default())
 }
 
 fn check_topic(text: &str) -> Result<(), String> {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
-use super::verdict::{ServiceError, classify_answer};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -65,7 +65,7 @@ fn plain_text(text: &str, max: usize) -> Value {
 }
 
 /// Slack says what is wrong in a word; a channel or webhook that is gone stays so.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let gone = [
         "no_service",
         "no_service_id",
@@ -78,5 +78,5 @@ fn classify(answer: &HttpAnswer<'_>) -> Verdict {
         "channel_not_found",
     ];
     let is_gone = answer.status >= 400 && gone.contains(&answer.body.trim());
-    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
+    classify_answer(answer, Hints { is_gone, wait_ms: None })
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, or_dash, verbatim};
-use super::verdict::{ServiceError, classify_answer};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::draft_kind::DraftInput;
 use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
@@ -121,8 +121,8 @@ fn paragraph(text: &str, max: usize, style: &Value) -> Value {
 }
 
 /// A workflow that was deleted answers 404, or 400 with a name as one that was turned off does.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let is_gone =
         answer.status == 404 || (answer.status == 400 && answer.body.contains("WorkflowTriggerIsNotEnabled"));
-    classify_answer(answer, ServiceError { is_gone, wait_ms: None })
+    classify_answer(answer, Hints { is_gone, wait_ms: None })
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::classify::{Hints, classify_answer, member, seconds_to_ms};
 use super::text::{TextStyle, Unit, no_mention};
-use super::verdict::{ServiceError, classify_answer, member, seconds_to_ms};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, check_number};
-use crate::domain::delivery::classify::{Classify, HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Declared, declared};
@@ -127,14 +127,11 @@ fn escape(character: char, before: Option<char>, text: &mut String) {
 }
 
 /// A token that was revoked, a bot that was removed from a chat, and a chat that was deleted stay so.
-fn classify(answer: &HttpAnswer<'_>) -> Verdict {
+fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let wait = member(answer.body, &["parameters", "retry_after"]);
     let is_gone = matches!(answer.status, 401 | 403 | 404)
         || (answer.status == 400 && answer.body.contains("chat not found"));
-    classify_answer(
-        answer,
-        ServiceError { is_gone, wait_ms: wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)) },
-    )
+    classify_answer(answer, Hints { is_gone, wait_ms: wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)) })
 }
 
 fn check_token(text: &str) -> Result<(), String> {

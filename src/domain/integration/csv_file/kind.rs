@@ -9,7 +9,7 @@ use crate::domain::integration::event::Subject;
 use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer, holds};
-use crate::domain::integration::row::{RowBody, SCHEDULE, column_ids};
+use crate::domain::integration::row::{RowBody, SCHEDULE, column_questions};
 use crate::domain::integration::{Integration, IntegrationKind};
 use crate::domain::json::Value;
 use crate::domain::submission::Submission;
@@ -32,7 +32,7 @@ impl Kind for CsvFile {
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let Subject::Submission(submission) = &rendering.event.subject else { return None };
-        let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
+        let row = RowBody::new(submission, rendering.version?, rendering.selection, |_, answer| cell(answer));
         Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
 
@@ -68,7 +68,7 @@ impl<'a> CsvRows<'a> {
 
     /// The ids of the questions of a version that have columns.
     pub fn columns<'v>(&self, version: &'v Version) -> impl Iterator<Item = &'v str> + use<'_, 'v> {
-        column_ids(version, self.integration.fields.as_ref())
+        column_questions(version, self.integration.fields.as_ref()).map(|(id, _)| id)
     }
 
     /// Returns the row of a submission; `None` if the integration's condition does not hold.

@@ -8,6 +8,8 @@ use crate::id::DeliveryId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MailBody {
+    /// The respondent's address, of a confirmation; other addresses are those of the settings at each attempt.
+    #[serde(default)]
     pub to: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
@@ -15,6 +17,9 @@ pub(super) struct MailBody {
     pub text: String,
     pub html: String,
     pub date: Timestamp,
+    /// The form, of a mail to its owners.
+    #[serde(default)]
+    pub list: Option<String>,
     /// Whether it goes to the respondent.
     pub is_confirmation: bool,
 }
@@ -28,8 +33,18 @@ impl MailBody {
         serde_json::from_slice(bytes).ok()
     }
 
-    pub(super) fn into_message(self, delivery: DeliveryId) -> MailMessage {
-        let Self { to, reply_to, subject, text, html, date, is_confirmation } = self;
-        MailMessage { id: delivery.to_string(), to, reply_to, subject, text, html, date, is_confirmation }
+    pub(super) fn into_message(self, to: String, delivery: DeliveryId) -> MailMessage {
+        let Self { to: _, reply_to, subject, text, html, date, list, is_confirmation } = self;
+        MailMessage {
+            id: delivery.to_string(),
+            to,
+            reply_to,
+            subject,
+            text,
+            html,
+            date,
+            list,
+            is_confirmation,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::body::MailBody;
-use super::{BODY, Email, REPLY_TO_QUESTION, SUBJECT, TO, TO_QUESTION};
+use super::{BODY, Email, REPLY_TO_QUESTION, SUBJECT, TO_QUESTION};
 use crate::domain::integration::answers::ShownAnswer;
 use crate::domain::integration::kind::{Declared, Rendering};
 use crate::domain::integration::message::{MAX_TITLE, context_of, default_title, footer, one_line};
@@ -25,7 +25,7 @@ impl Email {
             // Of the respondent only the address is used: a confirmation must not carry anybody's words to an address that
             // somebody else has typed.
             Some(question) => (vec![respondent(rendering, question)?], Vec::new(), None),
-            None => (settings.texts(TO).to_vec(), answers, self.reply_to(rendering)),
+            None => (Vec::new(), answers, self.reply_to(rendering)),
         };
         let context = context_of(rendering, &answers);
         let own = |name: &str| template::render(settings.text(name)?, &context).ok();
@@ -38,7 +38,8 @@ impl Email {
         };
         let subject = subject.chars().take(MAX_TITLE).collect();
         let html = format!("<!DOCTYPE html>\n<html><body>\n{html}</body></html>\n");
-        Some(MailBody { to, reply_to, subject, text, html, date: rendering.event.at, is_confirmation })
+        let list = (!is_confirmation).then(|| rendering.form.id.to_string());
+        Some(MailBody { to, reply_to, subject, text, html, date: rendering.event.at, list, is_confirmation })
     }
 
     /// The respondent's address, if it may leave the server.

@@ -155,7 +155,9 @@ impl Kind for Email {
 
     fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
         let body = MailBody::from_bytes(attempt.body).ok_or(PlanError::Damaged)?;
-        Ok(Outbound::Mail(body.into_message(attempt.delivery)))
+        let addresses = if body.is_confirmation { &body.to } else { self.settings().texts(TO) };
+        let to = addresses.get(attempt.recipient).cloned().ok_or(PlanError::NoRecipient)?;
+        Ok(Outbound::Mail(body.into_message(to, attempt.delivery)))
     }
 
     fn recipients(&self) -> u8 {

@@ -1,17 +1,44 @@
 //! Cells of spreadsheets, as JSON.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
+use crate::clock::Timestamp;
+use crate::domain::integration::row::answer_text;
 use crate::domain::json::{Number, Value};
+use crate::domain::question::Question;
 
-/// Maximum UTF-16 code units of a cell: Google's limit is 50,000 characters, and it does not document of which kind.
-const MAX_TEXT: usize = 50_000;
+/// Maximum UTF-16 code units of a cell: Google's limit is 50,000 characters, and it does not document of which kind. One is
+/// for the apostrophe that a text is sent with.
+const MAX_TEXT: usize = 49_999;
+
+/// The part of a time without milliseconds: `2026-11-20T09:00:00`.
+const SECONDS: usize = 19;
 
 /// Digits that a spreadsheet keeps of a number.
 const MAX_DIGITS: usize = 15;
 
-/// Returns an answer as a cell: numbers and truth values as such, lists and objects as their JSON. An empty cell is `null`.
-pub(super) fn cell(answer: &Value) -> Json {
+/// Returns an answer as a cell for people: numbers, truth values and dates as such, and everything else as text. An empty cell
+/// is `null`.
+pub(super) fn cell(question: &Question, answer: &Value) -> Json {
+    match answer {
+        Value::Null | Value::Bool(_) | Value::Number(_) => raw_cell(answer),
+        Value::String(text) => match question.kind.name() {
+            "date" => json!({ "date": text }),
+            "datetime" => Timestamp::parse(text).map_or_else(|| cut(text).into(), time_cell),
+            _ => cut(&answer_text(question, answer)).into(),
+        },
+        Value::Array(_) | Value::Object(_) => cut(&answer_text(question, answer)).into(),
+    }
+}
+
+/// Returns a moment as a cell, in UTC: `2026-11-20 09:00:00`.
+pub(super) fn time_cell(at: Timestamp) -> Json {
+    let text = at.to_string();
+    json!({ "date": text[..SECONDS].replace('T', " ") })
+}
+
+/// Returns an answer as a cell for programs: values of options, and lists and objects as their JSON.
+pub(super) fn raw_cell(answer: &Value) -> Json {
     match answer {
         Value::Null => Json::Null,
         Value::Bool(flag) => (*flag).into(),
@@ -46,7 +73,7 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_TEXT, cell};
+    use super::{MAX_TEXT, raw_cell};
     use crate::domain::json::parse;
 
     #[test]
@@ -65,16 +92,16 @@ mod tests {
             (r#"["a","b"]"#, r#""[\"a\",\"b\"]""#),
             (r#"{"other":"x"}"#, r#""{\"other\":\"x\"}""#),
         ] {
-            assert_eq!(cell(&parse(answer).unwrap()).to_string(), expected, "{answer}");
+            assert_eq!(raw_cell(&parse(answer).unwrap()).to_string(), expected, "{answer}");
         }
     }
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let text = |text: String| cell(&text.as_str().into()).as_str().unwrap().to_owned();
+        let text = |text: String| raw_cell(&text.as_str().into()).as_str().unwrap().to_owned();
         let full = "é".repeat(MAX_TEXT);
         assert_eq!(text(full.clone()), full);
         assert_eq!(text("é".repeat(MAX_TEXT + 1)), format!("{}…", "é".repeat(MAX_TEXT - 1)));
-        assert_eq!(text("😀".repeat(MAX_TEXT)), format!("{}…", "😀".repeat(MAX_TEXT / 2 - 1)));
+        assert_eq!(text("😀".repeat(MAX_TEXT)), format!("{}…", "😀".repeat(MAX_TEXT / 2)));
     }
 }

@@ -6,8 +6,9 @@ pub mod service_account;
 
 pub use endpoints::{GoogleEndpoints, InvalidGoogleUrl};
 
-use self::cell::cell;
+use self::cell::{cell, raw_cell, time_cell};
 use self::service_account::ServiceAccount;
+use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::{EventType, Subject};
@@ -16,6 +17,8 @@ use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::integration::row::{RowBody, SCHEDULE};
 use crate::domain::integration::settings::Settings;
+use crate::domain::json::Value;
+use crate::domain::question::Question;
 use crate::id::IntegrationId;
 use crate::secret::Secret;
 
@@ -27,8 +30,9 @@ declared! {
 /// Rows that are appended together.
 const MAX_ROWS: usize = 100;
 
-/// Milliseconds for each request of a batch that reads, and that writes: Google takes 60 of either a minute from an account.
-pub const INTERVAL_MS: i64 = 1_200;
+/// Milliseconds from one batch to the next. A batch reads twice and writes twice at most; Google takes 60 of either a minute from
+/// an account.
+pub const INTERVAL_MS: i64 = 2_400;
 
 /// Maximum characters of the id of a spreadsheet; Google's have 44.
 const MAX_ID: usize = 100;
@@ -39,6 +43,7 @@ const MAX_SHEET: usize = 100;
 const SPREADSHEET_ID: &str = "spreadsheet_id";
 const SHEET: &str = "sheet";
 const SERVICE_ACCOUNT: &str = "service_account";
+const VALUES: &str = "values";
 
 impl Declared for GoogleSheets {
     const DESCRIPTION: Description = Description {
@@ -68,7 +73,7 @@ impl Declared for GoogleSheets {
             },
         ],
         set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",
-        limits: "100 rows at a time, one batch in 1.2 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right: do not rename these. A cell has 50,000 characters; longer answers are cut. Texts stay texts: none is run as a formula.",
+        limits: "100 rows at a time, one batch in 2.4 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right, of which a tab has 26 or as many as the form had questions at first: do not rename these. A cell has 50,000 characters; longer answers are cut. Options appear by their labels, lists joined with \"; \", times as dates in UTC. Texts stay texts: none is run as a formula.",
         repeats: "Once: before a row is appended again, column A is searched for its id; keep the ids there. A row could only appear twice if Google appended it after it had cut the connection.",
         source: "https://developers.google.com/workspace/sheets/api/limits",
     };
@@ -90,6 +95,7 @@ impl Kind for GoogleSheets {
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let Subject::Submission(submission) = &rendering.event.subject else { return None };
+        let cell = if self.is_raw() { |_: &Question, answer: &Value| raw_cell(answer) } else { cell };
         let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
         Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
@@ -98,6 +104,8 @@ impl Kind for GoogleSheets {
         let row = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
         let RowBody { id, submitted_at, cells } = row;
         let settings = self.settings();
+        let submitted = Timestamp::parse(&submitted_at).filter(|_| !self.is_raw());
+        let submitted_at = submitted.map_or_else(|| submitted_at.into(), time_cell);
         let target = SheetTarget {
             spreadsheet_id: self.spreadsheet_id().to_owned(),
             sheet: settings.text(SHEET).map(str::to_owned),
@@ -125,6 +133,11 @@ impl Kind for GoogleSheets {
 }
 
 impl GoogleSheets {
+    /// Whether cells are for programs.
+    fn is_raw(&self) -> bool {
+        self.settings().text(VALUES) == Some("raw")
+    }
+
     fn spreadsheet_id(&self) -> &str {
         self.settings().text(SPREADSHEET_ID).unwrap_or_default()
     }

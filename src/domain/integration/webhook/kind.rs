@@ -5,6 +5,7 @@ use url::Url;
 use super::payload::render_body;
 use super::signature::sign;
 use super::{HeaderText, Webhook};
+use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::delivery::classify::classify_webhook;
 use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
@@ -64,16 +65,19 @@ impl Webhook {
     fn request(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<HttpRequest, PlanError> {
         let url = Url::parse(&self.url).map_err(|_invalid| PlanError::Damaged)?;
         let seconds = attempt.now.millis().div_euclid(1_000);
+        let id = attempt.event.to_string();
+        let mut secrets = self.signing_secrets(attempt.now, unsealer)?;
+        let signatures = secrets.iter().map(|secret| sign(secret.reveal(), &id, seconds, attempt.body));
+        let signatures = signatures.collect::<Option<Vec<_>>>().ok_or(PlanError::Damaged)?;
         let plain = [
             ("Content-Type", "application/json".to_owned()),
             ("User-Agent", USER_AGENT.to_owned()),
-            ("webhook-id", attempt.event.to_string()),
+            ("webhook-id", id),
             ("webhook-timestamp", seconds.to_string()),
-            ("webhook-signature", self.signatures(&attempt, seconds, unsealer)?),
+            ("webhook-signature", signatures.join(" ")),
             ("forms-delivery", attempt.delivery.to_string()),
             ("forms-attempt", attempt.number.to_string()),
         ];
-        let mut secrets = Vec::new();
         let mut headers: Vec<_> =
             plain.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value))).collect();
         if let Some(token) = &self.bearer_token {
@@ -102,20 +106,15 @@ impl Webhook {
         })
     }
 
-    /// Returns the signatures with the secret and, during rotation, those before it, newest first.
-    fn signatures(
+    /// Returns the secret and, during rotation, those before it, newest first.
+    fn signing_secrets(
         &self,
-        attempt: &PlannedAttempt<'_>,
-        seconds: i64,
+        now: Timestamp,
         unsealer: Unsealer<'_>,
-    ) -> Result<String, PlanError> {
-        let live = self.previous.iter().filter(|old| old.valid_until > attempt.now);
+    ) -> Result<Vec<Secret<String>>, PlanError> {
+        let live = self.previous.iter().filter(|old| old.valid_until > now);
         let secrets = std::iter::once(&self.secret).chain(live.map(|old| &old.secret));
-        let id = attempt.event.to_string();
-        let signed = secrets.map(|secret| {
-            let secret = unsealer.open(Self::SECRET, &secret.sealed)?;
-            sign(secret.reveal(), &id, seconds, attempt.body).ok_or(PlanError::Damaged)
-        });
-        Ok(signed.collect::<Result<Vec<_>, _>>()?.join(" "))
+        let opened = secrets.map(|secret| unsealer.open(Self::SECRET, &secret.sealed));
+        Ok(opened.collect::<Result<_, _>>()?)
     }
 }

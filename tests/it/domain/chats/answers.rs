@@ -63,8 +63,8 @@ const ROWS: [Row; 42] = [
 fn class(chat: &str, status: u16, headers: &[(&'static str, &str)], body: &str) -> String {
     let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     let answer = HttpAnswer { status, headers: &headers, body, now: at(0) };
-    let verdict = (request(chat).classify)(&answer);
-    let class = match verdict.outcome {
+    let classification = (request(chat).classify)(&answer);
+    let class = match classification.outcome {
         Outcome::Delivered => "delivered".to_owned(),
         Outcome::Paced { wait_ms, .. } => format!("paced {wait_ms}"),
         Outcome::Retryable { .. } => "retryable".to_owned(),
@@ -75,7 +75,7 @@ fn class(chat: &str, status: u16, headers: &[(&'static str, &str)], body: &str) 
         Outcome::Gone { .. } => "gone".to_owned(),
         Outcome::Interrupted => unreachable!(),
     };
-    if verdict.hold_ms > 0 { format!("{class}, holds {}", verdict.hold_ms) } else { class }
+    if classification.hold_ms > 0 { format!("{class}, holds {}", classification.hold_ms) } else { class }
 }
 
 #[test]

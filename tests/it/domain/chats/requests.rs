@@ -18,7 +18,8 @@ pub(super) fn request(chat: &str) -> HttpRequest {
     let (form, _, integration) = form(&owned(&["Name"]), &format!(r#"{{"type":"{chat}",{members}}}"#));
     let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
     let delivery = DeliveryId::of(event, integration.id);
-    let attempt = PlannedAttempt { event, delivery, number: 1, body: b"{}", now: at(0) };
+    let attempt =
+        PlannedAttempt { event, delivery, number: 1, redelivery: 0, recipient: 0, body: b"{}", now: at(0) };
     let Outbound::Http(request) = integration.plan(attempt, &form, &VAULT).unwrap() else {
         panic!("no request")
     };

@@ -4,36 +4,32 @@ use serde_json::Value;
 
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::Outcome;
-use crate::domain::delivery::classify::{HttpAnswer, Verdict};
+use crate::domain::delivery::classify::{Classification, HttpAnswer};
+use crate::domain::delivery::error_code::ErrorCode;
 
 /// Maximum characters of a service's answer in an error.
 const MAX_QUOTED: usize = 200;
 
 /// What a service says beside the status.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ServiceError {
+pub(super) struct Hints {
     /// How long it asks to wait, in milliseconds, in its own way.
     pub wait_ms: Option<i64>,
     /// Whether the chat does not exist any more.
     pub is_gone: bool,
 }
 
-/// Returns the verdict about an answer: a request that is refused would be refused again, unless it came too early or the
-/// service had a fault.
-pub(super) fn classify_answer(answer: &HttpAnswer<'_>, signs: ServiceError) -> Verdict {
-    let standard = answer.standard_verdict(signs.wait_ms);
-    let error = DeliveryError {
-        code: if signs.is_gone { "gone" } else { "refused" }.to_owned(),
-        message: format!(
-            "the service refused the message with status {}{}",
-            answer.status,
-            quoted(answer.body)
-        ),
-        http_status: Some(answer.status),
-    };
+/// Classifies an answer: a request that is refused would be refused again, unless it came too early or the service had a
+/// fault.
+pub(super) fn classify_answer(answer: &HttpAnswer<'_>, hints: Hints) -> Classification {
+    let standard = answer.standard_classification(hints.wait_ms);
+    let code = if hints.is_gone { ErrorCode::Gone } else { ErrorCode::Refused };
+    let message =
+        format!("the service refused the message with status {}{}", answer.status, quoted(answer.body));
+    let error = DeliveryError { http_status: Some(answer.status), ..code.error(message) };
     match (&standard.outcome, answer.status) {
         (Outcome::Delivered, _) => standard,
-        _ if signs.is_gone => Outcome::Gone { error }.into(),
+        _ if hints.is_gone => Outcome::Gone { error }.into(),
         (_, 408 | 425 | 500..) | (Outcome::Paced { .. } | Outcome::Gone { .. }, _) => standard,
         _ => Outcome::Permanent { error }.into(),
     }
@@ -51,8 +47,8 @@ pub(super) fn seconds_to_ms(seconds: f64) -> Option<i64> {
     (seconds >= 0.0).then(|| (seconds * 1_000.0).ceil() as i64)
 }
 
-/// Returns the beginning of an answer for an error: `: no_service`.
-fn quoted(body: &str) -> String {
-    let text: String = body.chars().filter(|found| !found.is_control()).take(MAX_QUOTED).collect();
+/// Returns the beginning of an answer for the end of an error: `: no_service`; empty if there is none.
+fn quoted(answer: &str) -> String {
+    let text: String = answer.chars().filter(|found| !found.is_control()).take(MAX_QUOTED).collect();
     if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
 }
