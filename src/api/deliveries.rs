@@ -28,6 +28,10 @@ pub struct DeliveryDetail {
     pub submission_id: Option<SubmissionId>,
     /// Where it is sent.
     pub integration: IntegrationRef,
+    /// The address of the mail; left out for other types, and for a confirmation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub to: Option<String>,
     /// The number of attempts so far.
     pub attempts: u32,
     /// When the next attempt is due; left out if none is.
@@ -147,14 +151,8 @@ pub struct DeliveryTypeStats {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime)]
     pub oldest_due_at: Option<Timestamp>,
-    /// The number of deliveries that succeeded within 24 hours.
+    /// The number of deliveries that succeeded within 24 hours, counted by the hour.
     pub delivered_24h: u64,
-    /// The median of their duration in milliseconds; `null` if there is none.
-    #[schema(required = true)]
-    pub p50_ms: Option<u64>,
-    /// The 99th percentile of their duration in milliseconds; `null` if there is none.
-    #[schema(required = true)]
-    pub p99_ms: Option<u64>,
 }
 
 /// Statistics of the workspace's deliveries.
@@ -165,8 +163,8 @@ pub struct DeliveryStats {
 }
 
 impl DeliveryDetail {
-    /// `delivery` to `integration`, if that still exists.
-    pub fn new(delivery: &Delivery, integration: Option<&Integration>) -> Self {
+    /// `delivery` to the address `to` of `integration`, if that still exists.
+    pub fn new(delivery: &Delivery, integration: Option<&Integration>, to: Option<&str>) -> Self {
         Self {
             id: delivery.id(),
             status: delivery.status.into(),
@@ -174,14 +172,15 @@ impl DeliveryDetail {
             form_id: delivery.form,
             submission_id: delivery.submission,
             integration: IntegrationRef {
-                id: delivery.integration,
+                id: delivery.target.integration,
                 name: integration.map(|integration| integration.name.clone()),
                 kind: integration.map(|integration| integration.kind.type_name().to_owned()),
             },
+            to: to.map(str::to_owned),
             attempts: delivery.attempts,
             next_attempt_at: delivery.next_attempt_at,
             last_error: delivery.last_error.clone().map(DeliveryFailure::from),
-            created_at: delivery.created_at,
+            created_at: delivery.created_at(),
             finished_at: delivery.finished_at,
         }
     }

@@ -20,9 +20,9 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::domain::workspace::{Caller, Scope};
-use crate::id::{FormId, IntegrationId};
+use crate::id::{DeliveryId, IntegrationId};
 use crate::store::{
-    DeliveryFilter, DeliveryPlace, IdempotencyKey, IdempotentOperation, StepResult, StoreError, TypeStats,
+    DeliveryFilter, IdempotencyKey, IdempotentOperation, ManualChange, StepResult, StoreError, TypeStats,
 };
 
 /// A request for a page of the list of deliveries.
@@ -45,7 +45,15 @@ pub struct DeliveryView {
 impl DeliveryView {
     /// The integration, if it still exists.
     pub fn integration(&self) -> Option<&Integration> {
-        self.form.as_ref()?.integration(self.delivery.integration)
+        self.form.as_ref()?.integration(self.delivery.target.integration)
+    }
+
+    /// The address that it goes to, or went to, if its integration has addresses.
+    pub fn to(&self) -> Option<&str> {
+        let recipient = usize::from(self.delivery.target.recipient);
+        let current = || self.integration()?.addresses().get(recipient).map(String::as_str);
+        let last = self.delivery.to.as_deref();
+        if self.delivery.status.is_final() { last.or_else(current) } else { current().or(last) }
     }
 }
 
@@ -84,7 +92,11 @@ impl App {
         let page = self.store.list_deliveries(caller.workspace, &filter, after, limit).await?;
         let (mut items, mut forms) = (Vec::new(), HashMap::new());
         for delivery in page.rows {
-            let form = self.form_of(caller, &delivery, &mut forms).await?;
+            let form = match forms.get(&delivery.form) {
+                Some(known) => Option::clone(known),
+                None => self.store.find_delivery(caller.workspace, delivery.id()).await?.map(|(form, _)| form),
+            };
+            forms.insert(delivery.form, form.clone());
             items.push(DeliveryView { delivery, form });
         }
         let next = page.next.map(|position| cursors.write(&position));
@@ -131,60 +143,34 @@ impl App {
         integrations::find(&form, name).map(|integration| integration.id)
     }
 
-    /// Returns the form of a delivery, in the trash or not; `known` has those found before.
-    async fn form_of(
-        &self,
-        caller: &Caller,
-        delivery: &Delivery,
-        known: &mut HashMap<FormId, Option<Arc<Form>>>,
-    ) -> Result<Option<Arc<Form>>, AppError> {
-        if let Some(form) = known.get(&delivery.form) {
-            return Ok(form.clone());
-        }
-        let form = match self.store.find_form(caller.workspace, delivery.form).await? {
-            Some(form) => Some(form),
-            None => {
-                let loaded = self.store.load_delivery(caller.workspace, DeliveryPlace::of(delivery)).await?;
-                loaded.map(|(form, _)| form)
-            }
-        };
-        known.insert(delivery.form, form.clone());
-        Ok(form)
-    }
-
-    async fn delivery_view(&self, caller: &Caller, delivery: Delivery) -> Result<DeliveryView, AppError> {
-        let form = self.form_of(caller, &delivery, &mut HashMap::new()).await?;
-        Ok(DeliveryView { delivery, form })
-    }
-
     /// Returns one delivery.
     pub async fn get_delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
         require_scope(caller, Scope::Read)?;
-        let delivery = self.delivery(caller, id).await?;
-        self.delivery_view(caller, delivery).await
+        self.delivery(caller, id).await
     }
 
     /// Finds a delivery that the caller's key may be used for.
-    async fn delivery(&self, caller: &Caller, id: &str) -> Result<Delivery, AppError> {
+    async fn delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
         let parsed = id.parse().map_err(|_invalid| no_delivery(id))?;
         let found = self.store.find_delivery(caller.workspace, parsed).await?;
-        found.filter(|delivery| caller.may_use(delivery.form)).ok_or_else(|| no_delivery(id))
+        let visible = found.filter(|(form, _)| caller.may_use(form.id));
+        let (form, delivery) = visible.ok_or_else(|| no_delivery(id))?;
+        Ok(DeliveryView { delivery, form: Some(form) })
     }
 
     /// Lists the attempts of a delivery, oldest first.
     pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, AppError> {
         require_scope(caller, Scope::Read)?;
-        let delivery = self.delivery(caller, id).await?;
-        Ok(self.store.list_attempts(caller.workspace, DeliveryPlace::of(&delivery)).await?)
+        let found = self.delivery(caller, id).await?;
+        Ok(self.store.list_attempts(&found.delivery).await?)
     }
 
     /// Returns the exact body that a delivery sends, JSON.
     pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, AppError> {
         require_scope(caller, Scope::Read)?;
-        let delivery = self.delivery(caller, id).await?;
-        let loaded = self.store.load_delivery(caller.workspace, DeliveryPlace::of(&delivery)).await?;
-        let (form, due) = loaded.ok_or_else(|| no_delivery(id))?;
-        self.deliveries.render(&form, &due).await?.ok_or_else(|| no_delivery(id))
+        let DeliveryView { delivery, form } = self.delivery(caller, id).await?;
+        let form = form.ok_or_else(|| no_delivery(id))?;
+        self.deliveries.event_body(&form, &delivery).await?.ok_or_else(|| no_delivery(id))
     }
 
     /// Makes a delivery due now. `render` returns the response to record.
@@ -195,16 +181,8 @@ impl App {
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
     ) -> Result<Repeatable<DeliveryView>, AppError> {
-        require_scope(caller, Scope::Write)?;
-        let delivery = self.delivery(caller, id).await?;
-        let place = DeliveryPlace::of(&delivery);
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::Redeliver(delivery.id()));
-        let redeliver = async {
-            let step = self.store.redeliver(caller.workspace, place, self.now()).await?;
-            let (redelivered, _) = into_result(step, no_delivery(id))?;
-            self.delivery_view(caller, redelivered).await
-        };
-        self.run_once(idempotency_key, redeliver, render).await
+        let change = ManualChange::Redeliver { wait_ms: 0 };
+        self.change_one(caller, id, request, (IdempotentOperation::Redeliver, change), render).await
     }
 
     /// Cancels a delivery that waits. `render` returns the response to record.
@@ -215,17 +193,28 @@ impl App {
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
     ) -> Result<Repeatable<DeliveryView>, AppError> {
+        let change = (IdempotentOperation::CancelDelivery as fn(_) -> _, ManualChange::Cancel);
+        self.change_one(caller, id, request, change, render).await
+    }
+
+    async fn change_one(
+        &self,
+        caller: &Caller,
+        id: &str,
+        request: IdempotentRequest<'_>,
+        (operation, change): (fn(DeliveryId) -> IdempotentOperation, ManualChange),
+        render: impl Fn(&DeliveryView) -> String,
+    ) -> Result<Repeatable<DeliveryView>, AppError> {
         require_scope(caller, Scope::Write)?;
-        let delivery = self.delivery(caller, id).await?;
-        let place = DeliveryPlace::of(&delivery);
-        let idempotency_key =
-            request.idempotency_key(caller, IdempotentOperation::CancelDelivery(delivery.id()));
-        let cancel = async {
-            let step = self.store.cancel_delivery(caller.workspace, place, self.now()).await?;
-            let (canceled, _) = into_result(step, no_delivery(id))?;
-            self.delivery_view(caller, canceled).await
+        let found = self.delivery(caller, id).await?;
+        let delivery = found.delivery.id();
+        let idempotency_key = request.idempotency_key(caller, operation(delivery));
+        let work = async {
+            let step = self.store.change_delivery(caller.workspace, delivery, change, self.now()).await?;
+            let (delivery, _) = into_result(step, no_delivery(id))?;
+            Ok(DeliveryView { delivery, ..found })
         };
-        self.run_once(idempotency_key, cancel, render).await
+        self.run_once(idempotency_key, work, render).await
     }
 
     /// Makes all deliveries of the selection in the body due: oldest event first, at its `rate`. `render` returns
@@ -280,11 +269,14 @@ impl App {
                 has_more = true;
                 break;
             }
-            let due = page.iter().map(|(number, place)| {
-                let offset = rate.map_or(0, |rate| rate.offset_millis(*number));
-                (*place, Timestamp::from_millis(now.millis().saturating_add(offset)))
+            let changes = page.iter().map(|(number, id)| match change {
+                BulkChange::Redeliver => {
+                    let wait_ms = rate.map_or(0, |rate| rate.offset_millis(*number));
+                    (*id, ManualChange::Redeliver { wait_ms })
+                }
+                BulkChange::Cancel => (*id, ManualChange::Cancel),
             });
-            count += self.change_page(caller, due, change).await?;
+            count += self.change_page(caller, changes, now).await?;
         }
         Ok(BulkCount { count, has_more })
     }
@@ -295,7 +287,7 @@ impl App {
         caller: &Caller,
         filter: &DeliveryFilter,
         change: BulkChange,
-    ) -> Result<(Vec<DeliveryPlace>, bool), AppError> {
+    ) -> Result<(Vec<DeliveryId>, bool), AppError> {
         let _permit = self.job_permit(caller).await?;
         let (mut found, mut after, mut slow_pages) = (Vec::new(), None, 0);
         loop {
@@ -304,7 +296,7 @@ impl App {
             slow_pages += usize::from(page.rows.len() < limit);
             for delivery in &page.rows {
                 if self.may_change(caller, delivery, change).await? {
-                    found.push(DeliveryPlace::of(delivery));
+                    found.push(delivery.id());
                 }
             }
             after = page.next;
@@ -328,25 +320,20 @@ impl App {
             // It is in the trash, and the store decides.
             return Ok(true);
         };
-        Ok(form.integration(delivery.integration).is_some_and(|one| one.can_repeat(delivery)))
+        Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
-    /// Changes deliveries, each due at a time, in parallel: the store writes them together. Returns how many were changed.
+    /// Changes deliveries at the same time, so that the store writes them together. Returns how many were changed.
     async fn change_page(
         &self,
         caller: &Caller,
-        due: impl Iterator<Item = (DeliveryPlace, Timestamp)>,
-        change: BulkChange,
+        changes: impl Iterator<Item = (DeliveryId, ManualChange)>,
+        now: Timestamp,
     ) -> Result<u64, AppError> {
-        let (mut tasks, now) = (JoinSet::new(), self.now());
-        for (delivery, at) in due {
+        let mut tasks = JoinSet::new();
+        for (delivery, change) in changes {
             let (store, workspace) = (Arc::clone(&self.store), caller.workspace);
-            tasks.spawn(async move {
-                match change {
-                    BulkChange::Redeliver => store.redeliver(workspace, delivery, at).await,
-                    BulkChange::Cancel => store.cancel_delivery(workspace, delivery, now).await,
-                }
-            });
+            tasks.spawn(async move { store.change_delivery(workspace, delivery, change, now).await });
         }
         let mut count = 0;
         while let Some(step) = tasks.join_next().await {

@@ -228,7 +228,7 @@ impl App {
                 let step = into_result(step, no_form(form));
                 let (edited, _) = step.map_err(|error| conceal_holder(caller, error))?;
                 if !dry_run {
-                    self.integrations_changed(caller, &current.form, &edited).await?;
+                    log_changes(caller, &current.form.integrations, &edited);
                 }
                 return Ok(FormView { generated, ..self.view(edited, version).await? });
             }
@@ -254,6 +254,7 @@ impl App {
             let Some(edited) = edited else { return Ok((None, Vec::new())) };
             let update = FormUpdate {
                 seen_revision: form.revision,
+                resumed: edited.form.resumed_integrations(&form.integrations),
                 form: edited.form,
                 version: edited.version.as_ref().map(Version::to_stored),
                 retired: edited.retired,

@@ -18,7 +18,7 @@ use crate::domain::workspace::{Caller, Scope, read_grace};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
 use crate::store::{
-    FormUpdate, IdempotencyKey, IdempotentOperation, QueueId, QueueTotals, RecordedResponse, StepResult,
+    FormUpdate, IdempotencyKey, IdempotentOperation, QueueTotals, RecordedResponse, StepResult,
 };
 
 /// An integration for output.
@@ -55,13 +55,13 @@ impl App {
         require_scope(caller, Scope::Read)?;
         let form = self.form(caller, form).await?;
         let totals = self.store.queue_totals(form.workspace, form.id).await?;
-        let view = |integration: &Integration| IntegrationView {
+        let view = |(integration, totals): (&Integration, QueueTotals)| IntegrationView {
             form: Arc::clone(&form),
             integration: integration.clone(),
-            totals: totals_of(&totals, integration.id),
+            totals,
             secret: None,
         };
-        let views = form.integrations.iter().map(view).collect();
+        let views = form.integrations.iter().zip(totals).map(view).collect();
         Ok((form, views))
     }
 
@@ -85,7 +85,8 @@ impl App {
         secret: Option<Secret<String>>,
     ) -> Result<IntegrationView, AppError> {
         let totals = self.store.queue_totals(form.workspace, form.id).await?;
-        let totals = totals_of(&totals, integration.id);
+        let place = form.integrations.iter().position(|one| one.id == integration.id);
+        let totals = place.and_then(|place| totals.into_iter().nth(place)).unwrap_or_default();
         Ok(IntegrationView { form, integration, totals, secret })
     }
 
@@ -115,7 +116,7 @@ impl App {
         };
         let body_of = |form: &Arc<Form>, secret: &Option<Secret<String>>| render(&view(form, secret));
         let edited =
-            self.edit_integrations(caller, form, &ExpectedRevision::Any, change, key, body_of).await?;
+            self.edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of).await?;
         Ok(edited.map(|(form, secret)| view(&form, &secret)))
     }
 
@@ -140,10 +141,7 @@ impl App {
             Ok((Some(edited.clone()), (edited, secret.map(|generated| generated.secret))))
         };
         let (form, (integration, secret)) =
-            self.edit_integration(caller, form, name, expected, change).await?;
-        if enables {
-            self.store.resume_queue(queue(&form, integration.id), self.now()).await?;
-        }
+            self.edit_integration(caller, (form, name), expected, enables, change).await?;
         self.integration_view(form, integration, secret).await
     }
 
@@ -157,7 +155,7 @@ impl App {
     ) -> Result<(), AppError> {
         require_scope(caller, Scope::Write)?;
         let change = |_: &Integration, _: &Current, _: DefinitionContext<'_>| Ok((None, ()));
-        self.edit_integration(caller, form, name, expected, change).await.map(drop)
+        self.edit_integration(caller, (form, name), expected, false, change).await.map(drop)
     }
 
     /// Replaces the signing secret of an integration. `render` returns the response to record, without the secret.
@@ -188,7 +186,7 @@ impl App {
         };
         let body_of = |_: &Arc<Form>, rotated: &RotatedSecret| render(rotated);
         let edited =
-            self.edit_integrations(caller, form, &ExpectedRevision::Any, change, key, body_of).await?;
+            self.edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of).await?;
         Ok(edited.map(|(_, rotated)| rotated))
     }
 
@@ -210,13 +208,13 @@ impl App {
         self.run_once(idempotency_key, send, render).await
     }
 
-    /// Changes one integration of a form. Returns the form after it.
+    /// Changes one integration of a form, and ends a pause by the server if `resumes`. Returns the form after it.
     async fn edit_integration<T: Send + 'static>(
         &self,
         caller: &Caller,
-        form: &str,
-        name: &str,
+        (form, name): (&str, &str),
         expected: &ExpectedRevision,
+        resumes: bool,
         change: impl Fn(&Integration, &Current, DefinitionContext<'_>) -> Result<Changed<T>, AppError>
         + Send
         + Sync
@@ -229,18 +227,21 @@ impl App {
             Ok((replaced(&current.form, one.id, edited), value))
         };
         let no_key = |_: &Form| Ok(None);
-        match self.edit_integrations(caller, form, expected, change, no_key, |_, _| String::new()).await? {
+        let resumed = resumes.then_some(name);
+        let edited =
+            self.edit_integrations(caller, (form, resumed), expected, change, no_key, |_, _| String::new());
+        match edited.await? {
             Repeatable::Done(done) => Ok(done),
             Repeatable::Replayed(_) => unreachable!("the request has no idempotency key"),
         }
     }
 
-    /// Replaces the integrations of a form by those that `change` returns, with a value. Writes nothing if they are the same.
-    /// Returns the form after it.
+    /// Replaces the integrations of a form by those that `change` returns, with a value, and ends a pause of the one with the
+    /// name `resumed`. Writes nothing if that changes nothing. Returns the form after it.
     async fn edit_integrations<T: Send + 'static>(
         &self,
         caller: &Caller,
-        form: &str,
+        (form, resumed): (&str, Option<&str>),
         expected: &ExpectedRevision,
         change: impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
         + Send
@@ -260,10 +261,16 @@ impl App {
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
             let (integrations, value) = self.change_integrations(caller, &current, &change).await?;
-            if integrations == current.form.integrations {
+            let is_same = integrations == current.form.integrations;
+            if is_same && resumed.is_none() {
                 return Ok(Repeatable::Done((current.form, value)));
             }
-            let edited = Arc::new(with_integrations(&current.form, integrations, self.now()));
+            let edited = match is_same {
+                true => Arc::clone(&current.form),
+                false => Arc::new(with_integrations(&current.form, integrations, self.now())),
+            };
+            let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
+            resumed_ids.extend(resumed.and_then(|name| Some(find(&edited, name).ok()?.id)));
             let response = idempotency_key
                 .map(|idempotency_key| RecordedResponse { idempotency_key, body: render(&edited, &value) });
             let update = FormUpdate {
@@ -271,12 +278,13 @@ impl App {
                 form: Form::clone(&edited),
                 version: None,
                 retired: None,
+                resumed: resumed_ids,
                 response,
             };
             let step = self.store.replace_form(caller.workspace, update).await?;
             if !matches!(step, StepResult::Recheck) {
                 into_result(step, no_form(form))?;
-                self.integrations_changed(caller, &current.form, &edited).await?;
+                log_changes(caller, &current.form.integrations, &edited);
                 return Ok(Repeatable::Done((edited, value)));
             }
         }
@@ -297,27 +305,6 @@ impl App {
     ) -> Result<(Vec<Integration>, T), AppError> {
         let (current, change, sealing) = (current.clone(), Arc::clone(change), self.sealing(caller));
         self.run_job(caller, move || change(&current, sealing.context())).await
-    }
-
-    /// Does what follows from a change of a form's integrations: cancels what waits for those that were deleted, resumes those
-    /// that were enabled, and logs all.
-    pub(super) async fn integrations_changed(
-        &self,
-        caller: &Caller,
-        before: &Form,
-        edited: &Form,
-    ) -> Result<(), AppError> {
-        for one in &before.integrations {
-            match edited.integration(one.id) {
-                None => self.store.drop_queue(queue(before, one.id)),
-                Some(now) if now.enabled && !one.enabled => {
-                    self.store.resume_queue(queue(before, one.id), self.now()).await?;
-                }
-                Some(_) => {}
-            }
-        }
-        log_changes(caller, &before.integrations, edited);
-        Ok(())
     }
 }
 
@@ -342,15 +329,6 @@ pub(super) fn log_changes(caller: &Caller, before: &[Integration], edited: &Form
 /// Returns `form` with other integrations, one revision later.
 fn with_integrations(form: &Form, integrations: Vec<Integration>, now: Timestamp) -> Form {
     Form { integrations, revision: form.revision + 1, updated_at: now, ..form.clone() }
-}
-
-fn queue(form: &Form, integration: IntegrationId) -> QueueId {
-    QueueId { workspace: form.workspace, form: form.id, integration }
-}
-
-fn totals_of(totals: &[QueueTotals], integration: IntegrationId) -> QueueTotals {
-    let found = totals.iter().find(|totals| totals.integration == Some(integration));
-    found.cloned().unwrap_or_default()
 }
 
 /// Finds the integration with the name or id `name`.

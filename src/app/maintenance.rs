@@ -22,7 +22,7 @@ impl App {
         self.store.put_clock_record(record).await?;
         match record.wait_millis {
             0 => {
-                self.store.prune_deliveries(self.now());
+                self.store.maintain_deliveries(self.now()).await?;
                 self.empty_trash(days).await.map(MaintenanceOutcome::Erased)
             }
             millis => Ok(MaintenanceOutcome::Waiting { millis }),

@@ -202,7 +202,7 @@ impl DeliveryService {
         let AttemptResult::Sent { report, jitter, .. } = result else { return };
         let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
         let (name, number) = (&integration.name, delivery.attempts + 1);
-        let error = report.outcome.error().map_or("", |error| error.code.as_str());
+        let error = report.outcome.error().map_or_else(String::new, |error| error.code.to_string());
         let result = report.outcome.result();
         let duration = report.duration_ms;
         tracing::debug!(delivery = %id, %form, integration = name, host, number, %result, error, duration, "attempt");

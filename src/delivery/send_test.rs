@@ -64,7 +64,7 @@ impl DeliveryService {
             Ok(Outbound::Mail(message)) => self.mailer.send(&message).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
             Err(AttemptResult::Sent { report, .. }) => report,
-            Err(_) => report::damaged(),
+            Err(_) => report::panicked(),
         }
     }
 

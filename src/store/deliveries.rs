@@ -212,6 +212,9 @@ pub trait Deliveries: Send + Sync {
         now: Timestamp,
     ) -> Result<ConfirmationPermit>;
 
+    /// Whether any form has an integration, or had one whose queue is still to be removed.
+    async fn has_integrations(&self) -> Result<bool>;
+
     /// Returns the totals of the queues of all integrations of a form, in their order.
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>>;
 

@@ -22,11 +22,11 @@ use tokio::time::Instant;
 
 use self::api::{Result, Spreadsheet};
 use super::DeliveryService;
+use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::INTERVAL_MS;
 use crate::domain::integration::outbound::SheetRow;
-use crate::store::BegunAttempt;
 
 pub(super) use self::token::TokenCache;
 
@@ -35,7 +35,7 @@ const MAX_REQUEST: usize = 1_900_000;
 
 impl DeliveryService {
     /// Appends rows to the same tab. Returns the report of each, in their order.
-    pub(super) async fn append_to_sheet(&self, rows: &[(&BegunAttempt, SheetRow)]) -> Vec<SendReport> {
+    pub(super) async fn append_to_sheet(&self, rows: &[(&Delivery, &SheetRow)]) -> Vec<SendReport> {
         let started = Instant::now();
         let reports = self.append_sheet_rows(rows).await.unwrap_or_else(|report| vec![*report; rows.len()]);
         reports.into_iter().map(|report| finish(report, started)).collect()
@@ -49,7 +49,7 @@ impl DeliveryService {
         finish(report, started)
     }
 
-    async fn append_sheet_rows(&self, rows: &[(&BegunAttempt, SheetRow)]) -> Result<Vec<SendReport>> {
+    async fn append_sheet_rows(&self, rows: &[(&Delivery, &SheetRow)]) -> Result<Vec<SendReport>> {
         let Some((_, first)) = rows.first() else { return Ok(Vec::new()) };
         let sheet = Spreadsheet::new(self, &first.target)?;
         let mut header = sheet.read_header().await?;
@@ -57,10 +57,9 @@ impl DeliveryService {
         if header.has_grown() {
             sheet.write_header(&header).await?;
         }
-        let may_exist = |BegunAttempt { delivery, .. }: &BegunAttempt| {
-            delivery.attempts > 1 || delivery.created_at < self.started_at
-        };
-        let is_unsure = rows.iter().any(|(attempt, _)| may_exist(attempt));
+        let may_exist =
+            |delivery: &Delivery| delivery.attempts > 0 || delivery.created_at() < self.started_at;
+        let is_unsure = rows.iter().any(|(delivery, _)| may_exist(delivery));
         let ids = if is_unsure { sheet.read_ids().await? } else { HashSet::new() };
         let (mut appended, mut bytes, mut done) = (Vec::new(), 0, 0);
         for (_, row) in rows {

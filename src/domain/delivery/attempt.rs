@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error_code::ErrorCode;
 use super::{Delivery, DeliveryError, DeliveryStatus};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::open_enum::named_enum;

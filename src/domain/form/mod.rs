@@ -137,6 +137,16 @@ impl Form {
         self.integrations.iter().find(|one| one.id == id)
     }
 
+    /// The integrations that were enabled, or got other settings, since they were those of `before`: a pause by the server ends,
+    /// since its reason may be gone.
+    pub fn resumed_integrations(&self, before: &[Integration]) -> Vec<IntegrationId> {
+        let is_resumed = |now: &&Integration| {
+            let earlier = before.iter().find(|earlier| earlier.id == now.id);
+            now.enabled && earlier.is_some_and(|earlier| !earlier.enabled || earlier.kind != now.kind)
+        };
+        self.integrations.iter().filter(is_resumed).map(|one| one.id).collect()
+    }
+
     /// Applies `change` to this form, whose questions are `current`; `None` if nothing changes. `retired` has the ids that
     /// new questions must not use.
     ///

@@ -162,6 +162,11 @@ impl Integration {
         self.enabled && self.events.contains(&event)
     }
 
+    /// The addresses of a mail, each with deliveries of its own.
+    pub fn addresses(&self) -> &[String] {
+        if let IntegrationKind::Email(email) = &self.kind { email.addresses() } else { &[] }
+    }
+
     /// How many addresses it sends to, each with a delivery of its own.
     pub fn recipients(&self) -> u8 {
         self.kind.behaviour().recipients()

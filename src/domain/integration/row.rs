@@ -59,8 +59,8 @@ impl<C> RowBody<C> {
 /// The questions of `version` that take an answer and that `selection` lets through, with their ids.
 pub(super) fn column_questions<'a>(
     version: &'a Version,
-    selection: Option<&FieldSelection>,
-) -> impl Iterator<Item = (&'a str, &'a Question)> + use<'_, 'a> {
+    selection: Option<&'a FieldSelection>,
+) -> impl Iterator<Item = (&'a str, &'a Question)> {
     let asked = version.questions.iter().filter(|question| question.kind.rules().takes_answer());
     let named = asked.filter_map(|question| Some((question.id.as_deref()?, question)));
     named.filter(move |(id, _)| selection.is_none_or(|selection| selection.includes(id)))

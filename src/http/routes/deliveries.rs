@@ -237,7 +237,7 @@ pub(crate) async fn cancel_deliveries(
 }
 
 fn detail(view: &DeliveryView) -> DeliveryDetail {
-    DeliveryDetail::new(&view.delivery, view.integration())
+    DeliveryDetail::new(&view.delivery, view.integration(), view.to())
 }
 
 fn detail_json(view: &DeliveryView) -> String {
@@ -257,7 +257,5 @@ fn type_stats(kind: &str, stats: &TypeStats) -> DeliveryTypeStats {
         dead: stats.dead,
         oldest_due_at: stats.oldest_due_at,
         delivered_24h: stats.delivered,
-        p50_ms: stats.p50_ms,
-        p99_ms: stats.p99_ms,
     }
 }

@@ -179,7 +179,7 @@ pub(crate) async fn rotate_secret(
 /// Returns the JSON of an integration.
 fn detail(view: &IntegrationView) -> String {
     let IntegrationView { integration, totals, secret, .. } = view;
-    let health = IntegrationHealth::new(&totals.state.health, totals.pending, totals.dead);
+    let health = IntegrationHealth::new(&totals.health, totals.pending, totals.dead);
     IntegrationDetail::json(integration, &health, secret.as_ref())
 }
 

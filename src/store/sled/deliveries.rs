@@ -60,6 +60,10 @@ impl Deliveries for SledStore {
         self.take_permit(delivery, mailbox, now).await
     }
 
+    async fn has_integrations(&self) -> Result<bool> {
+        Ok(!self.reader.scan(keys::queues(), Direction::Ascending, 1)?.is_empty())
+    }
+
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
         let form = self.form(workspace, form)?;
         form.map_or_else(|| Ok(Vec::new()), |form| self.read_totals(&form))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::delivery_layout::{self as keys, DUE_CLASSES, QueueClass};
+use super::delivery_layout::{self as keys};
 use super::engine::tx::Direction;
 use super::queue::{QueueCounts, StoredQueue};
 use super::{SledStore, delivery_rows, layout};

@@ -71,11 +71,6 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
-/// Range of the forms of a workspace from `form` on, in order of their ids, those in the trash included.
-pub(super) fn forms_from(workspace: WorkspaceId, from: FormId) -> KeyRange {
-    (Bound::Included(form(workspace, from)), with_prefix(key(b'F', &[&workspace.to_bytes()])).1)
-}
-
 /// Whether the row under `key` is of a kind kept in the [`DecodedCache`](super::decoded_cache::DecodedCache).
 pub(super) fn is_decoded(key: &[u8]) -> bool {
     matches!(key.first(), Some(b'F' | b'K'))

@@ -76,9 +76,9 @@ pub(super) struct QueueCounts {
     /// Changes of the form and its submissions that a file has to show, other than new submissions.
     pub(super) changes: u64,
     /// Number of the last hour, since 1970, in which one was delivered.
-    hour: u64,
+    pub(super) hour: u64,
     /// Deliveries by hour of the day.
-    delivered: [u32; HOURS],
+    pub(super) delivered: [u32; HOURS],
 }
 
 impl QueueCounts {

@@ -15,9 +15,8 @@ use crate::domain::json::Value;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A row for each type: how many deliveries wait (pending, in_flight, paused), how
-many are dead, since when the oldest is due, how many were delivered within 24
-hours, and the median and 99th percentile of how long their last attempt took,
-in milliseconds.
+many are dead, since when the oldest is due, and how many were delivered within
+24 hours.
 
 Examples:
   forms deliveries stats
@@ -25,8 +24,8 @@ Examples:
 pub(super) struct Stats {}
 
 /// All columns, by their API names.
-const COLUMNS: [&str; 9] =
-    ["type", "pending", "in_flight", "paused", "dead", "oldest_due_at", "delivered_24h", "p50_ms", "p99_ms"];
+const COLUMNS: [&str; 7] =
+    ["type", "pending", "in_flight", "paused", "dead", "oldest_due_at", "delivered_24h"];
 
 impl Stats {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
@@ -59,7 +58,5 @@ fn cells(stats: &DeliveryTypeStats, now: Timestamp) -> [Cell; COLUMNS.len()] {
         if stats.dead > 0 { dead.with_colour(31) } else { dead },
         stats.oldest_due_at.map_or_else(unset, |due| Cell::time(due, now)),
         Cell::number(stats.delivered_24h),
-        stats.p50_ms.map_or_else(unset, Cell::number),
-        stats.p99_ms.map_or_else(unset, Cell::number),
     ]
 }

@@ -67,7 +67,7 @@ impl<'a> CsvRows<'a> {
     }
 
     /// The ids of the questions of a version that have columns.
-    pub fn columns<'v>(&self, version: &'v Version) -> impl Iterator<Item = &'v str> + use<'_, 'v> {
+    pub fn columns<'v>(&'v self, version: &'v Version) -> impl Iterator<Item = &'v str> {
         column_questions(version, self.integration.fields.as_ref()).map(|(id, _)| id)
     }
 
@@ -77,7 +77,7 @@ impl<'a> CsvRows<'a> {
             let condition = self.condition.as_ref()?;
             holds(condition, version, &submission.answers).then_some(())?;
         }
-        Some(RowBody::new(submission, version, self.integration.fields.as_ref(), cell))
+        Some(RowBody::new(submission, version, self.integration.fields.as_ref(), |_, value| cell(value)))
     }
 }
 

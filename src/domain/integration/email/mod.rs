@@ -185,7 +185,7 @@ impl Email {
         settings.texts(TO).len() == 1 && settings.text(REPLY_TO_QUESTION).is_none()
     }
 
-    pub(super) fn addresses(&self) -> &[String] {
+    pub(crate) fn addresses(&self) -> &[String] {
         self.settings().texts(TO)
     }
 
@@ -196,7 +196,7 @@ impl Email {
 }
 
 /// Returns an address without what can be written in several ways for one mailbox: case, `+tag`, and a domain in Unicode.
-fn mailbox(address: &str) -> String {
+pub fn mailbox(address: &str) -> String {
     let (local, _) = address.rsplit_once('@').unwrap_or((address, ""));
     let local = local.split('+').next().unwrap_or_default().to_lowercase();
     format!("{local}@{}", email_domain(address).unwrap_or_default())
