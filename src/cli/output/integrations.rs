@@ -2,7 +2,7 @@
 
 use crate::cli::input::secret_members::type_of;
 use crate::domain::integration::IntegrationType;
-use crate::domain::integration::description::Need;
+use crate::domain::integration::spec::Need;
 use crate::domain::json::{self, Value, join};
 
 /// Members that only the server sets.
@@ -41,7 +41,7 @@ pub fn authoring(list: &Value) -> Value {
 /// Whether the member is the same without being written: set by the server, a default, or a signing secret, which is kept, or
 /// made for a new integration.
 fn is_implied(kind: Option<IntegrationType>, name: &str, value: &Value) -> bool {
-    let own = kind.and_then(|kind| match kind.description().member(name)?.need {
+    let own = kind.and_then(|kind| match kind.spec().member(name)?.need {
         Need::Default(text) => Some(text),
         Need::Required | Need::Optional => None,
     });

@@ -9,17 +9,16 @@ pub use endpoints::{GoogleEndpoints, InvalidGoogleUrl};
 use self::cell::cell;
 use self::service_account::ServiceAccount;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::integration::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering, declared};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
 use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::row::{RowBody, SCHEDULE};
-use crate::domain::integration::settings::Settings;
+use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
 
-declared! {
+kind! {
     /// A Google spreadsheet with a row for each submission.
     GoogleSheets
 }
@@ -40,8 +39,8 @@ const SPREADSHEET_ID: &str = "spreadsheet_id";
 const SHEET: &str = "sheet";
 const SERVICE_ACCOUNT: &str = "service_account";
 
-impl Declared for GoogleSheets {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for GoogleSheets {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A row of a Google spreadsheet for each submission.",
         events: &[EventType::SubmissionCompleted],
         members: &[
@@ -66,6 +65,7 @@ impl Declared for GoogleSheets {
                 about: "The key of a service account: the content of its JSON file.",
                 example: "",
             },
+            VALUES,
         ],
         set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",
         limits: "100 rows at a time, one batch in 1.2 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right: do not rename these. A cell has 50,000 characters; longer answers are cut. Texts stay texts: none is run as a formula.",
@@ -75,10 +75,6 @@ impl Declared for GoogleSheets {
 }
 
 impl Kind for GoogleSheets {
-    fn members(&self) -> Members {
-        self.settings().members(&Self::DESCRIPTION)
-    }
-
     fn target(&self) -> String {
         self.spreadsheet_id().to_owned()
     }
@@ -113,10 +109,6 @@ impl Kind for GoogleSheets {
     /// Each submission is one row.
     fn can_repeat(&self, delivery: &Delivery) -> bool {
         delivery.status != DeliveryStatus::Delivered
-    }
-
-    fn declared_settings(&self) -> Option<&Settings> {
-        Some(self.settings())
     }
 }
 
