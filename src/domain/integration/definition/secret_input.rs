@@ -1,7 +1,7 @@
 //! Secrets in a definition: a new value, the stored one, or none.
 
 use super::DefinitionContext;
-use crate::domain::integration::secret_field::{HINT_CHARACTERS, MIN_HINTED, SecretField};
+use crate::domain::integration::secret_field::SecretField;
 use crate::domain::integration::settings::SIGNING_SECRET;
 use crate::domain::json::{Value, join};
 use crate::domain::validation::fields::Fields;
@@ -77,7 +77,6 @@ impl SecretInput {
         let value = fields.value("value");
         let env = fields.text("env", MAX_ENV);
         let is_set = fields.flag("set").unwrap_or(false);
-        fields.string("hint");
         if env.as_ref().is_some_and(|env| !is_variable_name(env)) {
             let message = "`env` must be the name of an environment variable, such as WEBHOOK_TOKEN";
             fields.refuse("env", Rule::InvalidRange, message);
@@ -201,10 +200,7 @@ impl Sealer<'_> {
         env: Option<String>,
     ) -> SecretField {
         let sealed = self.context.vault.seal(self.place(field), value, self.context.random);
-        let characters = value.chars().count();
-        let last = || value.chars().skip(characters.saturating_sub(HINT_CHARACTERS)).collect::<String>();
-        let hint = (characters >= MIN_HINTED).then(last).filter(|hint| !hint.contains(char::is_control));
-        SecretField { sealed, hint, env }
+        SecretField { sealed, env }
     }
 
     fn opens_to(&self, field: &str, stored: &SecretField, value: &Secret<String>) -> bool {
