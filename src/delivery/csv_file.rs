@@ -76,7 +76,7 @@ impl DeliveryService {
     /// Writes the rows of all submissions. Returns those of the batch that are among them.
     async fn write_rows(&self, batch: &Batch) -> Result<io::Result<HashSet<SubmissionId>>> {
         let (form, integration) = (&batch.form, &batch.integration);
-        let Some(settings) = integration.csv_file().cloned() else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+        let Some(settings) = integration.csv_file() else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
         let columns = self.columns(form, integration).await?;
         let target = CsvTarget { exports: self.settings.exports.clone(), form: form.id, settings };
         let mut file = match on_disk(move || CsvWriter::create(target, columns)).await? {

@@ -32,7 +32,7 @@ impl DeliveryService {
 
     async fn send_test_event(&self, form: &Arc<Form>, integration: &Integration, now: Timestamp) -> SendReport {
         if let Some(file) = integration.csv_file() {
-            return self.check_file(form.id, file.clone()).await;
+            return self.check_file(form.id, file).await;
         }
         let Ok(Some(version)) = self.version(form.workspace, form.id, form.version).await else {
             return report::retryable(ErrorCode::StoreUnavailable, "the questions of the form cannot be read");

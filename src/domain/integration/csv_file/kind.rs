@@ -1,38 +1,34 @@
 //! A CSV file as a kind of integration, and the rows of its submissions.
 
-use super::row::cell;
-use super::{CsvFile, DELIMITERS};
+use super::row::{cell, raw_cell};
+use super::{CsvExport, CsvFile, DELIMITER, PATH};
 use crate::domain::condition::Condition;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Version;
 use crate::domain::integration::event::Subject;
-use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer, holds};
-use crate::domain::integration::row::{RowBody, SCHEDULE, column_questions};
+use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, column_questions};
 use crate::domain::integration::{Integration, IntegrationKind};
 use crate::domain::json::Value;
+use crate::domain::question::Question;
 use crate::domain::submission::Submission;
 use crate::id::IntegrationId;
 
-impl Kind for CsvFile {
-    fn members(&self) -> Members {
-        let delimiter = DELIMITERS.into_iter().find(|(_, delimiter)| *delimiter == self.delimiter);
-        vec![("path", Some(Value::from(&*self.path))), ("delimiter", delimiter.map(|(text, _)| text.into()))]
-    }
-
+impl Kind for CsvExport {
     fn target(&self) -> String {
-        self.path.clone()
+        self.file().path
     }
 
     /// Forms and integrations have files of their own, whatever these are called.
     fn destination(&self, id: IntegrationId) -> String {
-        format!("{}/{id}", self.path)
+        format!("{}/{id}", self.file().path)
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
         let Subject::Submission(submission) = &rendering.event.subject else { return None };
-        let row = RowBody::new(submission, rendering.version?, rendering.selection, |_, answer| cell(answer));
+        let row = RowBody::new(submission, rendering.version?, rendering.selection, cell_of(self.is_raw()));
         Some(serde_json::to_vec(&row).expect("a row is JSON").into())
     }
 
@@ -59,11 +55,13 @@ impl Kind for CsvFile {
 pub struct CsvRows<'a> {
     integration: &'a Integration,
     condition: Option<Condition>,
+    is_raw: bool,
 }
 
 impl<'a> CsvRows<'a> {
     pub fn new(integration: &'a Integration) -> Self {
-        Self { integration, condition: integration.condition() }
+        let is_raw = if let IntegrationKind::CsvFile(file) = &integration.kind { file.is_raw() } else { false };
+        Self { integration, condition: integration.condition(), is_raw }
     }
 
     /// The ids of the questions of a version that have columns.
@@ -77,13 +75,32 @@ impl<'a> CsvRows<'a> {
             let condition = self.condition.as_ref()?;
             holds(condition, version, &submission.answers).then_some(())?;
         }
-        Some(RowBody::new(submission, version, self.integration.fields.as_ref(), |_, value| cell(value)))
+        Some(RowBody::new(submission, version, self.integration.fields.as_ref(), cell_of(self.is_raw)))
+    }
+}
+
+/// Returns how cells are written: for programs or for people.
+fn cell_of(is_raw: bool) -> fn(&Question, &Value) -> String {
+    if is_raw { |_, answer| raw_cell(answer) } else { cell }
+}
+
+impl CsvExport {
+    /// Whether cells are for programs.
+    fn is_raw(&self) -> bool {
+        self.settings().text(VALUES.name) == Some("raw")
+    }
+
+    fn file(&self) -> CsvFile {
+        let settings = self.settings();
+        let path = settings.text(PATH).unwrap_or_default().to_owned();
+        let delimiter = settings.text(DELIMITER).and_then(|text| text.chars().next()).unwrap_or(',');
+        CsvFile { path, delimiter }
     }
 }
 
 impl Integration {
-    /// The settings, if it is a CSV file.
-    pub fn csv_file(&self) -> Option<&CsvFile> {
-        if let IntegrationKind::CsvFile(file) = &self.kind { Some(file) } else { None }
+    /// The file, if it is a CSV file.
+    pub fn csv_file(&self) -> Option<CsvFile> {
+        if let IntegrationKind::CsvFile(file) = &self.kind { Some(file.file()) } else { None }
     }
 }

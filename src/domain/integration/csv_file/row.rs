@@ -1,16 +1,30 @@
 //! Cells of CSV files.
 
+use crate::domain::integration::row::answer_text;
 use crate::domain::json::Value;
+use crate::domain::question::Question;
 
-/// Returns an answer as the text of a cell: lists and objects as JSON. Text that a spreadsheet would run as a formula gets a
-/// leading `'`.
-pub(super) fn cell(answer: &Value) -> String {
+/// Returns an answer as the text of a cell for people: options by their labels, lists joined.
+pub(super) fn cell(question: &Question, answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
-        Value::String(text) if is_formula(text) => format!("'{text}"),
-        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => answer.to_string(),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => plain(answer_text(question, answer)),
+    }
+}
+
+/// Returns an answer as the text of a cell for programs: values of options, lists and objects as JSON.
+pub(super) fn raw_cell(answer: &Value) -> String {
+    match answer {
+        Value::Null => String::new(),
+        Value::String(text) => plain(text.clone()),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => answer.to_string(),
     }
+}
+
+/// Returns text with a leading `'` if a spreadsheet would run it as a formula.
+fn plain(text: String) -> String {
+    if is_formula(&text) { format!("'{text}") } else { text }
 }
 
 /// First characters of a formula (OWASP, CSV Injection), and those that spreadsheets convert to one of them or skip.
@@ -25,7 +39,7 @@ pub fn is_formula(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::cell;
+    use super::raw_cell;
     use crate::domain::json::parse;
 
     #[test]
@@ -51,7 +65,7 @@ mod tests {
             (r#""-inf""#, "'-inf"),
             (r#"" =1""#, " =1"),
         ] {
-            assert_eq!(cell(&parse(answer).unwrap()), expected, "{answer}");
+            assert_eq!(raw_cell(&parse(answer).unwrap()), expected, "{answer}");
         }
     }
 }
