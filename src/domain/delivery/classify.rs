@@ -132,7 +132,7 @@ mod tests {
                 format!("{}{}", error.code, if is_slow { " slow" } else { "" })
             }
             Outcome::Gone { .. } => "gone".to_owned(),
-            Outcome::Permanent { .. } | Outcome::Interrupted => unreachable!(),
+            Outcome::Permanent { .. } => unreachable!(),
         }
     }
 

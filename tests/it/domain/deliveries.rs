@@ -6,6 +6,7 @@ use forms::domain::delivery::attempt::{
 };
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::health::Health;
+use forms::domain::delivery::lifecycle::EventHead;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use forms::domain::integration::event::EventType;
 use forms::id::{EventId, FormId, IntegrationId};
@@ -14,24 +15,13 @@ use super::at;
 
 const HOUR: i64 = 3_600_000;
 
+/// A delivery of an event at 0.
 fn new_delivery() -> Delivery {
-    Delivery {
-        event: EventId::from_bytes([1; 16]),
-        event_type: EventType::SubmissionCompleted,
-        form: FormId::from_bytes([0; 8]),
-        submission: None,
-        integration: IntegrationId::from_bytes([0; 8]),
-        status: DeliveryStatus::Pending,
-        attempts: 0,
-        paced: 0,
-        earlier_attempts: 0,
-        is_manual: false,
-        next_attempt_at: Some(at(0)),
-        last_error: None,
-        duration_ms: None,
-        created_at: at(0),
-        finished_at: None,
-    }
+    let mut event = [1; 16];
+    event[..6].fill(0);
+    let (id, event_type) = (EventId::from_bytes(event), EventType::SubmissionCompleted);
+    let head = EventHead { id, event_type, sequence: 1, form: FormId::ZERO, submission: None };
+    Delivery::new(head, IntegrationId::ZERO.into())
 }
 
 fn report(outcome: Outcome) -> SendReport {
@@ -52,9 +42,9 @@ fn paced(wait_ms: i64) -> SendReport {
 
 /// Attempts `delivery` at `now` with the outcome in `report`.
 fn attempt(delivery: &Delivery, report: &SendReport, jitter: f64, now: Timestamp) -> Delivery {
-    let begun = delivery.begin_attempt(at(now.millis() + 60_000));
-    assert_eq!((begun.status, begun.attempts), (DeliveryStatus::InFlight, delivery.attempts + 1));
-    begun.finish_attempt(report, &DEFAULT_SCHEDULE, jitter, now)
+    let finished = delivery.finish_attempt(report, &DEFAULT_SCHEDULE, jitter, now);
+    assert_eq!(finished.attempts, delivery.attempts + 1);
+    finished
 }
 
 /// The invariants I2 to I4 of a delivery and its log.
@@ -98,8 +88,7 @@ fn overload_waits_at_least_a_minute() {
 
 #[test]
 fn one_attempt_is_made_without_a_schedule() {
-    let begun = new_delivery().begin_attempt(at(60_000));
-    assert_eq!(begun.finish_attempt(&failure(false), &[], 1.0, at(1)).status, DeliveryStatus::Dead);
+    assert_eq!(new_delivery().finish_attempt(&failure(false), &[], 1.0, at(1)).status, DeliveryStatus::Dead);
 }
 
 #[test]
@@ -113,7 +102,7 @@ fn final_outcomes_end_the_delivery() {
         let ended = attempt(&failed, &report(outcome), 1.0, at(9_000));
         assert_eq!((ended.status, ended.finished_at), (status, Some(at(9_000))));
         assert_eq!(ended.last_error.is_none(), status == DeliveryStatus::Delivered);
-        assert_eq!((ended.next_attempt_at, ended.duration_ms), (None, Some(12)));
+        assert_eq!((ended.next_attempt_at, ended.wait_ms), (None, 0));
     }
 }
 
@@ -122,37 +111,31 @@ fn a_paced_answer_costs_no_attempt_until_there_are_too_many() {
     let mut delivery = new_delivery();
     for number in 1..=200 {
         delivery = attempt(&delivery, &paced(2_000), 0.8, at(1_000));
-        assert_eq!((delivery.paced, delivery.attempts), (number, number));
+        assert_eq!((delivery.uncounted, delivery.attempts), (number, number));
         assert_eq!(delivery.next_attempt_at, Some(at(3_000)));
     }
     delivery = attempt(&delivery, &paced(2_000), 1.0, at(1_000));
-    assert_eq!((delivery.paced, delivery.next_attempt_at), (200, Some(at(61_000))), "counts as a failure");
+    assert_eq!((delivery.uncounted, delivery.next_attempt_at), (200, Some(at(61_000))), "counts as a failure");
     delivery = attempt(&delivery, &failure(false), 1.0, at(0));
     assert_eq!(delivery.next_attempt_at, Some(at(300_000)), "the second failure");
     let last = attempt(&new_delivery(), &paced(9 * HOUR), 1.0, at(0));
     assert_eq!(last.next_attempt_at, Some(at(HOUR)), "a wait is at most an hour");
     let old = attempt(&new_delivery(), &paced(HOUR), 1.0, at(7 * DAY_MILLIS));
-    assert_eq!((old.paced, old.next_attempt_at), (0, Some(at(7 * DAY_MILLIS + HOUR))));
+    assert_eq!((old.uncounted, old.next_attempt_at), (0, Some(at(7 * DAY_MILLIS + HOUR))));
 }
 
 #[test]
-fn an_interruption_by_a_stop_costs_nothing_and_a_lost_attempt_counts() {
-    let stopped = attempt(&new_delivery(), &report(Outcome::Interrupted), 1.0, at(5));
-    assert_eq!((stopped.status, stopped.next_attempt_at), (DeliveryStatus::Pending, Some(at(5))));
-    assert_eq!(attempt(&stopped, &failure(false), 1.0, at(0)).next_attempt_at, Some(at(5_000)));
-    let mut lost = new_delivery();
-    for wait in DEFAULT_SCHEDULE {
-        lost = lost.begin_attempt(at(60_000)).expire_attempt(&DEFAULT_SCHEDULE, at(60_000));
-        assert_eq!(lost.next_attempt_at, Some(at(60_000 + wait)));
-    }
-    lost = lost.begin_attempt(at(0)).expire_attempt(&DEFAULT_SCHEDULE, at(60_000));
-    assert_eq!(lost.status, DeliveryStatus::Dead);
-    assert_eq!(lost.last_error.unwrap().code, ErrorCode::Interrupted);
+fn no_wait_is_longer_than_its_own_length_whatever_the_clock_did() {
+    let failed = attempt(&new_delivery(), &failure(false), 1.0, at(DAY_MILLIS));
+    assert_eq!((failed.next_attempt_at, failed.wait_ms), (Some(at(DAY_MILLIS + 5_000)), 5_000));
+    assert_eq!(failed.due_at(at(DAY_MILLIS)), failed.next_attempt_at);
+    assert_eq!(failed.due_at(at(DAY_MILLIS - 1)), Some(at(DAY_MILLIS - 1)), "the clock was set back");
+    assert_eq!(failed.due_at(at(0)), Some(at(0)));
 }
 
 #[test]
 fn an_attempt_is_logged_with_its_number_and_trigger() {
-    let begun = Delivery { attempts: 2, is_manual: true, ..new_delivery() }.begin_attempt(at(0));
+    let begun = Delivery { attempts: 2, is_manual: true, ..new_delivery() };
     let log = begun.log_attempt(at(7), &SendReport { http_status: Some(500), ..failure(false) });
     assert_eq!((log.number, log.trigger, log.result), (3, AttemptTrigger::Manual, AttemptResult::Failed));
     assert_eq!((log.started_at, log.duration_ms, log.http_status), (at(7), 12, Some(500)));
@@ -172,14 +155,13 @@ fn invariants_hold_through_any_sequence_of_outcomes() {
         let (mut delivery, mut log, mut now) = (new_delivery(), Vec::new(), at(0));
         while !delivery.status.is_final() {
             now = now.max(delivery.next_attempt_at.unwrap());
-            let begun = delivery.begin_attempt(at(now.millis() + 60_000));
-            let outcome = match next(12) {
+            let begun = delivery;
+            let outcome = match next(11) {
                 0 => Outcome::Delivered,
                 1..=4 => {
                     Outcome::Paced { wait_ms: i64::try_from(next(5_000_000)).unwrap() - 100, error: error() }
                 }
-                5 => Outcome::Interrupted,
-                6 => Outcome::Permanent { error: error() },
+                5 => Outcome::Permanent { error: error() },
                 _ => Outcome::Retryable { error: error(), is_slow: next(2) == 0 },
             };
             let report = report(outcome);
@@ -195,7 +177,7 @@ fn invariants_hold_through_any_sequence_of_outcomes() {
 
 /// Health after a first failed attempt of each of `count` deliveries, the last at `now`.
 fn failing(count: u32, now: Timestamp) -> Health {
-    let begun = new_delivery().begin_attempt(at(0));
+    let begun = attempt(&new_delivery(), &failure(false), 1.0, at(0));
     let earlier =
         (1..count).fold(Health::default(), |health, _| health.after(&begun, &failure(false), at(0)));
     earlier.after(&begun, &failure(false), now)
@@ -213,26 +195,25 @@ fn an_integration_is_paused_after_120_hours_and_5_failed_deliveries() {
 
     // Attempts of one delivery are one failure.
     let (mut health, mut one) = (Health::default(), new_delivery());
-    for attempt in 0..10 {
-        one = one.begin_attempt(at(0));
-        health = health.after(&one, &failure(false), at(attempt * 20 * HOUR));
+    for number in 0..10 {
+        one = attempt(&one, &failure(false), 1.0, at(0));
+        health = health.after(&one, &failure(false), at(number * 20 * HOUR));
     }
     assert_eq!((health.failures, health.paused), (1, None));
 }
 
 #[test]
 fn success_resets_the_health_and_waits_leave_it() {
-    let begun = new_delivery().begin_attempt(at(0));
+    let begun = attempt(&new_delivery(), &failure(false), 1.0, at(0));
     let failing = failing(3, at(HOUR));
     assert_eq!(failing.after(&begun, &paced(1), at(500 * HOUR)), failing);
-    assert_eq!(failing.after(&begun, &report(Outcome::Interrupted), at(500 * HOUR)), failing);
     let healthy = failing.after(&begun, &report(Outcome::Delivered), at(2 * HOUR));
     assert_eq!(healthy, Health { last_success_at: Some(at(2 * HOUR)), ..Health::default() });
 }
 
 #[test]
 fn a_receiver_that_is_gone_is_not_called_again() {
-    let begun = new_delivery().begin_attempt(at(0));
+    let begun = attempt(&new_delivery(), &failure(false), 1.0, at(0));
     let gone = Health::default().after(&begun, &report(Outcome::Gone { error: error() }), at(HOUR));
     assert_eq!(gone.paused.as_deref(), Some("no"));
     assert_eq!(gone.failing_since, Some(at(HOUR)));

@@ -73,7 +73,6 @@ fn class(chat: &str, status: u16, headers: &[(&'static str, &str)], body: &str) 
             "permanent".to_owned()
         }
         Outcome::Gone { .. } => "gone".to_owned(),
-        Outcome::Interrupted => unreachable!(),
     };
     if classification.hold_ms > 0 { format!("{class}, holds {}", classification.hold_ms) } else { class }
 }

@@ -17,7 +17,7 @@ pub(super) fn request(chat: &str) -> HttpRequest {
     let (_, members) = CHATS.into_iter().find(|(name, _)| *name == chat).unwrap();
     let (form, _, integration) = form(&owned(&["Name"]), &format!(r#"{{"type":"{chat}",{members}}}"#));
     let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
-    let delivery = DeliveryId::of(event, integration.id);
+    let delivery = DeliveryId::of(event, integration.id.into());
     let attempt =
         PlannedAttempt { event, delivery, number: 1, redelivery: 0, recipient: 0, body: b"{}", now: at(0) };
     let Outbound::Http(request) = integration.plan(attempt, &form, &VAULT).unwrap() else {
