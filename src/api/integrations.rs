@@ -58,9 +58,6 @@ pub enum SecretView {
     Generated(Secret<String>),
     Stored {
         set: bool,
-        /// Its last characters, after an ellipsis.
-        #[serde(default)]
-        hint: Option<String>,
         /// The environment variable that the author's file takes it from.
         #[serde(default)]
         env: Option<String>,

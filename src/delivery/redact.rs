@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::domain::integration::webhook::SECRET_PREFIX;
+use crate::domain::integration::webhook::signing_secret::PREFIX;
 use crate::secret::Secret;
 
 /// Everything but unreserved characters (RFC 3986 §2.3).
@@ -24,7 +24,7 @@ pub(super) fn redact(body: &[u8], secrets: &[Secret<String>]) -> String {
 
 /// The secret as it is, escaped in JSON in the common ways, in base64, and percent-encoded.
 fn forms_of(secret: &str) -> Vec<String> {
-    let secrets = [Some(secret), secret.strip_prefix(SECRET_PREFIX)];
+    let secrets = [Some(secret), secret.strip_prefix(PREFIX)];
     let forms = |secret: &str| {
         let quoted = serde_json::Value::from(secret).to_string();
         let json = quoted[1..quoted.len() - 1].to_owned();

@@ -109,6 +109,10 @@ async fn receive(State(receiver): State<Arc<Receiver>>, request: Request) -> Res
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         return response;
     }
+    // Browsers name the page that sends; whoever sends webhooks does not.
+    if request.headers().contains_key(header::ORIGIN) {
+        return refuse(StatusCode::FORBIDDEN, "a web page sent this: webhooks have no Origin header");
+    }
     let (parts, body) = request.into_parts();
     let (body, share) = match receiver.read(&parts.headers, body).await {
         Ok(read) => read,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use forms::api::Code;
 use forms::cli::output::exit::Exit;
 use forms::domain::delivery::error_code::ErrorCode;
-use forms::domain::integration::description::{Description, Member, Need};
+use forms::domain::integration::spec::{IntegrationSpec, Member, Need};
 use forms::domain::integration::{Integration, IntegrationType};
 use forms::domain::json as forms_json;
 use forms::domain::question::QuestionKind;
@@ -63,7 +63,7 @@ fn questions() -> String {
 /// The types of integrations, a line each.
 fn overview() -> String {
     let rows = IntegrationType::ALL.map(|one| {
-        let Description { about, repeats, .. } = one.description();
+        let IntegrationSpec { about, repeats, .. } = one.spec();
         let promise = repeats.split([':', ';', '.']).next().unwrap();
         format!("| [`{one}`](#{one}) | {about} | {} |\n", promise.to_lowercase())
     });
@@ -83,7 +83,7 @@ fn types() -> String {
         format!("| `{}` | {} | {} |\n", member.name, member.about.replace('|', "\\|"), notes.join(", "))
     };
     let section = |one: IntegrationType| {
-        let Description { about, members, set_up, limits, repeats, source, .. } = one.description();
+        let IntegrationSpec { about, members, set_up, limits, repeats, source, .. } = one.spec();
         let rows: String = members.iter().map(row).collect();
         let source = if source.is_empty() { String::new() } else { format!(" ([source]({source}))") };
         format!(
@@ -116,14 +116,7 @@ fn schedules() -> String {
 
 /// An integration of the type `one` as stored, with as few settings as can be.
 fn stored_integration(one: IntegrationType) -> Integration {
-    let mut kind = match one {
-        IntegrationType::Webhook => {
-            json!({"url": "https://a.example", "secret": {"sealed": ""}, "payload": "full"})
-        }
-        IntegrationType::CsvFile => json!({"path": "a.csv", "delimiter": ","}),
-        _ => json!({}),
-    };
-    kind["type"] = one.name().into();
+    let kind = json!({ "type": one.name() });
     let stored = json!({
         "id": "int_5w3n8r1t6y2d", "name": "a", "enabled": true, "events": [], "kind": kind,
         "created_at": "2026-11-22T12:00:00.000Z", "updated_at": "2026-11-22T12:00:00.000Z",

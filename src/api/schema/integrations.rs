@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::questions::pascal;
 use super::{Schemas, nullable};
 use crate::domain::integration::IntegrationType;
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
-use crate::domain::integration::settings::MAX_URL;
+use crate::domain::integration::settings::{MAX_HEADERS, MAX_QUESTION_ID, MAX_URL};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 
 /// The prefix of the schemas of integrations to create.
 const SENT: &str = "New";
@@ -20,7 +20,7 @@ pub(super) fn add(schemas: &mut Schemas) {
     let texts: Value =
         serde_json::from_str(include_str!("integrations.json")).expect("integrations.json is JSON");
     let types: Map<_, _> =
-        IntegrationType::ALL.into_iter().map(|one| (one.name().to_owned(), own(one.description()))).collect();
+        IntegrationType::ALL.into_iter().map(|one| (one.name().to_owned(), own(one.spec()))).collect();
     for prefix in [SENT, IN_FORM, ""] {
         let (mut members, mut mapping) = (Vec::new(), Map::new());
         for (kind, own) in &types {
@@ -52,7 +52,7 @@ pub(super) fn add(schemas: &mut Schemas) {
 }
 
 /// The schemas of a type's own members, as sent and as shown.
-fn own(description: &Description) -> Value {
+fn own(description: &IntegrationSpec) -> Value {
     let (mut settings, mut shown) = (Map::new(), Map::new());
     for member in description.members {
         let (as_sent, as_shown) = schemas_of(member);
@@ -73,7 +73,6 @@ fn own(description: &Description) -> Value {
 
 /// The schemas of a member as sent, and as shown if that differs.
 fn schemas_of(member: &Member) -> (Value, Option<Value>) {
-    let parse = |text: &str| serde_json::from_str(text).expect("a schema is JSON");
     let schema = match member.value {
         MemberValue::Text { max, .. } | MemberValue::Template(max) => {
             json!({ "type": "string", "maxLength": max })
@@ -92,7 +91,19 @@ fn schemas_of(member: &Member) -> (Value, Option<Value>) {
             let state = json!({ "$ref": "#/components/schemas/SecretState", "description": member.about });
             return (json!({ "$ref": "#/components/schemas/NewSecret" }), Some(state));
         }
-        MemberValue::Own { schema, shown, .. } => return (parse(schema), shown.map(parse)),
+        MemberValue::EmailQuestion => json!({ "type": "string", "maxLength": MAX_QUESTION_ID }),
+        MemberValue::SigningSecret => {
+            let shown =
+                json!({ "$ref": "#/components/schemas/SigningSecret", "description": "The signing secret." });
+            return (json!({ "$ref": "#/components/schemas/NewSecret" }), Some(shown));
+        }
+        MemberValue::Headers => {
+            let headers = |schema: &str| json!({ "type": "object", "additionalProperties": { "$ref": format!("#/components/schemas/{schema}") } });
+            let (mut sent, mut shown) = (headers("NewHeader"), headers("Header"));
+            extend(&mut sent, &json!({ "maxProperties": MAX_HEADERS }));
+            extend(&mut shown, &json!({ "description": member.about }));
+            return (sent, Some(shown));
+        }
     };
     (schema, None)
 }

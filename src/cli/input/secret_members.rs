@@ -28,7 +28,7 @@ pub fn is_secret(kind: Option<IntegrationType>, names: &[&str]) -> bool {
 /// Whether the member `name` is a secret; if the type is not known, whether it is one in every type that has it.
 pub fn is_secret_member(kind: Option<IntegrationType>, name: &str) -> bool {
     match kind {
-        Some(kind) => kind.description().member(name).is_some_and(|member| member.is_secret()),
+        Some(kind) => kind.spec().member(name).is_some_and(|member| member.is_secret()),
         None => {
             let mut same = IntegrationType::all_members().filter(|member| member.name == name).peekable();
             same.peek().is_some() && same.all(|member| member.is_secret())
@@ -49,7 +49,7 @@ pub fn can_be_secret(kind: Option<IntegrationType>, path: &[&str]) -> bool {
 /// The members that are secrets in the type, or in some type.
 pub fn secrets_of(kind: Option<IntegrationType>) -> BTreeSet<&'static str> {
     let types = IntegrationType::ALL.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
-    let members = types.flat_map(|one| one.description().members);
+    let members = types.flat_map(|one| one.spec().members);
     members.filter(|member| member.is_secret()).map(|member| member.name).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::input::secret_members::type_of;
 use crate::domain::integration::IntegrationType;
-use crate::domain::integration::description::Need;
+use crate::domain::integration::spec::Need;
 use crate::domain::json::{self, Value, join};
 
 /// Members that only the server sets.
@@ -41,7 +41,7 @@ pub fn authoring(list: &Value) -> Value {
 /// Whether the member is the same without being written: set by the server, a default, or a signing secret, which is kept, or
 /// made for a new integration.
 fn is_implied(kind: Option<IntegrationType>, name: &str, value: &Value) -> bool {
-    let own = kind.and_then(|kind| match kind.description().member(name)?.need {
+    let own = kind.and_then(|kind| match kind.spec().member(name)?.need {
         Need::Default(text) => Some(text),
         Need::Required | Need::Optional => None,
     });
@@ -120,7 +120,7 @@ pub fn describe(integration: &Value) -> String {
     kind.into_iter().chain(target(integration)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns where an integration sends to, without secrets: an address, a file, the last characters of a secret URL.
+/// Returns where an integration sends to, without secrets: an address, a file, the variable of a secret URL.
 pub fn target(integration: &Value) -> Option<String> {
     let text = |name: &&str| {
         let text = target_text(name, integration.get(name)?)?;
@@ -137,10 +137,7 @@ fn target_text(name: &str, value: &Value) -> Option<String> {
             _ => text.clone(),
         }),
         Value::Array(items) => Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")),
-        Value::Object(_) => {
-            let hint = value.get("hint").and_then(Value::as_str).map(str::to_owned);
-            hint.or_else(|| Some(format!("from {}", env(value)?)))
-        }
+        Value::Object(_) => Some(format!("from {}", env(value)?)),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
@@ -160,7 +157,7 @@ mod tests {
     fn authoring_form_is_what_an_author_would_write() {
         let shown = r#"[
             {"id":"int_1","name":"crm","type":"webhook","enabled":true,"events":["submission.completed"],"url":"https://a/b",
-             "payload":"full","secret":{"set":true,"hint":"…x7Qp"},"headers":{"X-Key":{"set":true,"env":"KEY"},"X-A":"b"},
+             "payload":"full","secret":{"set":true},"headers":{"X-Key":{"set":true,"env":"KEY"},"X-A":"b"},
              "bearer_token":{"set":true},"when":{"env":"x"},"health":{},"created_at":"","updated_at":""},
             {"name":"webhook","type":"webhook","payload":"thin","enabled":false,"secret":{"set":true,"env":"S"}}
         ]"#;
@@ -175,14 +172,11 @@ mod tests {
             (r#"{"type":"csv_file","path":"lunch.csv"}"#, "csv_file lunch.csv"),
             (r#"{"type":"email","to":["a@b.org","c@d.org"],"subject":"Hi"}"#, "email a@b.org, c@d.org"),
             (r#"{"type":"email","to_question":"mail","subject":"Hi"}"#, "email the answer to mail"),
-            (
-                r#"{"type":"slack","url":{"set":true,"hint":"…x7Qp","env":"S"},"title":"{{ form.title }}"}"#,
-                "slack …x7Qp",
-            ),
+            (r#"{"type":"slack","url":{"set":true,"env":"S"},"title":"{{ form.title }}"}"#, "slack from S"),
             (r#"{"type":"discord","title":"{{ form.title }}","url":{"env":"S"}}"#, "discord from S"),
             (r#"{"type":"teams","title":"{{ form.title }}","url":{"set":true}}"#, "teams"),
             (
-                r#"{"type":"telegram","token":{"set":true,"hint":"…abcd"},"server":"https://a","chat_id":"-100"}"#,
+                r#"{"type":"telegram","token":{"set":true},"server":"https://a","chat_id":"-100"}"#,
                 "telegram -100",
             ),
             (r#"{"type":"matrix","server":"https://a.org","room_id":"!r:a.org"}"#, "matrix !r:a.org"),

@@ -1,14 +1,12 @@
 //! What every kind of integration implements.
 
-use super::definition::draft_kind::{DraftInput, KindDraft};
-use super::definition::secret_input::Sealer;
-use super::description::Description;
+use super::FieldSelection;
+use super::definition::draft_input::DraftInput;
 use super::event::Event;
 use super::outbound::Outbound;
 use super::plan::{PlanError, PlannedAttempt, Unsealer};
-pub(super) use super::settings::Members;
-use super::settings::{Settings, SettingsDraft, read_settings};
-use super::{FieldSelection, Integration, IntegrationKind};
+use super::settings::{Settings, SettingsDraft};
+use super::spec::IntegrationSpec;
 use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::validation::fields::Fields;
@@ -16,9 +14,6 @@ use crate::id::IntegrationId;
 
 /// A kind of integration, with its settings.
 pub(super) trait Kind {
-    /// The settings as shown to readers, and accepted as input.
-    fn members(&self) -> Members;
-
     /// Where it sends to, without secrets: a host, a file.
     fn target(&self) -> String;
 
@@ -37,59 +32,22 @@ pub(super) trait Kind {
     fn can_repeat(&self, _delivery: &Delivery) -> bool {
         true
     }
-
-    /// The members that name questions of type `email`, with the ids.
-    fn email_questions(&self) -> Vec<(&'static str, &str)> {
-        Vec::new()
-    }
-
-    /// The settings of a type that only [declares](Declared) its members.
-    fn declared_settings(&self) -> Option<&Settings> {
-        None
-    }
 }
 
-/// A kind as its type describes and reads it.
-pub(super) trait Described: Sized {
-    const DESCRIPTION: Description;
-
-    /// Parses the members of the type.
-    fn read(fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft>;
-}
-
-/// A kind whose members are declared by its description.
-pub(super) trait Declared: Sized + Into<IntegrationKind> + From<Settings> + AsRef<Settings> {
-    const DESCRIPTION: Description;
+/// A kind whose settings are the values of the members that its spec declares.
+pub(super) trait HasSpec: From<Settings> + AsRef<Settings> {
+    const SPEC: IntegrationSpec;
 
     fn settings(&self) -> &Settings {
         self.as_ref()
     }
 
-    /// Reports what the description of each member for itself cannot say.
+    /// Reports what the spec of each member for itself cannot say.
     fn check(_draft: &SettingsDraft, _fields: &mut Fields<'_, '_>, _input: DraftInput<'_>) {}
 }
 
-impl<T: Declared> Described for T {
-    const DESCRIPTION: Description = <T as Declared>::DESCRIPTION;
-
-    fn read(fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft> {
-        let before = fields.violations.len();
-        let stored = input.current.and_then(Integration::settings);
-        let draft = read_settings(&Self::DESCRIPTION, fields, stored, input);
-        T::check(&draft, fields, input);
-        if fields.violations.len() > before {
-            return None;
-        }
-        let build = |current: Option<&Integration>, sealer: Sealer<'_>| {
-            let settings = draft.build(current.and_then(Integration::settings), sealer);
-            (T::from(settings).into(), None)
-        };
-        Some(KindDraft { path: None, build: Box::new(build) })
-    }
-}
-
-/// Declares a kind that has settings and nothing else.
-macro_rules! declared {
+/// Declares the struct of a kind.
+macro_rules! kind {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -110,7 +68,7 @@ macro_rules! declared {
     };
 }
 
-pub(super) use declared;
+pub(super) use kind;
 
 /// An event to render, and what may be sent of it.
 #[derive(Clone, Copy)]

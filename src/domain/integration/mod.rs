@@ -10,7 +10,6 @@ mod answers;
 pub mod chat;
 pub mod csv_file;
 pub mod definition;
-pub mod description;
 pub mod email;
 pub mod event;
 pub mod google_sheets;
@@ -22,6 +21,7 @@ pub mod row;
 pub mod secret_field;
 pub mod settings;
 pub mod smtp;
+pub mod spec;
 pub mod template;
 mod test_event;
 mod unsealer;
@@ -29,12 +29,12 @@ pub mod webhook;
 
 use serde::{Deserialize, Serialize};
 
-use self::csv_file::CsvFile;
-use self::definition::draft_kind::{DraftInput, KindDraft};
-use self::description::{Description, Member, MemberValue};
+use self::csv_file::CsvExport;
+use self::definition::draft_input::DraftInput;
 use self::event::EventType;
-use self::kind::{Described, Kind};
-use self::settings::Settings;
+use self::kind::{HasSpec, Kind};
+use self::settings::{Settings, SettingsDraft};
+use self::spec::{IntegrationSpec, Member};
 use self::webhook::Webhook;
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
@@ -105,19 +105,27 @@ macro_rules! kinds {
 
         impl IntegrationType {
             /// What the type is and takes.
-            pub fn description(self) -> &'static Description {
-                match self { $(Self::$name => const { &<$kind as Described>::DESCRIPTION },)* }
+            pub fn spec(self) -> &'static IntegrationSpec {
+                match self { $(Self::$name => const { &<$kind as HasSpec>::SPEC },)* }
             }
 
-            /// Parses the members of the type.
-            fn read(self, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) -> Option<KindDraft> {
-                match self { $(Self::$name => <$kind>::read(fields, input),)* }
+            /// Reports what the spec of each member for itself cannot say.
+            fn check(self, draft: &SettingsDraft, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) {
+                match self { $(Self::$name => <$kind>::check(draft, fields, input),)* }
             }
         }
 
         impl IntegrationKind {
+            fn new(integration_type: IntegrationType, settings: Settings) -> Self {
+                match integration_type { $(IntegrationType::$name => Self::$name(settings.into()),)* }
+            }
+
             pub fn integration_type(&self) -> IntegrationType {
                 match self { $(Self::$name(_) => IntegrationType::$name,)* }
+            }
+
+            pub fn settings(&self) -> &Settings {
+                match self { $(Self::$name(kind) => kind.settings(),)* }
             }
 
             /// The behaviour of the kind.
@@ -125,25 +133,19 @@ macro_rules! kinds {
                 match self { $(Self::$name(kind) => kind,)* }
             }
         }
-
-        $(impl From<$kind> for IntegrationKind {
-            fn from(kind: $kind) -> Self {
-                Self::$name(kind)
-            }
-        })*
     };
 }
 
 impl IntegrationType {
     /// The members of all types; some have the same name.
     pub fn all_members() -> impl Iterator<Item = &'static Member> {
-        Self::ALL.into_iter().flat_map(|one| one.description().members)
+        Self::ALL.into_iter().flat_map(|one| one.spec().members)
     }
 }
 
 kinds! {
     Webhook = "webhook": Webhook,
-    CsvFile = "csv_file": CsvFile,
+    CsvFile = "csv_file": CsvExport,
     Email = "email": email::Email,
     Slack = "slack": chat::slack::Slack,
     Discord = "discord": chat::discord::Discord,
@@ -165,25 +167,6 @@ impl Integration {
     /// Whether `delivery` can be redelivered by hand. A row that was written cannot: each submission is one row.
     pub fn can_repeat(&self, delivery: &Delivery) -> bool {
         self.kind.behaviour().can_repeat(delivery)
-    }
-
-    /// The settings, if it is a webhook.
-    pub fn webhook(&self) -> Option<&Webhook> {
-        if let IntegrationKind::Webhook(webhook) = &self.kind { Some(webhook) } else { None }
-    }
-
-    /// The members that are templates, with the templates.
-    fn templates(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let members = self.kind.integration_type().description().members.iter();
-        let names = members
-            .filter(|member| matches!(member.value, MemberValue::Template(_)))
-            .map(|member| member.name);
-        names.filter_map(|name| Some((name, self.settings()?.text(name)?)))
-    }
-
-    /// The settings, if its type only declares them.
-    fn settings(&self) -> Option<&Settings> {
-        self.kind.behaviour().declared_settings()
     }
 }
 

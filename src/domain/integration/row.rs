@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::FieldSelection;
+use super::spec::{Member, MemberValue, Need};
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::form::Version;
 use crate::domain::json::{Value, parse_object};
@@ -13,6 +14,15 @@ use crate::domain::submission::Submission;
 
 /// Columns of every table, before those of the questions.
 pub const FIRST_COLUMNS: [&str; 2] = ["id", "submitted_at"];
+
+/// The member of every table that says how answers are written.
+pub(super) const VALUES: Member = Member {
+    name: "values",
+    need: Need::Default(r#""labels""#),
+    value: MemberValue::Choice(&["labels", "raw"]),
+    about: "What a cell has of a choice: the labels of its options, or their values.",
+    example: "",
+};
 
 /// The waits in milliseconds: those of webhooks, and 24 hours for the rest of a week, since only people can mend a disk or the
 /// access to a spreadsheet.

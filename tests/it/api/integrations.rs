@@ -58,8 +58,7 @@ async fn a_generated_secret_is_shown_in_the_response_that_made_it_and_never_agai
     let location = created.header("location").unwrap();
     assert_eq!(location, format!("{path}/{}", body["id"].as_str().unwrap()));
     let shown = server.get(location).send().await;
-    let hint = format!("…{}", &secret[secret.len() - 4..]);
-    assert_eq!(shown.expect(200)["secret"], json!({"set": true, "hint": hint}));
+    assert_eq!(shown.expect(200)["secret"], json!({"set": true}));
     assert_eq!(server.get(format!("{path}/webhook")).send().await.text(), shown.text());
     let replayed = create().send().await;
     assert_eq!(replayed.header("idempotency-replayed"), Some("true"));
@@ -103,7 +102,7 @@ async fn what_was_shown_can_be_sent_back_and_changes_nothing() {
     server.integrate(&form, json!({"type": "csv_file", "path": "visits.csv"})).await;
     let before = server.get(format!("/api/v1/forms/{form}")).send().await;
     let list = before.expect(200)["integrations"].clone();
-    assert_eq!(list[0]["bearer_token"], json!({"set": true, "hint": "…mnop", "env": "CRM_TOKEN"}));
+    assert_eq!(list[0]["bearer_token"], json!({"set": true, "env": "CRM_TOKEN"}));
     assert_eq!(list[0]["headers"]["X-Source"], "forms");
     assert!(list[0].get("id").is_none() && list[0].get("health").is_none());
     server.clock.set("2026-11-20T10:00:00Z");

@@ -38,7 +38,7 @@ fn create_prints_the_secret_that_the_server_made_or_the_id() {
     );
     assert_eq!(run.stderr, lines);
     let shown = home.ok(&local(&["integrations", "show", &form, "webhook"]));
-    assert!(shown.contains(&format!("secret:       set (…{})\n", &secret[secret.len() - 4..])), "{shown}");
+    assert!(shown.contains("secret:       set\n"), "{shown}");
     assert!(!shown.contains(&secret[..20]) && shown.contains("health:\n  state: ok\n"), "{shown}");
     home.write("own", &format!("{SECRET}\n"));
     let id = create_webhook(&home, &form, &["--name", "crm", "--set-secret", "secret=@own"]);
@@ -87,17 +87,17 @@ fn lists_and_messages_show_the_target_without_secrets_and_templates() {
         |arguments: &[&str]| home.run(&local(&[&["integrations", "create", &form], arguments].concat()));
     let title = "title={{ answers.q1 }}!";
     let slack = create(&["--type", "slack", "--set-secret", "url=@slack", "--set", title]).expect(0);
-    assert!(slack.stderr.starts_with("created `slack` (slack …uvwx)\n"), "{slack:?}");
+    assert!(slack.stderr.starts_with("created `slack` (slack)\n"), "{slack:?}");
     let email = create(&["--email", "team@example.com"]).expect(0);
     assert!(email.stderr.starts_with("created `email` (email team@example.com)\n"), "{email:?}");
     let id = format!("spreadsheet_id={SPREADSHEET}");
     let sheet = ["--type", "google_sheets", "--set", &id, "--set-secret", "service_account=@key.json"];
     create(&sheet).expect(0);
     let listed = home.ok(&local(&["integrations", "list", &form, "--columns", "name,target"]));
-    let expected = format!("slack\t…uvwx\nemail\tteam@example.com\ngoogle-sheets\t{SPREADSHEET}\n");
+    let expected = format!("slack\t\nemail\tteam@example.com\ngoogle-sheets\t{SPREADSHEET}\n");
     assert_eq!(listed, expected);
     let shown = home.ok(&local(&["show", &form]));
-    assert!(shown.contains("  slack: slack …uvwx\n  email: email team@example.com\n"), "{shown}");
+    assert!(shown.contains("  slack: slack\n  email: email team@example.com\n"), "{shown}");
     let shown = home.ok(&local(&["integrations", "show", &form, "google-sheets"]));
     assert!(shown.contains(&format!("\nspreadsheet_id:  {SPREADSHEET}\n")), "{shown}");
     assert!(shown.contains("\ntype:            google_sheets\n"), "{shown}");
@@ -141,7 +141,7 @@ fn members_come_from_flags_and_files() {
     );
     home.run_with(&[("TOKEN", "a-token-that-is-long")], &local(&create)).expect(0);
     let shown = show(&home, &form, "other");
-    assert_eq!(shown["bearer_token"], json!({"set": true, "hint": "…long", "env": "TOKEN"}));
+    assert_eq!(shown["bearer_token"], json!({"set": true, "env": "TOKEN"}));
     assert_eq!([&shown["payload"], &shown["when"]], [&json!("full"), &json!({"q3": {"lte": 2}})]);
     home.write("wrong.yaml", "type: webhook\nurl: https://example.com\npayload: thn\n");
     let wrong = home.run(&local(&["integrations", "create", &form, "-f", "wrong.yaml"])).expect(6);
@@ -207,7 +207,7 @@ fn a_secret_is_never_taken_from_an_argument() {
     let authorized = ["--name", "basic", "--set-secret", "headers.Authorization=@header"];
     home.run(&[&create[..], &authorized].concat()).expect(0);
     let shown = show(&home, &form, "basic");
-    assert_eq!(shown["headers"]["Authorization"], json!({"set": true, "hint": "…ZA=="}));
+    assert_eq!(shown["headers"]["Authorization"], json!({"set": true}));
     let logged = home
         .run_with_input(
             "token-4711-secret",

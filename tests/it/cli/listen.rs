@@ -169,6 +169,22 @@ fn an_event_for_a_program_that_does_not_run_is_answered_with_502() {
 }
 
 #[test]
+fn what_a_web_page_sends_is_not_forwarded() {
+    let home = Home::new();
+    let program = FakeServer::with_replies(vec![FakeServer::status("200 OK", "", "")]);
+    let mut listener = Listener::start(&home, &["--forward-to", &program.url]);
+    for origin in ["https://evil.example", "null"] {
+        let headers = format!("origin: {origin}\r\n{}", signed(BODY));
+        let answer = send(&listener.url, "POST", &headers, BODY);
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("web page"), "{answer}");
+    }
+    assert!(send(&listener.url, "POST", &signed(BODY), BODY).starts_with("HTTP/1.1 200 "));
+    assert_eq!(listener.event(), "submission.completed\tevt_1\tunverified\t200\t");
+    let [request] = &program.into_requests()[..] else { panic!("one request is forwarded") };
+    assert!(!request.contains("\r\norigin: "), "{request}");
+}
+
+#[test]
 fn only_posts_of_at_most_one_mebibyte_are_received() {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);

@@ -7,7 +7,8 @@ use forms::domain::form::definition::{Definition, FormPatch};
 use forms::domain::form::{EditedForm, Form, RetiredIds};
 use forms::domain::integration::address::AddressPolicy;
 use forms::domain::integration::definition::{DefinitionContext, IntegrationLists};
-use forms::domain::integration::webhook::{HeaderText, MAX_LIVE_SECRETS, Webhook};
+use forms::domain::integration::settings::PreviousSecret;
+use forms::domain::integration::webhook::MAX_LIVE_SECRETS;
 use forms::domain::integration::{Integration, IntegrationKind};
 use forms::domain::json::{self, Value};
 use forms::domain::validation::limits::Limits;
@@ -47,14 +48,15 @@ fn shown(integration: &Integration) -> String {
     Value::Object(integration.members()).to_string()
 }
 
-fn webhook(integration: &Integration) -> &Webhook {
-    integration.webhook().unwrap()
+fn previous(integration: &Integration) -> &[PreviousSecret] {
+    integration.kind.settings().previous()
 }
 
-fn unseal(integration: &Integration, field: &str, sealed: &forms::vault::Sealed) -> String {
+fn unseal(integration: &Integration, field: &str) -> Option<String> {
     let workspace = WorkspaceId::from_bytes(9_u64.to_be_bytes());
     let place = SecretPlace { workspace, integration: integration.id, field };
-    VAULT.unseal(place, sealed).unwrap().reveal().clone()
+    let sealed = &integration.kind.settings().secret(field)?.sealed;
+    Some(VAULT.unseal(place, sealed).unwrap().reveal().clone())
 }
 
 fn lists(integrations: &Value) -> IntegrationLists<'_> {
@@ -66,14 +68,13 @@ fn a_webhook_has_defaults_and_a_generated_secret_that_is_returned_once() {
     let (made, secret) = create(r#"{"type":"webhook","url":"https://example.com/hook"}"#, &[]).unwrap();
     let secret = secret.unwrap();
     assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
-    let hint = &secret[secret.len() - 4..];
     assert_eq!(
         shown(&made),
         format!(
-            r#"{{"name":"webhook","type":"webhook","enabled":true,"events":["submission.completed"],"url":"https://example.com/hook","secret":{{"set":true,"hint":"…{hint}"}},"payload":"full"}}"#
+            r#"{{"name":"webhook","type":"webhook","enabled":true,"events":["submission.completed"],"url":"https://example.com/hook","secret":{{"set":true}},"payload":"full"}}"#
         )
     );
-    assert_eq!(unseal(&made, "secret", &webhook(&made).secret.sealed), secret);
+    assert_eq!(unseal(&made, "secret").unwrap(), secret);
     assert_eq!((made.created_at, made.updated_at), (at(1_000), at(1_000)));
     assert_eq!(made.target(), "example.com");
     let stored = serde_json::to_string(&made).unwrap();
@@ -95,7 +96,7 @@ fn what_is_shown_can_be_sent_back_and_changes_nothing() {
     let members = shown(&made);
     assert_eq!(
         members,
-        r#"{"name":"crm","type":"webhook","enabled":false,"events":["submission.updated","form.published"],"when":{"q1":{"gte":4.0}},"fields":{"except":["q2"]},"retry":["5s","1h 30m","1day"],"url":"https://example.com:8443/hook?x=1","secret":{"set":true,"hint":"…b7oD","env":"HOOK"},"payload":"thin","headers":{"X-Plain":"text","X-Key":{"set":true,"hint":"…cdef"},"X-Pin":{"set":true}},"bearer_token":{"set":true}}"#
+        r#"{"name":"crm","type":"webhook","enabled":false,"events":["submission.updated","form.published"],"when":{"q1":{"gte":4.0}},"fields":{"except":["q2"]},"retry":["5s","1h 30m","1day"],"url":"https://example.com:8443/hook?x=1","secret":{"set":true,"env":"HOOK"},"payload":"thin","headers":{"X-Plain":"text","X-Key":{"set":true},"X-Pin":{"set":true}},"bearer_token":{"set":true}}"#
     );
     assert_eq!(made.target(), "example.com:8443");
     // As a patch, as a list, and with the value of the secret again.
@@ -112,24 +113,45 @@ fn what_is_shown_can_be_sent_back_and_changes_nothing() {
 }
 
 #[test]
+fn what_earlier_versions_stored_is_read() {
+    let webhook = format!(
+        r#"{{"type":"webhook","url":"https://example.com/","secret":"{SECRET}","payload":"thin",
+            "headers":{{"X-Plain":"text","X-Key":{{"value":"0123456789abcdef"}}}},"bearer_token":"0123456789abcde"}}"#
+    );
+    let made = create(&webhook, &[]).unwrap().0;
+    let (rotated, _) = made.rotate_secret(3_600_000, definition_context(at(1_000))).unwrap();
+    let mut stored = serde_json::to_value(&rotated).unwrap();
+    let kind = stored["kind"].clone();
+    let secret = |place: usize| kind["secrets"][place][1].clone();
+    stored["kind"] = serde_json::json!({
+        "type": "webhook", "url": "https://example.com/", "payload": "thin", "secret": secret(0),
+        "previous": kind["previous"], "headers": [["X-Plain", {"text": "text"}], ["X-Key", {"secret": secret(1)}]],
+        "bearer_token": secret(2),
+    });
+    assert_eq!(serde_json::from_value::<Integration>(stored.clone()).unwrap(), rotated);
+    stored["kind"] = serde_json::json!({"type": "csv_file", "path": "a.csv", "delimiter": ";"});
+    let file: Integration = serde_json::from_value(stored).unwrap();
+    assert!(
+        shown(&file).ends_with(r#""path":"a.csv","delimiter":";","values":"labels"}"#),
+        "{}",
+        shown(&file)
+    );
+}
+
+#[test]
 fn secrets_are_kept_replaced_and_removed() {
     let text = format!(
         r#"{{"type":"webhook","url":"https://example.com/","secret":"{SECRET}","bearer_token":{{"value":"token","env":"TOKEN"}},"headers":{{"X-Key":{{"value":"key"}}}}}}"#
     );
     let made = create(&text, &[]).unwrap().0;
     let open = |integration: &Integration| {
-        let Webhook { secret, bearer_token, headers, .. } = webhook(integration).clone();
-        let key = headers.iter().find_map(|(_, value)| match value {
-            HeaderText::Secret(secret) => Some(unseal(integration, "headers/x-key", &secret.sealed)),
-            HeaderText::Text(_) => None,
-        });
-        let token = bearer_token.map(|token| unseal(integration, "bearer_token", &token.sealed));
-        (unseal(integration, "secret", &secret.sealed), token, key)
+        let field = |name| unseal(integration, name);
+        (field("secret").unwrap(), field("bearer_token"), field("headers/x-key"))
     };
     let stored = (SECRET.to_owned(), Some("token".to_owned()), Some("key".to_owned()));
     for patch in [
         r#"{"name":"other"}"#,
-        r#"{"bearer_token":{"set":true},"secret":{"set":true,"hint":"…b7oD"}}"#,
+        r#"{"bearer_token":{"set":true},"secret":{"set":true}}"#,
         r#"{"bearer_token":{"env":"TOKEN"}}"#,
         r#"{"headers":{"X-Key":{"set":true}}}"#,
         r#"{"headers":{"X-Key":null,"x-key":{"set":true}}}"#,
@@ -178,7 +200,7 @@ fn another_host_needs_every_secret_again() {
     assert!(update(&made, r#"{"url":"https://EXAMPLE.com:443/x"}"#).is_ok());
     let sent = r#"{"url":"https://example.org/","secret":null,"bearer_token":null,"headers":{"X-Key":{"value":"key"}}}"#;
     let (moved, generated) = update(&made, sent).unwrap();
-    assert!(generated.is_some() && webhook(&moved).bearer_token.is_none());
+    assert!(generated.is_some() && unseal(&moved, "bearer_token").is_none());
 
     let list = json::parse(r#"[{"type":"webhook","url":"https://example.org/"}]"#).unwrap();
     let mut violations = Vec::new();
@@ -198,27 +220,24 @@ fn a_rotated_secret_signs_until_its_grace_ends() {
     let hour = 3_600_000;
     for number in 1..=6 {
         let (rotated, secret) = made.rotate_secret(24 * hour, definition_context(at(number * hour))).unwrap();
-        let Webhook { secret: new, previous, .. } = webhook(&rotated);
-        assert_eq!(unseal(&rotated, "secret", &new.sealed), *secret.reveal());
-        assert_eq!(previous[0].secret, webhook(&made).secret);
+        let previous = previous(&rotated);
+        assert_eq!(unseal(&rotated, "secret").as_ref(), Some(secret.reveal()));
+        assert_eq!(Some(&previous[0].secret), made.kind.settings().secret("secret"));
         assert_eq!(previous[0].valid_until, at((number + 24) * hour));
         let count = usize::try_from(number).unwrap().min(MAX_LIVE_SECRETS - 1);
         assert_eq!(previous.len(), count, "rotation {number}");
         made = rotated;
     }
     let (short, _) = made.rotate_secret(hour, definition_context(at(7 * hour))).unwrap();
-    assert!(
-        webhook(&short).previous.iter().all(|old| old.valid_until == at(8 * hour)),
-        "a longer grace remains"
-    );
+    assert!(previous(&short).iter().all(|old| old.valid_until == at(8 * hour)), "a longer grace remains");
     let (rotated, _) = made.rotate_secret(0, definition_context(at(7 * hour))).unwrap();
-    assert_eq!(webhook(&rotated).previous, [], "replaced secrets remain");
+    assert_eq!(previous(&rotated), [], "replaced secrets remain");
     let vault = Vault::new(&Secret::new([9; 32]));
     let lost = DefinitionContext { vault: &vault, ..definition_context(at(7 * hour)) };
     let (rotated, _) = made.rotate_secret(hour, lost).unwrap();
-    assert_eq!(webhook(&rotated).previous, [], "secrets of a lost master key remain");
+    assert_eq!(previous(&rotated), [], "secrets of a lost master key remain");
     let set = update(&made, &format!(r#"{{"secret":"{SECRET}"}}"#)).unwrap().0;
-    assert_eq!(webhook(&set).previous, [], "a secret that was set leaves others valid");
+    assert_eq!(previous(&set), [], "a secret that was set leaves others valid");
     assert!(made.rotate_secret(-1, definition_context(at(0))).is_err());
     assert!(made.rotate_secret(31 * 24 * hour, definition_context(at(0))).is_err());
     let file = create(r#"{"type":"csv_file","path":"a.csv"}"#, &[]).unwrap().0;
@@ -426,7 +445,7 @@ fn a_list_replaces_all_and_keeps_ids_by_name() {
     let after = &edited.form.integrations;
     assert_eq!((after.len(), edited.generated.len()), (2, 0));
     assert_eq!(after[0].id, before[1].id);
-    assert_eq!(webhook(&after[0]).secret, webhook(&before[1]).secret);
+    assert_eq!(unseal(&after[0], "secret"), unseal(&before[1], "secret"));
     assert_eq!((after[0].created_at, after[0].updated_at), (at(1_000), at(2_000)));
     // Another type under the same name is another integration.
     assert!(matches!(after[1].kind, IntegrationKind::CsvFile(_)) && after[1].id != before[2].id);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::output::wrap;
 use crate::domain::integration::IntegrationType;
-use crate::domain::integration::description::{Description, Member, Need};
+use crate::domain::integration::spec::{IntegrationSpec, Member, Need};
 use crate::domain::integration::template::FILTERS;
 use crate::domain::json;
 use crate::domain::json::Value;
@@ -38,8 +38,8 @@ pub(super) fn all() -> Vec<TypeHelp> {
 
 impl TypeHelp {
     pub(super) fn of(integration_type: IntegrationType) -> Self {
-        let Description { about, members, set_up, limits, repeats, source, .. } =
-            *integration_type.description();
+        let IntegrationSpec { about, members, set_up, limits, repeats, source, .. } =
+            *integration_type.spec();
         let members = members.iter().map(MemberHelp::of).collect();
         Self { name: integration_type.name(), about, members, set_up, limits, repeats, source }
     }

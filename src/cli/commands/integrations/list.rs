@@ -19,7 +19,7 @@ use crate::domain::json::Value;
 #[command(after_long_help = "\
 The columns are name, type, target, health, pending and dead: the deliveries
 that wait, and those that have failed for good. The target is where it sends
-to; of a secret URL, the last characters. Health is ok, failing, or paused: the
+to; of a secret URL, the variable. Health is ok, failing, or paused: the
 server has stopped calling the receiver. A terminal shows disabled instead if
 the integration is not enabled. --columns can choose id, enabled, events and
 last_success_at too.

@@ -13,8 +13,7 @@ use crate::cli::input::secret_members::{find_secret, is_secret_member, type_of};
 use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
 use crate::domain::integration::IntegrationType;
-use crate::domain::integration::description::Entry;
-use crate::domain::integration::webhook::Webhook;
+use crate::domain::integration::settings::SIGNING_SECRET;
 use crate::domain::json::{Object, Value};
 use crate::domain::validation::violation::Rule;
 
@@ -24,7 +23,7 @@ const LISTS: [&str; 4] = ["events", "retry", "fields.only", "fields.except"];
 /// Whether the member is text, whatever its value looks like.
 fn is_text(path: &str) -> bool {
     let mut own = IntegrationType::all_members().filter(|member| member.name == path);
-    path == "name" || path.starts_with("headers.") || own.any(|member| member.entry() == Entry::Text)
+    path == "name" || path.starts_with("headers.") || own.any(|member| member.is_text())
 }
 
 fn is_list(path: &str) -> bool {
@@ -204,7 +203,7 @@ impl Input {
 /// Returns the flags that send the secret at `pointer` again.
 fn secret_help(pointer: &str) -> String {
     let member = pointer.trim_start_matches('/').replace('/', ".");
-    let without = if member == Webhook::SECRET { "for a new one" } else { "to remove it" };
+    let without = if member == SIGNING_SECRET { "for a new one" } else { "to remove it" };
     format!("add --set-secret {member}=@FILE, or --set {member}= {without}")
 }
 

@@ -15,10 +15,9 @@ use crate::domain::json::Value;
 /// Show one integration and its health
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Secrets are not shown: only whether they are set, the last characters of long
-ones, and the environment variable that a form file takes them from. With -o
-yaml: the file that `integrations create -f` takes, and the entry of a form
-file.
+Secrets are not shown: only whether they are set, and the environment variable
+that a form file takes them from. With -o yaml: the file that `integrations
+create -f` takes, and the entry of a form file.
 
 Examples:
   forms integrations show lunch webhook
@@ -73,10 +72,5 @@ fn text(value: &Value) -> String {
     if value.get("set") != Some(&Value::Bool(true)) {
         return visible(&humanize(value));
     }
-    let details = [member("hint").map(str::to_owned), member("env").map(|name| format!("from {name}"))];
-    let details: Vec<_> = details.into_iter().flatten().collect();
-    match details.is_empty() {
-        true => "set".to_owned(),
-        false => visible(&format!("set ({})", details.join(", "))),
-    }
+    member("env").map_or_else(|| "set".to_owned(), |name| visible(&format!("set (from {name})")))
 }

@@ -7,7 +7,7 @@ use crate::cli::input::secret_members::{is_secret, names};
 const OF_QUESTIONS: [&str; 5] = ["questions", "when", "show_if", "required_if", "tests"];
 
 /// Members of a secret that can be shown.
-const SHOWN: [&str; 3] = ["env", "set", "hint"];
+const SHOWN: [&str; 2] = ["env", "set"];
 
 /// Whether the value of the last of the nested members `names` is the text of a secret, in an integration or where one was
 /// meant to be.

@@ -9,15 +9,12 @@ use crate::cli::output::integrations::{self, env, visit_secrets};
 use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 
-/// Minimum characters of a secret whose last four the server shows.
-const MIN_HINTED: usize = 16;
-
 /// The integrations of a file.
 #[derive(Debug)]
 pub struct FileIntegrations {
     /// The members to send, with the values of variables.
     pub sent: Value,
-    /// In authoring form. A secret that differs from the stored one, as far as its hint shows, has the member `changed`.
+    /// In authoring form. A secret from another variable than the stored one has the member `changed`.
     pub compared: Value,
 }
 
@@ -55,12 +52,10 @@ impl Document {
         visit_secrets(&mut compared, &mut |kind, pointer, secret| {
             *secret = match (env(secret), &*secret) {
                 (Some(name), _) => {
-                    let is_kept = |value| is_same(stored_secret(pointer), Some(name), value);
-                    let mark = environment.get(name).is_none_or(is_kept);
-                    with_mark([("env", name.into())], mark)
+                    with_mark([("env", name.into())], is_same(stored_secret(pointer), Some(name)))
                 }
-                (None, Value::String(value)) if is_whole_secret(kind, pointer) => {
-                    with_mark([("set", true.into())], is_same(stored_secret(pointer), None, value))
+                (None, Value::String(_)) if is_whole_secret(kind, pointer) => {
+                    with_mark([("set", true.into())], is_same(stored_secret(pointer), None))
                 }
                 _ => return,
             };
@@ -156,13 +151,9 @@ fn last_name(pointer: &str) -> &str {
     pointer.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether `value`, from the variable `name` if given, is the stored secret, as far as the hint shows.
-fn is_same(stored: Option<&Value>, name: Option<&str>, value: &str) -> bool {
-    let Some(stored) = stored else { return false };
-    let length = value.chars().count();
-    let hint = (length >= MIN_HINTED).then(|| value.chars().skip(length - 4).collect::<String>());
-    let stored_hint = stored.get("hint").and_then(Value::as_str).map(|hint| hint.trim_start_matches('…'));
-    env(stored) == name && stored_hint == hint.as_deref()
+/// Whether the stored secret is from the variable `name`, or from none.
+fn is_same(stored: Option<&Value>, name: Option<&str>) -> bool {
+    stored.is_some_and(|stored| env(stored) == name)
 }
 
 /// Whether the server stores the member at `pointer` as a secret, also if it is sent as text.

@@ -7,13 +7,13 @@ use super::text::{MAX_NOTE, Unit, budget_for_each, clip, markdown, or_dash, verb
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL, check_number};
 use crate::domain::delivery::attempt::Outcome;
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::{Message, MessageField};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 
-declared! {
+kind! {
     /// A message to a Discord channel.
     Discord
 }
@@ -41,8 +41,8 @@ const THREAD_ID: Member = Member {
     example: r#""1159876543210987654""#,
 };
 
-impl Declared for Discord {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Discord {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message to a Discord channel.",
         events: &EventType::SUBSCRIBABLE,
         members: &[URL, THREAD_ID, TITLE, MAX_FIELDS],

@@ -6,12 +6,12 @@ use super::classify::{Hints, classify_answer, member};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::{MAX_TITLE, Message, MessageField};
+use crate::domain::integration::spec::IntegrationSpec;
 
-declared! {
+kind! {
     /// A message to a space of Google Chat.
     GoogleChat
 }
@@ -25,8 +25,8 @@ const MAX_ANSWER: usize = 4_000;
 /// Bytes of the title of a question, which is shown in one line.
 const MAX_QUESTION: usize = 300;
 
-impl Declared for GoogleChat {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for GoogleChat {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message to a space of Google Chat.",
         events: &EventType::SUBSCRIBABLE,
         members: &[URL, TITLE, MAX_FIELDS],

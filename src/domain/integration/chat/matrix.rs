@@ -7,14 +7,14 @@ use super::text::{TextStyle, Unit, entities, verbatim};
 use super::{Call, Chat, MAX_FIELDS, TITLE};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::Message;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::secret::Secret;
 
-declared! {
+kind! {
     /// A message in a Matrix room.
     Matrix
 }
@@ -32,8 +32,8 @@ const ROOM_ID: &str = "room_id";
 
 const ACCESS_TOKEN: &str = "access_token";
 
-impl Declared for Matrix {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Matrix {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message in a Matrix room.",
         events: &EventType::SUBSCRIBABLE,
         members: &[

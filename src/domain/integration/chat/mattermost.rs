@@ -6,12 +6,12 @@ use super::classify::{Hints, classify_answer};
 use super::text::{TextStyle, Unit, markdown, no_mention, push_separated};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::Message;
+use crate::domain::integration::spec::IntegrationSpec;
 
-declared! {
+kind! {
     /// A message to a Mattermost channel.
     Mattermost
 }
@@ -20,8 +20,8 @@ declared! {
 const STYLE: TextStyle =
     TextStyle { max: 4_000, unit: Unit::Characters, escape, bold: ("**", "**"), line_break: "\n" };
 
-impl Declared for Mattermost {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Mattermost {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message to a Mattermost channel.",
         events: &EventType::SUBSCRIBABLE,
         members: &[URL, TITLE, MAX_FIELDS],

@@ -16,12 +16,11 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::{Position, Url};
 
-use super::description::{Member, MemberValue, Need};
-use super::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering};
+use super::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
 use super::message::Message;
 use super::outbound::{HttpRequest, Outbound};
 use super::plan::{PlanError, PlannedAttempt, Unsealer};
-use super::settings::Settings;
+use super::spec::{Member, MemberValue, Need};
 use crate::domain::delivery::classify::Classify;
 use crate::id::IntegrationId;
 use crate::secret::Secret;
@@ -64,7 +63,7 @@ pub(super) const URL: Member = Member {
 pub(super) const AT_LEAST_ONCE: &str = "At least once: if the service's response is lost, the message is sent again. Its last line has the submission's id.";
 
 /// A service that shows messages to people.
-pub(super) trait Chat: Declared {
+pub(super) trait Chat: HasSpec {
     /// How the service's answers are understood.
     const CLASSIFY: Classify;
 
@@ -127,10 +126,6 @@ impl Call {
 }
 
 impl<T: Chat> Kind for T {
-    fn members(&self) -> Members {
-        self.settings().members(&T::DESCRIPTION)
-    }
-
     fn target(&self) -> String {
         self.host()
     }
@@ -157,10 +152,6 @@ impl<T: Chat> Kind for T {
 
     fn pace(&self) -> Pace {
         Pace { concurrency: 1, batch: 1, interval_ms: T::INTERVAL_MS, schedule: &SCHEDULE }
-    }
-
-    fn declared_settings(&self) -> Option<&Settings> {
-        Some(self.settings())
     }
 }
 

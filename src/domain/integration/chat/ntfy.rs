@@ -7,14 +7,14 @@ use super::text::{TextStyle, Unit, clip, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::Message;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::secret::Secret;
 
-declared! {
+kind! {
     /// A notification of an ntfy topic.
     Ntfy
 }
@@ -36,8 +36,8 @@ const PRIORITY: &str = "priority";
 
 const TAGS: &str = "tags";
 
-impl Declared for Ntfy {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Ntfy {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A notification of an ntfy topic, on phones and desktops.",
         events: &EventType::SUBSCRIBABLE,
         members: &[

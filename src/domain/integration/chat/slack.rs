@@ -6,12 +6,12 @@ use super::classify::{Hints, classify_answer};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::description::Description;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::{Message, MessageField};
+use crate::domain::integration::spec::IntegrationSpec;
 
-declared! {
+kind! {
     /// A message to a Slack channel.
     Slack
 }
@@ -25,8 +25,8 @@ const MAX_TEXT: usize = 2_000;
 /// Characters of all blocks as JSON: Slack refuses some 13,200 and does not document it (`msg_blocks_too_long`).
 const MAX_BLOCKS: usize = 10_000;
 
-impl Declared for Slack {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Slack {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message to a Slack channel.",
         events: &EventType::SUBSCRIBABLE,
         members: &[URL, TITLE, MAX_FIELDS],

@@ -6,16 +6,16 @@ use super::classify::{Hints, classify_answer};
 use super::text::{MAX_NOTE, Unit, budget_for_each, clip, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::definition::draft_kind::DraftInput;
-use crate::domain::integration::description::Description;
+use crate::domain::integration::definition::draft_input::DraftInput;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::Message;
 use crate::domain::integration::settings::SettingsDraft;
+use crate::domain::integration::spec::IntegrationSpec;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-declared! {
+kind! {
     /// A message to a channel or chat of Microsoft Teams.
     Teams
 }
@@ -35,8 +35,8 @@ const MAX_LINES: usize = 20;
 /// The hosts of connectors, which Microsoft has retired.
 const RETIRED_HOSTS: [&str; 2] = ["webhook.office.com", "outlook.office.com"];
 
-impl Declared for Teams {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Teams {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message to a channel or chat of Microsoft Teams.",
         events: &EventType::SUBSCRIBABLE,
         members: &[URL, TITLE, MAX_FIELDS],

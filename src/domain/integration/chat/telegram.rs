@@ -6,13 +6,13 @@ use super::classify::{Hints, classify_answer, member, seconds_to_ms};
 use super::text::{TextStyle, Unit, no_mention};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, check_number};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, declared};
+use crate::domain::integration::kind::{HasSpec, kind};
 use crate::domain::integration::message::Message;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 
-declared! {
+kind! {
     /// A message of a bot in a Telegram chat.
     Telegram
 }
@@ -31,8 +31,8 @@ const SILENT: &str = "silent";
 
 const SERVER: &str = "server";
 
-impl Declared for Telegram {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Telegram {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A message of a bot in a Telegram chat.",
         events: &EventType::SUBSCRIBABLE,
         members: &[

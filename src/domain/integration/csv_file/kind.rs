@@ -1,32 +1,26 @@
 //! Renders submissions as rows of a CSV file.
 
 use super::row::cell;
-use super::{CsvFile, DELIMITERS};
+use super::{CsvExport, CsvFile, DELIMITER, PATH};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::event::Subject;
-use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
 use crate::domain::integration::outbound::{CsvRow, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::integration::row::{RowBody, SCHEDULE};
-use crate::domain::json::Value;
 use crate::id::IntegrationId;
 
 /// Rows that are written together.
 const MAX_ROWS: usize = 100;
 
-impl Kind for CsvFile {
-    fn members(&self) -> Members {
-        let delimiter = DELIMITERS.into_iter().find(|(_, delimiter)| *delimiter == self.delimiter);
-        vec![("path", Some(Value::from(&*self.path))), ("delimiter", delimiter.map(|(text, _)| text.into()))]
-    }
-
+impl Kind for CsvExport {
     fn target(&self) -> String {
-        self.path.clone()
+        self.file().path
     }
 
     /// Forms and integrations have files of their own, whatever these are called.
     fn destination(&self, id: IntegrationId) -> String {
-        format!("{}/{id}", self.path)
+        format!("{}/{id}", self.file().path)
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
@@ -38,7 +32,7 @@ impl Kind for CsvFile {
     fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
         let row = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
         let RowBody { id, submitted_at, cells } = row;
-        Ok(Outbound::Csv(CsvRow { file: self.clone(), head: [id, submitted_at], cells }))
+        Ok(Outbound::Csv(CsvRow { file: self.file(), head: [id, submitted_at], cells }))
     }
 
     fn pace(&self) -> Pace {
@@ -48,5 +42,14 @@ impl Kind for CsvFile {
     /// Each submission is one row.
     fn can_repeat(&self, delivery: &Delivery) -> bool {
         delivery.status != DeliveryStatus::Delivered
+    }
+}
+
+impl CsvExport {
+    fn file(&self) -> CsvFile {
+        let settings = self.settings();
+        let path = settings.text(PATH).unwrap_or_default().to_owned();
+        let delimiter = settings.text(DELIMITER).and_then(|text| text.chars().next()).unwrap_or(',');
+        CsvFile { path, delimiter }
     }
 }

@@ -6,10 +6,17 @@ pub mod row;
 
 use serde::{Deserialize, Serialize};
 
-/// Delimiters between cells, as written and as stored.
-pub const DELIMITERS: [(&str, char); 4] = [(",", ','), (";", ';'), ("\t", '\t'), ("|", '|')];
+use super::kind::kind;
 
-/// Settings of a CSV file.
+pub(super) const PATH: &str = "path";
+const DELIMITER: &str = "delimiter";
+
+kind! {
+    /// A CSV file with a row for each submission.
+    CsvExport
+}
+
+/// A CSV file on the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CsvFile {
     /// Relative to the form's folder below `exports/` of the data directory, which is named by its id; ends in `.csv`.

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use super::draft_kind::{DraftInput, KindDraft};
+use super::draft_input::DraftInput;
 use super::references::{lint_fields, lint_when};
 use super::secret_input::Sealer;
 use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
 use crate::clock::DAY_MILLIS;
 use crate::domain::condition::Condition;
 use crate::domain::form::slug::is_slug;
+use crate::domain::integration::csv_file::PATH;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::{FieldSelection, Integration, IntegrationType};
+use crate::domain::integration::settings::{SettingsDraft, read_settings};
+use crate::domain::integration::{FieldSelection, Integration, IntegrationKind, IntegrationType};
 use crate::domain::json::{Value, join};
 use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
@@ -43,7 +45,7 @@ pub(super) struct Draft {
     selection: Option<FieldSelection>,
     retry: Option<Vec<i64>>,
     pub integration_type: IntegrationType,
-    pub kind: KindDraft,
+    settings: SettingsDraft,
 }
 
 impl Draft {
@@ -61,8 +63,8 @@ impl Draft {
         let when = read_when(&mut fields, events.as_deref(), input.questions);
         let selection = fields.value("fields");
         let retry = read_retry(&mut fields);
-        let kind = match integration_type {
-            Some(integration_type) => integration_type.read(&mut fields, input),
+        let settings = match integration_type {
+            Some(integration_type) => read_own(integration_type, &mut fields, input),
             None => {
                 fields.known.extend(IntegrationType::all_members().map(|member| member.name));
                 None
@@ -74,8 +76,13 @@ impl Draft {
             Some(selection) => Some(read_selection(selection, &pointer, input.questions, violations)?),
             None => None,
         };
-        let (events, integration_type, kind) = (events?, integration_type?, kind?);
-        Some(Self { name, enabled, events, when, selection, retry, integration_type, kind })
+        let (events, integration_type, settings) = (events?, integration_type?, settings?);
+        Some(Self { name, enabled, events, when, selection, retry, integration_type, settings })
+    }
+
+    /// The file that it writes, which no other integration of the form may write.
+    pub(super) fn path(&self) -> Option<&str> {
+        self.settings.text(PATH)
     }
 
     /// Returns the integration called `name`, which replaces `current`, with its secrets sealed.
@@ -85,10 +92,13 @@ impl Draft {
         current: Option<&Integration>,
         context: DefinitionContext<'_>,
     ) -> (Integration, Option<GeneratedSecret>) {
-        let Self { name: _, enabled, events, when, selection: fields, retry, integration_type: _, kind } =
+        let Self { name: _, enabled, events, when, selection: fields, retry, integration_type, settings } =
             self;
         let id = current.map_or_else(|| IntegrationId::draw(context.random), |current| current.id);
-        let (kind, secret) = (kind.build)(current, Sealer { integration: id, context });
+        let stored = current.map(|current| current.kind.settings());
+        let sealer = Sealer { integration: id, context };
+        let (settings, secret) = settings.build(integration_type.spec(), stored, sealer);
+        let kind = IntegrationKind::new(integration_type, settings);
         let generated = secret.map(|secret| GeneratedSecret { integration: name.clone(), secret });
         let notification = current.and_then(|current| current.notification);
         let (created_at, updated_at) =
@@ -119,6 +129,18 @@ pub(super) fn default_name(type_name: &str, is_taken: impl Fn(&str) -> bool) -> 
     let numbered = (2..).map(|number| format!("{base}-{number}"));
     let mut names = std::iter::once(base.clone()).chain(numbered);
     names.find(|name| !is_taken(name)).unwrap_or(base)
+}
+
+/// Parses the members of the type.
+fn read_own(
+    integration_type: IntegrationType,
+    fields: &mut Fields<'_, '_>,
+    input: DraftInput<'_>,
+) -> Option<SettingsDraft> {
+    let before = fields.violations.len();
+    let draft = read_settings(integration_type.spec(), fields, input);
+    integration_type.check(&draft, fields, input);
+    (fields.violations.len() == before).then_some(draft)
 }
 
 fn read_name(fields: &mut Fields<'_, '_>) -> Option<String> {
@@ -165,7 +187,7 @@ fn read_events(fields: &mut Fields<'_, '_>, kind: Option<IntegrationType>) -> Op
             Violation::new(fields.pointer_to("events"), Rule::Empty, "`events` must not be empty");
         fields.violations.push(violation.help("to send nothing, set `enabled` to false"));
     }
-    let allowed = kind.map_or(&EventType::SUBSCRIBABLE[..], |kind| kind.description().events);
+    let allowed = kind.map_or(&EventType::SUBSCRIBABLE[..], |kind| kind.spec().events);
     let mut events = Vec::new();
     for (place, item) in items.iter().enumerate() {
         let pointer = join(&fields.pointer_to("events"), &place.to_string());

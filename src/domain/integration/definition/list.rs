@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::draft::{Draft, default_name};
-use super::draft_kind::DraftInput;
+use super::draft_input::DraftInput;
 use super::notifications::{self, Expanded, relocate};
 use super::references::lint_references;
 use super::{DefinitionContext, GeneratedSecret, duplicate_name, duplicate_path, too_many};
@@ -230,7 +230,7 @@ fn report_duplicates(root: &str, drafts: &[Option<StyledDraft>], violations: &mu
         if let Some(earlier) = names.insert(name.as_str(), place) {
             violations.push(duplicate_name(&at(place), name).related(join(&at(earlier), "name")));
         }
-        let Some(path) = &draft.kind.path else { continue };
+        let Some(path) = draft.path() else { continue };
         if let Some(earlier) = paths.insert(path.to_ascii_lowercase(), place) {
             violations.push(duplicate_path(&at(place), path).related(join(&at(earlier), "path")));
         }

@@ -1,14 +1,14 @@
 //! Merge patches of integrations (RFC 7396).
 
 use crate::domain::integration::IntegrationType;
-use crate::domain::integration::description::Member;
+use crate::domain::integration::spec::Member;
 use crate::domain::json::Value;
 
 /// Applies `patch` to `target`. A secret that `patch` removes stays as `null`, which removes it: one that is left
 /// out is kept.
 pub(super) fn merged(target: &Value, patch: &Value, kind: IntegrationType) -> Value {
     let Value::Object(mut members) = merge(target, patch) else { return patch.clone() };
-    for Member { name, .. } in kind.description().members.iter().filter(|member| member.is_secret()) {
+    for Member { name, .. } in kind.spec().members.iter().filter(|member| member.is_secret()) {
         if patch.get(name) == Some(&Value::Null) {
             members.push(((*name).to_owned(), Value::Null));
         }

@@ -1,7 +1,7 @@
 //! Parsing of what authors send: integrations, patches of them, and lists that replace all of a form's.
 
 mod draft;
-pub(in crate::domain::integration) mod draft_kind;
+pub(in crate::domain::integration) mod draft_input;
 mod list;
 mod merge_patch;
 mod notifications;
@@ -9,16 +9,14 @@ mod references;
 pub(in crate::domain::integration) mod secret_input;
 mod show;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use self::draft::{Draft, default_name};
-use self::draft_kind::DraftInput;
+use self::draft_input::DraftInput;
 use self::merge_patch::merged;
 use self::secret_input::Sealer;
 use super::address::AddressPolicy;
-use super::csv_file::CsvFile;
-use super::webhook::{MAX_LIVE_SECRETS, PreviousSecret, SECRET_PREFIX, Webhook};
+use super::csv_file::PATH;
+use super::settings::{PreviousSecret, SIGNING_SECRET};
+use super::webhook::{MAX_LIVE_SECRETS, signing_secret};
 use super::{Integration, IntegrationKind, MAX_INTEGRATIONS};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::json::{Value, join};
@@ -37,9 +35,6 @@ const READ_ONLY: [&str; 4] = ["id", "health", "created_at", "updated_at"];
 
 /// Maximum time for which a replaced signing secret signs too, in milliseconds.
 const MAX_GRACE: i64 = 30 * DAY_MILLIS;
-
-/// Random bytes of a generated signing secret.
-const GENERATED_BYTES: usize = 32;
 
 /// Context of parsing: whose integrations they are, and the rules of the server.
 #[derive(Clone, Copy)]
@@ -108,9 +103,11 @@ impl Integration {
         }
         let draft = draft?;
         let name = draft.name.clone().unwrap_or_else(|| default_name(draft.integration_type.name(), taken));
-        let paths = others.iter().filter_map(Self::csv_path);
-        let same = |path: &&str| paths.clone().any(|other| is_same_path(other, path));
-        if let Some(path) = draft.kind.path.as_deref().filter(same) {
+        let mut paths = others.iter().filter_map(|other| other.kind.settings().text(PATH));
+        // Some file systems ignore case.
+        if let Some(path) = draft.path()
+            && paths.any(|other| other.eq_ignore_ascii_case(path))
+        {
             violations.push(duplicate_path("", path));
         }
         Some(draft.build(name, current, context))
@@ -127,35 +124,28 @@ impl Integration {
         if !(0..=MAX_GRACE).contains(&grace_millis) {
             return refused("/grace", format!("`grace` is at most {} days", MAX_GRACE / DAY_MILLIS));
         }
-        let IntegrationKind::Webhook(webhook) = &self.kind else {
+        let settings = self.kind.settings();
+        let Some(replaced) = settings.secret(SIGNING_SECRET) else {
             let message = format!("an integration of type `{}` has no signing secret", self.kind.type_name());
             return refused("", message);
         };
-        let secret = generate_secret(context.random);
+        let secret = signing_secret::generate(context.random);
         let sealer = Sealer { integration: self.id, context };
-        let new = sealer.seal(Webhook::SECRET, secret.reveal(), None);
+        let new = sealer.seal(SIGNING_SECRET, secret.reveal(), None);
         let valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
-        let replaced = PreviousSecret { secret: webhook.secret.clone(), valid_until };
-        let earlier = webhook
-            .previous
+        let replaced = PreviousSecret { secret: replaced.clone(), valid_until };
+        let earlier = settings
+            .previous()
             .iter()
             .map(|old| PreviousSecret { valid_until: old.valid_until.min(valid_until), ..old.clone() });
         let mut previous: Vec<_> = std::iter::once(replaced).chain(earlier).collect();
         previous
-            .retain(|old| old.valid_until > context.now && sealer.can_unseal(Webhook::SECRET, &old.secret));
+            .retain(|old| old.valid_until > context.now && sealer.can_unseal(SIGNING_SECRET, &old.secret));
         previous.truncate(MAX_LIVE_SECRETS - 1);
-        let kind = IntegrationKind::Webhook(Webhook { secret: new, previous, ..webhook.clone() });
+        let settings = settings.with_signing_secret(new, previous);
+        let kind = IntegrationKind::new(self.kind.integration_type(), settings);
         Ok((Self { kind, updated_at: context.now, ..self.clone() }, secret))
     }
-
-    fn csv_path(&self) -> Option<&str> {
-        if let IntegrationKind::CsvFile(CsvFile { path, .. }) = &self.kind { Some(path) } else { None }
-    }
-}
-
-/// Whether two paths may name the same file: some file systems ignore case.
-fn is_same_path(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other)
 }
 
 fn duplicate_name(pointer: &str, name: &str) -> Violation {
@@ -171,11 +161,4 @@ fn duplicate_path(pointer: &str, path: &str) -> Violation {
 fn too_many(pointer: &str, found: usize) -> Violation {
     let message = format!("{found} integrations are too many, {MAX_INTEGRATIONS} are allowed");
     Violation::new(pointer, Rule::TooMany, message)
-}
-
-/// Generates a signing secret as Standard Webhooks writes it.
-pub(in crate::domain::integration) fn generate_secret(random: &dyn Random) -> Secret<String> {
-    let mut bytes = [0; GENERATED_BYTES];
-    random.fill(&mut bytes);
-    Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(bytes)))
 }

@@ -1,6 +1,7 @@
 //! Checks of what integrations refer to: questions, in conditions and selections.
 
 use crate::domain::condition::{Condition, LintInput, lint_conditions};
+use crate::domain::integration::spec::MemberValue;
 use crate::domain::integration::{FieldSelection, Integration, template};
 use crate::domain::json::{self, Value, join};
 use crate::domain::question::Question;
@@ -37,11 +38,16 @@ pub fn lint_references(
         if let Some(selection) = &integration.fields {
             lint_fields(selection, questions, &join(&pointer, "fields"), &mut found);
         }
-        for (member, id) in integration.kind.behaviour().email_questions() {
-            lint_email_question(id, questions, &join(&pointer, member), &mut found);
-        }
-        for (member, source) in integration.templates() {
-            lint_template(source, questions, &join(&pointer, member), &mut found);
+        let settings = integration.kind.settings();
+        for member in integration.kind.integration_type().spec().members {
+            let (Some(text), pointer) = (settings.text(member.name), join(&pointer, member.name)) else {
+                continue;
+            };
+            match member.value {
+                MemberValue::EmailQuestion => lint_email_question(text, questions, &pointer, &mut found),
+                MemberValue::Template(_) => lint_template(text, questions, &pointer, &mut found),
+                _ => {}
+            }
         }
         let help = format!("change the integration `{}` first, or in the same request", integration.name);
         violations.extend(found.into_iter().map(|violation| violation.help(&help)));

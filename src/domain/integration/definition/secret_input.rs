@@ -1,7 +1,8 @@
 //! Secrets in a definition: a new value, the stored one, or none.
 
 use super::DefinitionContext;
-use crate::domain::integration::secret_field::{HINT_CHARACTERS, MIN_HINTED, SecretField};
+use crate::domain::integration::secret_field::SecretField;
+use crate::domain::integration::settings::SIGNING_SECRET;
 use crate::domain::json::{Value, join};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
@@ -35,6 +36,8 @@ pub(in crate::domain::integration) struct SecretRules<'a> {
     pub pointer: &'a str,
     pub name: &'a str,
     pub stored: Option<&'a SecretField>,
+    /// The member whose URL leads to another server than the stored one.
+    pub moved: Option<&'a str>,
     /// Whether a secret must be sent if none is stored under that name: not when the stored ones are unknown.
     pub is_checked: bool,
     /// Explains what is wrong with a value, without quoting it.
@@ -48,7 +51,7 @@ impl SecretInput {
         rules: SecretRules<'_>,
         violations: &mut Vec<Violation>,
     ) -> Option<Self> {
-        match value {
+        let input = match value {
             None => Some(Self::Keep),
             Some(Value::Null) => Some(Self::Remove),
             Some(Value::String(text)) => {
@@ -61,7 +64,11 @@ impl SecretInput {
                 violations.push(Violation::wrong_type(rules.pointer, rules.name, wanted, other));
                 None
             }
+        };
+        if input == Some(Self::Keep) {
+            rules.refuse_moved(violations);
         }
+        input
     }
 
     fn read_object(object: &Value, rules: SecretRules<'_>, violations: &mut Vec<Violation>) -> Option<Self> {
@@ -70,7 +77,6 @@ impl SecretInput {
         let value = fields.value("value");
         let env = fields.text("env", MAX_ENV);
         let is_set = fields.flag("set").unwrap_or(false);
-        fields.string("hint");
         if env.as_ref().is_some_and(|env| !is_variable_name(env)) {
             let message = "`env` must be the name of an environment variable, such as WEBHOOK_TOKEN";
             fields.refuse("env", Rule::InvalidRange, message);
@@ -112,6 +118,15 @@ impl SecretRules<'_> {
         };
         violations.push(Violation::new(pointer, rule, message));
         None
+    }
+
+    /// Reports that a stored secret must be sent again, because a URL leads to another server.
+    fn refuse_moved(&self, violations: &mut Vec<Violation>) {
+        let Some(url) = self.moved.filter(|_| self.is_checked && self.stored.is_some()) else { return };
+        let message = format!("`{}` must be sent again: `{url}` leads to another host", self.name);
+        let without = if self.name == SIGNING_SECRET { "for a new one" } else { "to remove it" };
+        let violation = Violation::new(self.pointer, Rule::SecretRequired, message);
+        violations.push(violation.help(format!("send its value, or null {without}")));
     }
 
     /// Reports that no secret is stored, or none from the variable `env`.
@@ -185,10 +200,7 @@ impl Sealer<'_> {
         env: Option<String>,
     ) -> SecretField {
         let sealed = self.context.vault.seal(self.place(field), value, self.context.random);
-        let characters = value.chars().count();
-        let last = || value.chars().skip(characters.saturating_sub(HINT_CHARACTERS)).collect::<String>();
-        let hint = (characters >= MIN_HINTED).then(last).filter(|hint| !hint.contains(char::is_control));
-        SecretField { sealed, hint, env }
+        SecretField { sealed, env }
     }
 
     fn opens_to(&self, field: &str, stored: &SecretField, value: &Secret<String>) -> bool {

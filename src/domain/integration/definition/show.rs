@@ -21,8 +21,8 @@ impl Integration {
             ("fields", self.fields.as_ref().map(show_selection)),
             ("retry", retry),
         ];
-        let all = common.into_iter().chain(self.kind.behaviour().members());
-        all.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        let common = common.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        common.chain(self.kind.settings().members(self.kind.integration_type().spec())).collect()
     }
 
     /// The short description of where it sends to, without secrets: a host, a file.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::body::MailBody;
 use super::{BODY, Email, REPLY_TO_QUESTION, SUBJECT, TO_QUESTION};
 use crate::domain::integration::answers::ShownAnswer;
-use crate::domain::integration::kind::{Declared, Rendering};
+use crate::domain::integration::kind::{HasSpec, Rendering};
 use crate::domain::integration::message::{MAX_TITLE, context_of, default_title, footer, one_line};
 use crate::domain::integration::template;
 use crate::domain::question::email_domain;

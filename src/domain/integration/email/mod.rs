@@ -3,14 +3,13 @@
 mod body;
 mod compose;
 
-use crate::domain::integration::definition::draft_kind::DraftInput;
-use crate::domain::integration::definition::lint_email_question;
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
+use crate::domain::integration::definition::draft_input::DraftInput;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering, declared};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::settings::{Settings, SettingsDraft};
+use crate::domain::integration::settings::SettingsDraft;
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::integration::template;
 use crate::domain::question::email_domain;
 use crate::domain::validation::fields::Fields;
@@ -19,7 +18,7 @@ use crate::id::IntegrationId;
 
 use self::body::MailBody;
 
-declared! {
+kind! {
     /// Mail about events of a form.
     Email
 }
@@ -36,9 +35,6 @@ const MAX_SUBJECT: usize = 500;
 /// Maximum characters of a template of a body.
 const MAX_BODY: usize = 20_000;
 
-/// Maximum characters of a question's id.
-const MAX_ID: usize = 64;
-
 /// Mails in progress at a time.
 const CONCURRENCY: usize = 4;
 
@@ -52,8 +48,8 @@ pub(super) const SUBJECT: &str = "subject";
 pub(super) const BODY: &str = "body";
 pub(super) const REPLY_TO_QUESTION: &str = "reply_to_question";
 
-impl Declared for Email {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for Email {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "Mail to your team with the answers, or a confirmation to the respondent.",
         events: &EventType::SUBSCRIBABLE,
         members: &[
@@ -71,7 +67,7 @@ impl Declared for Email {
             Member {
                 name: TO_QUESTION,
                 need: Need::Optional,
-                value: MemberValue::Text { max: MAX_ID, check: any },
+                value: MemberValue::EmailQuestion,
                 about: "Instead of `to`: the `email` question whose answer is the address of a confirmation, which has no answers in it.",
                 example: r#""email""#,
             },
@@ -92,7 +88,7 @@ impl Declared for Email {
             Member {
                 name: REPLY_TO_QUESTION,
                 need: Need::Optional,
-                value: MemberValue::Text { max: MAX_ID, check: any },
+                value: MemberValue::EmailQuestion,
                 about: "The `email` question whose answer gets the replies. Without it, the first one.",
                 example: r#""email""#,
             },
@@ -103,7 +99,7 @@ impl Declared for Email {
         source: "",
     };
 
-    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) {
+    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, _: DraftInput<'_>) {
         match (draft.has(TO), draft.has(TO_QUESTION)) {
             (true, true) => {
                 fields.refuse(TO_QUESTION, Rule::InvalidRange, "`to` and `to_question` exclude each other");
@@ -121,20 +117,10 @@ impl Declared for Email {
                 fields.refuse(name, Rule::InvalidTemplate, message);
             }
         }
-        for name in [TO_QUESTION, REPLY_TO_QUESTION] {
-            if let (Some(id), Some(questions)) = (draft.text(name), input.questions) {
-                let pointer = fields.pointer_to(name);
-                lint_email_question(id, questions, &pointer, fields.violations);
-            }
-        }
     }
 }
 
 impl Kind for Email {
-    fn members(&self) -> Members {
-        self.settings().members(&Self::DESCRIPTION)
-    }
-
     fn target(&self) -> String {
         match self.settings().text(TO_QUESTION) {
             Some(question) => format!("the answer to {question}"),
@@ -162,15 +148,6 @@ impl Kind for Email {
 
     fn pace(&self) -> Pace {
         Pace { concurrency: CONCURRENCY, batch: 1, interval_ms: 0, schedule: &SCHEDULE }
-    }
-
-    fn email_questions(&self) -> Vec<(&'static str, &str)> {
-        let named = |name| Some((name, self.settings().text(name)?));
-        [TO_QUESTION, REPLY_TO_QUESTION].into_iter().filter_map(named).collect()
-    }
-
-    fn declared_settings(&self) -> Option<&Settings> {
-        Some(self.settings())
     }
 }
 
@@ -208,8 +185,4 @@ fn check_address(text: &str) -> Result<(), String> {
     } else {
         Err("must be an address such as team@example.com".to_owned())
     }
-}
-
-fn any(_: &str) -> Result<(), String> {
-    Ok(())
 }

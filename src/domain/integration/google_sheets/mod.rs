@@ -10,19 +10,18 @@ use self::cell::{cell, raw_cell, time_cell};
 use self::service_account::ServiceAccount;
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::integration::description::{Description, Member, MemberValue, Need};
 use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::integration::kind::{Declared, Kind, Members, Pace, RenderedBody, Rendering, declared};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
 use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::row::{RowBody, SCHEDULE};
-use crate::domain::integration::settings::Settings;
+use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::id::IntegrationId;
 use crate::secret::Secret;
 
-declared! {
+kind! {
     /// A Google spreadsheet with a row for each submission.
     GoogleSheets
 }
@@ -43,10 +42,9 @@ const MAX_SHEET: usize = 100;
 const SPREADSHEET_ID: &str = "spreadsheet_id";
 const SHEET: &str = "sheet";
 const SERVICE_ACCOUNT: &str = "service_account";
-const VALUES: &str = "values";
 
-impl Declared for GoogleSheets {
-    const DESCRIPTION: Description = Description {
+impl HasSpec for GoogleSheets {
+    const SPEC: IntegrationSpec = IntegrationSpec {
         about: "A row of a Google spreadsheet for each submission.",
         events: &[EventType::SubmissionCompleted],
         members: &[
@@ -71,6 +69,7 @@ impl Declared for GoogleSheets {
                 about: "The key of a service account: the content of its JSON file.",
                 example: "",
             },
+            VALUES,
         ],
         set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",
         limits: "100 rows at a time, one batch in 2.4 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right, of which a tab has 26 or as many as the form had questions at first: do not rename these. A cell has 50,000 characters; longer answers are cut. Options appear by their labels, lists joined with \"; \", times as dates in UTC. Texts stay texts: none is run as a formula.",
@@ -80,10 +79,6 @@ impl Declared for GoogleSheets {
 }
 
 impl Kind for GoogleSheets {
-    fn members(&self) -> Members {
-        self.settings().members(&Self::DESCRIPTION)
-    }
-
     fn target(&self) -> String {
         self.spreadsheet_id().to_owned()
     }
@@ -122,16 +117,12 @@ impl Kind for GoogleSheets {
     fn can_repeat(&self, delivery: &Delivery) -> bool {
         delivery.status != DeliveryStatus::Delivered
     }
-
-    fn declared_settings(&self) -> Option<&Settings> {
-        Some(self.settings())
-    }
 }
 
 impl GoogleSheets {
     /// Whether cells are for programs.
     fn is_raw(&self) -> bool {
-        self.settings().text(VALUES) == Some("raw")
+        self.settings().text(VALUES.name) == Some("raw")
     }
 
     fn spreadsheet_id(&self) -> &str {

@@ -1,32 +1,41 @@
-//! Settings of the types that only declare their members.
+//! Settings of integrations: the values of the members that their types declare.
 
+mod earlier;
+mod headers;
 mod read;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::description::{Description, Member, MemberValue};
 use super::secret_field::SecretField;
+use super::spec::{IntegrationSpec, Member};
 use super::unsealer::{PlanError, Unsealer};
-use crate::domain::json::Value;
+use crate::clock::Timestamp;
+use crate::domain::json::{self, Object, Value};
 use crate::secret::Secret;
 
-pub use read::MAX_URL;
+pub use headers::{MAX_HEADERS, header_field};
+pub use read::{MAX_QUESTION_ID, MAX_URL};
 pub(super) use read::{SettingsDraft, read_settings};
 
-/// Settings as shown, by name; those that are `None` are left out.
-pub(super) type Members = Vec<(&'static str, Option<Value>)>;
+/// The name of the member that signs requests.
+pub const SIGNING_SECRET: &str = "secret";
 
 /// The values of declared members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "earlier::StoredSettings")]
 pub struct Settings {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<(String, Setting)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The secrets by the names of their members; those of headers by [`header_field`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<(String, SecretField)>,
     /// Of a URL that is secret as a whole: its host, and what identifies it without revealing it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     receiver: Option<SecretReceiver>,
+    /// Replaced signing secrets, newest first; each signs too until its time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    previous: Vec<PreviousSecret>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +45,11 @@ enum Setting {
     Number(i64),
     Text(String),
     Texts(Vec<String>),
+    Headers(Vec<Header>),
 }
+
+/// The name of a header and its text; `None` if that is a secret.
+type Header = (String, Option<String>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SecretReceiver {
@@ -44,19 +57,44 @@ struct SecretReceiver {
     digest: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    pub secret: SecretField,
+    pub valid_until: Timestamp,
+}
+
 impl Settings {
-    /// The members as shown to readers, in the order of `description`.
-    pub(super) fn members(&self, description: &Description) -> Members {
-        let show = |member: &Member| {
-            let shown = match member.value {
-                MemberValue::Secret(_) | MemberValue::SecretUrl => {
-                    self.secret(member.name).map(SecretField::shown)
-                }
-                _ => self.value(member.name).map(Setting::shown),
-            };
-            (member.name, shown)
-        };
-        description.members.iter().map(show).collect()
+    /// The members as shown to readers, in the order of `spec`: secrets only as that they are set.
+    pub(super) fn members(&self, spec: &IntegrationSpec) -> Object {
+        let show = |member: &Member| Some((member.name.to_owned(), self.shown(member)?));
+        spec.members.iter().filter_map(show).collect()
+    }
+
+    fn shown(&self, member: &Member) -> Option<Value> {
+        if member.is_secret() {
+            return self.secret(member.name).map(SecretField::shown);
+        }
+        match self.value(member.name) {
+            Some(value) => Some(self.shown_value(value)),
+            // Stored before the type had the member.
+            None => member.default().and_then(|text| json::parse(text).ok()),
+        }
+    }
+
+    fn shown_value(&self, value: &Setting) -> Value {
+        match value {
+            Setting::Flag(flag) => (*flag).into(),
+            Setting::Number(number) => (*number).into(),
+            Setting::Text(text) => Value::from(&**text),
+            Setting::Texts(texts) => texts.iter().map(String::as_str).collect(),
+            Setting::Headers(headers) => {
+                let show = |(name, text): &Header| {
+                    let secret = || self.secret(&header_field(name)).map(SecretField::shown);
+                    Some((name.clone(), text.as_deref().map(Value::from).or_else(secret)?))
+                };
+                Value::Object(headers.iter().filter_map(show).collect())
+            }
+        }
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
@@ -80,6 +118,14 @@ impl Settings {
     pub(super) fn texts(&self, name: &str) -> &[String] {
         match self.value(name) {
             Some(Setting::Texts(texts)) => texts,
+            _ => &[],
+        }
+    }
+
+    /// The names of headers with their texts, `None` for a secret.
+    pub(super) fn headers(&self, name: &str) -> &[Header] {
+        match self.value(name) {
+            Some(Setting::Headers(headers)) => headers,
             _ => &[],
         }
     }
@@ -111,22 +157,30 @@ impl Settings {
             .map_or_else(String::new, |SecretReceiver { host, digest }| format!("{host}/{digest}"))
     }
 
+    /// The replaced signing secrets, newest first.
+    pub fn previous(&self) -> &[PreviousSecret] {
+        &self.previous
+    }
+
+    /// Returns them with another signing secret, and these replaced ones.
+    pub(super) fn with_signing_secret(&self, new: SecretField, previous: Vec<PreviousSecret>) -> Self {
+        let replace = |(name, old): &(String, SecretField)| {
+            (name.clone(), if name == SIGNING_SECRET { new.clone() } else { old.clone() })
+        };
+        Self { secrets: self.secrets.iter().map(replace).collect(), previous, ..self.clone() }
+    }
+
     fn value(&self, name: &str) -> Option<&Setting> {
         self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    fn secret(&self, name: &str) -> Option<&SecretField> {
+    pub fn secret(&self, name: &str) -> Option<&SecretField> {
         self.secrets.iter().find(|(known, _)| known == name).map(|(_, secret)| secret)
     }
 }
 
-impl Setting {
-    fn shown(&self) -> Value {
-        match self {
-            Self::Flag(flag) => (*flag).into(),
-            Self::Number(number) => (*number).into(),
-            Self::Text(text) => Value::from(&**text),
-            Self::Texts(texts) => texts.iter().map(String::as_str).collect(),
-        }
-    }
+/// The host of `url`, with its port if it is an unusual one.
+pub(super) fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

@@ -2,12 +2,13 @@
 
 use url::Url;
 
-use super::{SecretReceiver, Setting, Settings};
-use crate::domain::integration::definition::draft_kind::DraftInput;
-use crate::domain::integration::definition::lint_template;
+use super::{Header, SIGNING_SECRET, SecretReceiver, Setting, Settings, host_of};
+use crate::domain::integration::definition::draft_input::DraftInput;
 use crate::domain::integration::definition::secret_input::{Sealer, SecretInput, SecretRules};
-use crate::domain::integration::description::{Check, Description, Member, MemberValue, Need};
+use crate::domain::integration::definition::{lint_email_question, lint_template};
+use crate::domain::integration::spec::{Check, IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::integration::template;
+use crate::domain::integration::webhook::signing_secret;
 use crate::domain::json::{self, Value, join};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
@@ -16,40 +17,49 @@ use crate::secret::Secret;
 /// Maximum characters of a URL.
 pub const MAX_URL: usize = 2_000;
 
+/// Maximum characters of the id of a question.
+pub const MAX_QUESTION_ID: usize = 64;
+
 /// Settings as sent, before their secrets are sealed.
 #[derive(Debug, Default)]
 pub(in crate::domain::integration) struct SettingsDraft {
-    values: Vec<(String, Setting)>,
-    secrets: Vec<(&'static str, SecretInput)>,
+    pub(super) values: Vec<(String, Setting)>,
+    pub(super) secrets: Vec<(String, SecretInput)>,
     receiver: Option<SecretReceiver>,
+    /// The member whose URL leads to another server than the stored one.
+    moved: Option<&'static str>,
 }
 
-/// Parses the members that `description` declares, and reports every violation. `stored` are the settings that these replace.
+/// Parses the members that `spec` declares, and reports every violation.
 pub(in crate::domain::integration) fn read_settings(
-    description: &Description,
+    spec: &'static IntegrationSpec,
     fields: &mut Fields<'_, '_>,
-    stored: Option<&Settings>,
     input: DraftInput<'_>,
 ) -> SettingsDraft {
-    let mut reader = Reader { fields, stored, input, moved: None, draft: SettingsDraft::default() };
+    let mut reader = Reader { fields, stored: input.stored(), input, draft: SettingsDraft::default() };
     // A URL decides whether the secrets that are sent there are asked for again.
-    let (secrets, values): (Vec<_>, Vec<_>) =
-        description.members.iter().partition(|member| member.is_secret());
+    let (secrets, values): (Vec<_>, Vec<_>) = spec
+        .members
+        .iter()
+        .partition(|member| member.is_secret() || matches!(member.value, MemberValue::Headers));
     values.into_iter().for_each(|member| reader.read_value(member));
-    secrets.into_iter().for_each(|member| reader.read_secret(member));
+    for member in secrets {
+        match member.value {
+            MemberValue::Headers => reader.read_headers(member.name),
+            _ => reader.read_secret(member),
+        }
+    }
     reader.draft
 }
 
-struct Reader<'r, 'a, 'v> {
-    fields: &'r mut Fields<'a, 'v>,
+pub(super) struct Reader<'r, 'a, 'v> {
+    pub(super) fields: &'r mut Fields<'a, 'v>,
     stored: Option<&'r Settings>,
     input: DraftInput<'r>,
-    /// The member whose URL leads to another server than the stored one.
-    moved: Option<&'static str>,
-    draft: SettingsDraft,
+    pub(super) draft: SettingsDraft,
 }
 
-impl Reader<'_, '_, '_> {
+impl<'r> Reader<'r, '_, '_> {
     fn read_value(&mut self, member: &'static Member) {
         let name = member.name;
         if member.need == Need::Required && self.fields.required(name).is_none() {
@@ -74,8 +84,12 @@ impl Reader<'_, '_, '_> {
                 self.read_texts(name, max_items, max, check).map(Setting::Texts)
             }
             MemberValue::Template(max) => self.read_template(name, max).map(Setting::Text),
+            MemberValue::EmailQuestion => self.read_email_question(name).map(Setting::Text),
             MemberValue::Url => self.read_url(name).map(Setting::Text),
-            MemberValue::Secret(_) | MemberValue::SecretUrl | MemberValue::Own { .. } => None,
+            MemberValue::Secret(_)
+            | MemberValue::SecretUrl
+            | MemberValue::SigningSecret
+            | MemberValue::Headers => None,
         };
         self.draft.values.extend(setting.map(|setting| (name.to_owned(), setting)));
     }
@@ -135,6 +149,14 @@ impl Reader<'_, '_, '_> {
         Some(text.to_owned())
     }
 
+    fn read_email_question(&mut self, name: &'static str) -> Option<String> {
+        let id = self.fields.text(name, MAX_QUESTION_ID)?;
+        if let Some(questions) = self.input.questions {
+            lint_email_question(&id, questions, &self.fields.pointer_to(name), self.fields.violations);
+        }
+        Some(id)
+    }
+
     fn read_url(&mut self, name: &'static str) -> Option<String> {
         let text = self.fields.text(name, MAX_URL)?;
         let stored = self.stored.and_then(|stored| stored.text(name));
@@ -148,7 +170,7 @@ impl Reader<'_, '_, '_> {
         let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
         let stored = self.stored.and_then(|stored| origin(stored.text(name)?));
         if stored.is_some() && stored != origin(url) {
-            self.moved = Some(name);
+            self.draft.moved = Some(name);
         }
     }
 
@@ -173,13 +195,13 @@ impl Reader<'_, '_, '_> {
     fn read_secret(&mut self, member: &'static Member) {
         let name = member.name;
         let (value, pointer) = (self.fields.raw(name), self.fields.pointer_to(name));
-        let stored = self.stored.and_then(|stored| stored.secret(name));
         let check = match member.value {
             MemberValue::Secret(check) => check,
+            MemberValue::SigningSecret => signing_secret::check,
             _ => |_: &str| Ok(()),
         };
-        let is_checked = self.input.policy.is_some();
-        let rules = SecretRules { pointer: &pointer, name, stored, is_checked, check };
+        let rules = self.secret_rules(name, name, &pointer, check);
+        let SecretRules { stored, is_checked, .. } = rules;
         let Some(input) = SecretInput::read(value, rules, self.fields.violations) else { return };
         let is_missing = match input {
             SecretInput::Keep => is_checked && stored.is_none() && value.is_none(),
@@ -189,25 +211,33 @@ impl Reader<'_, '_, '_> {
         if is_missing && member.need == Need::Required {
             let violation = Violation::new(&*pointer, Rule::MissingField, format!("`{name}` is missing"));
             self.fields.violations.push(violation);
-        } else if let Some(url) =
-            self.moved.filter(|_| is_checked && input == SecretInput::Keep && stored.is_some())
-        {
-            let message = format!("`{name}` must be sent again: `{url}` leads to another host");
-            let help = "send its value, or null to remove it";
-            self.fields.violations.push(Violation::new(&*pointer, Rule::SecretRequired, message).help(help));
         }
         if let (MemberValue::SecretUrl, SecretInput::Set { value, .. }) = (&member.value, &input) {
             let url = self.check_url(name, value.reveal(), false);
             self.draft.receiver = url.map(|url| receiver_of(value, &url));
         }
-        self.draft.secrets.push((name, input));
+        self.draft.secrets.push((name.to_owned(), input));
+    }
+
+    /// How to read the secret called `name`, which is stored as `field`.
+    pub(super) fn secret_rules<'s>(
+        &self,
+        field: &str,
+        name: &'s str,
+        pointer: &'s str,
+        check: Check,
+    ) -> SecretRules<'s>
+    where
+        'r: 's,
+    {
+        let stored = self.stored.and_then(|stored| stored.secret(field));
+        let is_checked = self.input.policy.is_some();
+        SecretRules { pointer, name, stored, moved: self.draft.moved, is_checked, check }
     }
 }
 
 fn receiver_of(secret: &Secret<String>, url: &Url) -> SecretReceiver {
-    let host = url.host_str().unwrap_or_default();
-    let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    SecretReceiver { host, digest: secret.digest() }
+    SecretReceiver { host: host_of(url), digest: secret.digest() }
 }
 
 fn as_setting(value: &Value) -> Option<Setting> {
@@ -231,23 +261,57 @@ impl SettingsDraft {
         })
     }
 
+    /// The names of headers with their texts, `None` for a secret.
+    pub(in crate::domain::integration) fn headers(&self, name: &str) -> &[Header] {
+        self.values
+            .iter()
+            .find_map(|(known, value)| match value {
+                Setting::Headers(headers) if known == name => Some(&**headers),
+                _ => None,
+            })
+            .unwrap_or_default()
+    }
+
+    pub(in crate::domain::integration) fn secret(&self, name: &str) -> Option<&SecretInput> {
+        self.secrets.iter().find(|(known, _)| known == name).map(|(_, input)| input)
+    }
+
     /// The host of the secret URL that was sent.
     pub(in crate::domain::integration) fn secret_host(&self) -> Option<&str> {
         self.receiver.as_ref().map(|receiver| &*receiver.host)
     }
 
-    /// Seals the secrets; those left out are taken from `stored`.
+    /// Seals the secrets; those left out are taken from `stored`. Returns the signing secret, too, if that was made.
     pub(in crate::domain::integration) fn build(
         self,
+        spec: &IntegrationSpec,
         stored: Option<&Settings>,
         sealer: Sealer<'_>,
-    ) -> Settings {
-        let seal = |(name, input): (&'static str, SecretInput)| {
-            let old = stored.and_then(|stored| stored.secret(name));
-            Some((name.to_owned(), sealer.apply(name, input, old)?))
+    ) -> (Settings, Option<Secret<String>>) {
+        let mut generated = None;
+        let signs = |name: &str| {
+            spec.member(name).is_some_and(|member| matches!(member.value, MemberValue::SigningSecret))
+        };
+        let seal = |(name, input): (String, SecretInput)| {
+            let old = stored.and_then(|stored| stored.secret(&name));
+            let sealed = sealer.apply(&name, input, old).or_else(|| {
+                let made = signs(&name).then(|| signing_secret::generate(sealer.context.random))?;
+                let sealed = sealer.seal(&name, made.reveal(), None);
+                generated = Some(made);
+                Some(sealed)
+            });
+            Some((name, sealed?))
         };
         let secrets = self.secrets.into_iter().filter_map(seal).collect();
         let receiver = self.receiver.or_else(|| stored.and_then(|stored| stored.receiver.clone()));
-        Settings { values: self.values, secrets, receiver }
+        let new = Settings { values: self.values, secrets, receiver, previous: Vec::new() };
+        // A signing secret that was replaced on purpose ends at once, and those before it too. Another host never knew them.
+        let sealed =
+            |settings: &Settings| settings.secret(SIGNING_SECRET).map(|secret| secret.sealed.clone());
+        let same = stored.filter(|stored| self.moved.is_none() && sealed(stored) == sealed(&new));
+        (
+            Settings { previous: same.map(|stored| stored.previous.clone()).unwrap_or_default(), ..new },
+            generated,
+        )
     }
 }

@@ -1,17 +1,15 @@
 //! Renders events as JSON, and plans signed requests.
 
-use url::Url;
-
 use super::payload::render_body;
 use super::signature::sign;
-use super::{HeaderText, Webhook};
+use super::{BEARER_TOKEN, HEADERS, PAYLOAD, Payload, URL, Webhook};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::delivery::classify::classify_webhook;
-use crate::domain::integration::kind::{Kind, Members, Pace, RenderedBody, Rendering};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
 use crate::domain::integration::outbound::{HttpRequest, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::json::Value;
+use crate::domain::integration::settings::{SIGNING_SECRET, header_field, host_of};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
 
@@ -21,35 +19,17 @@ const MAX_PER_HOST: usize = 16;
 const USER_AGENT: &str = concat!("forms/", env!("CARGO_PKG_VERSION"));
 
 impl Kind for Webhook {
-    fn members(&self) -> Members {
-        let Self { url, secret, previous: _, payload, headers, bearer_token } = self;
-        let header = |(name, value): &(String, HeaderText)| {
-            let shown = match value {
-                HeaderText::Text(text) => Value::from(&**text),
-                HeaderText::Secret(secret) => secret.shown(),
-            };
-            (name.clone(), shown)
-        };
-        let headers = (!headers.is_empty()).then(|| Value::Object(headers.iter().map(header).collect()));
-        vec![
-            ("url", Some(Value::from(&**url))),
-            (Self::SECRET, Some(secret.shown())),
-            ("payload", Some(payload.name().into())),
-            ("headers", headers),
-            (Self::BEARER_TOKEN, bearer_token.as_ref().map(|token| token.shown())),
-        ]
-    }
-
     fn target(&self) -> String {
-        self.host()
+        self.settings().url(URL).as_ref().map(host_of).unwrap_or_default()
     }
 
     fn destination(&self, _: IntegrationId) -> String {
-        self.host()
+        self.target()
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
-        Some(render_body(rendering, self.payload).into())
+        let payload = self.settings().text(PAYLOAD).and_then(Payload::parse).unwrap_or(Payload::Full);
+        Some(render_body(rendering, payload).into())
     }
 
     fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
@@ -63,7 +43,8 @@ impl Kind for Webhook {
 
 impl Webhook {
     fn request(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<HttpRequest, PlanError> {
-        let url = Url::parse(&self.url).map_err(|_invalid| PlanError::Damaged)?;
+        let settings = self.settings();
+        let url = settings.url(URL)?;
         let seconds = attempt.now.millis().div_euclid(1_000);
         let id = attempt.event.to_string();
         let mut secrets = self.signing_secrets(attempt.now, unsealer)?;
@@ -80,16 +61,15 @@ impl Webhook {
         ];
         let mut headers: Vec<_> =
             plain.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value))).collect();
-        if let Some(token) = &self.bearer_token {
-            let token = unsealer.open(Self::BEARER_TOKEN, &token.sealed)?;
+        if let Some(token) = settings.open(BEARER_TOKEN, unsealer)? {
             headers.push(("Authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal()))));
             secrets.push(token);
         }
-        for (name, value) in &self.headers {
-            let value = match value {
-                HeaderText::Text(text) => Secret::new(text.clone()),
-                HeaderText::Secret(secret) => {
-                    let value = unsealer.open(&Self::header_field(name), &secret.sealed)?;
+        for (name, text) in settings.headers(HEADERS) {
+            let value = match text {
+                Some(text) => Secret::new(text.clone()),
+                None => {
+                    let value = settings.open(&header_field(name), unsealer)?.ok_or(PlanError::Damaged)?;
                     secrets.push(value.clone());
                     value
                 }
@@ -112,9 +92,11 @@ impl Webhook {
         now: Timestamp,
         unsealer: Unsealer<'_>,
     ) -> Result<Vec<Secret<String>>, PlanError> {
-        let live = self.previous.iter().filter(|old| old.valid_until > now);
-        let secrets = std::iter::once(&self.secret).chain(live.map(|old| &old.secret));
-        let opened = secrets.map(|secret| unsealer.open(Self::SECRET, &secret.sealed));
+        let settings = self.settings();
+        let current = settings.secret(SIGNING_SECRET).ok_or(PlanError::Damaged)?;
+        let live = settings.previous().iter().filter(|old| old.valid_until > now);
+        let secrets = std::iter::once(current).chain(live.map(|old| &old.secret));
+        let opened = secrets.map(|secret| unsealer.open(SIGNING_SECRET, &secret.sealed));
         Ok(opened.collect::<Result<_, _>>()?)
     }
 }

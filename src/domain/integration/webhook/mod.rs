@@ -1,74 +1,26 @@
 //! Webhooks, as specified by Standard Webhooks 1.0.
 
-mod definition;
 mod kind;
 mod payload;
 pub mod signature;
+pub mod signing_secret;
 
-use serde::{Deserialize, Serialize};
-use url::Url;
-
-use super::secret_field::SecretField;
-use crate::clock::Timestamp;
+use super::definition::draft_input::DraftInput;
+use super::definition::secret_input::{SecretInput, check_bearer_token};
+use super::event::EventType;
+use super::kind::{HasSpec, kind};
+use super::settings::{SIGNING_SECRET, SettingsDraft};
+use super::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::open_enum::named_enum;
+use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::Rule;
 
 /// Maximum secrets that sign at the same time.
 pub const MAX_LIVE_SECRETS: usize = 5;
 
-/// Begins every signing secret; base64 follows.
-pub const SECRET_PREFIX: &str = "whsec_";
-
-/// Maximum custom headers.
-pub const MAX_HEADERS: usize = 20;
-
-/// Maximum bytes of the value of a custom header.
-pub const MAX_HEADER_VALUE: usize = 4_096;
-
-/// Headers that the server sets itself, or that control the connection.
-const RESERVED_HEADERS: [&str; 9] = [
-    "host",
-    "transfer-encoding",
-    "connection",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-    "keep-alive",
-    "user-agent",
-];
-
-/// Prefixes of the names of such headers.
-const RESERVED_PREFIXES: [&str; 4] = ["content-", "proxy-", "webhook-", "forms-"];
-
-/// Settings of a webhook.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Webhook {
-    pub url: String,
-    /// Signs the requests: `whsec_` and base64.
-    pub secret: SecretField,
-    /// Replaced secrets, newest first; each signs too until its time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub previous: Vec<PreviousSecret>,
-    pub payload: Payload,
-    /// Additional headers, in the order written.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<(String, HeaderText)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bearer_token: Option<SecretField>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PreviousSecret {
-    pub secret: SecretField,
-    pub valid_until: Timestamp,
-}
-
-/// The value of a custom header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeaderText {
-    Text(String),
-    Secret(SecretField),
+kind! {
+    /// A request to an address for each event.
+    Webhook
 }
 
 named_enum! {
@@ -80,41 +32,71 @@ named_enum! {
     }
 }
 
-impl Webhook {
-    /// Names of the members with secrets, and of the places that these are sealed for.
-    pub const SECRET: &str = "secret";
-    pub const BEARER_TOKEN: &str = "bearer_token";
-    pub const SECRETS: [&str; 2] = [Self::SECRET, Self::BEARER_TOKEN];
+const URL: &str = "url";
+const PAYLOAD: &str = "payload";
+const HEADERS: &str = "headers";
+const BEARER_TOKEN: &str = "bearer_token";
 
-    /// The place that the secret value of the header `name` is sealed for.
-    pub fn header_field(name: &str) -> String {
-        format!("headers/{}", name.to_ascii_lowercase())
+impl HasSpec for Webhook {
+    const SPEC: IntegrationSpec = IntegrationSpec {
+        about: "A request to an address for each event, signed as Standard Webhooks 1.0 specifies.",
+        events: &EventType::SUBSCRIBABLE,
+        members: &[
+            Member {
+                name: URL,
+                need: Need::Required,
+                value: MemberValue::Url,
+                about: "The address, `https` unless the server allows its network; public, without user, password and fragment. Another host needs all secrets again.",
+                example: r#""https://crm.example/hook""#,
+            },
+            Member {
+                name: SIGNING_SECRET,
+                need: Need::Optional,
+                value: MemberValue::SigningSecret,
+                about: "The signing secret: `whsec_` and 24 to 64 bytes in base64. One that is left out is made by the server and shown once.",
+                example: "",
+            },
+            Member {
+                name: PAYLOAD,
+                need: Need::Default(r#""full""#),
+                value: MemberValue::Choice(&["full", "thin"]),
+                about: "What the body has of a submission: all of it, or ids only.",
+                example: "",
+            },
+            Member {
+                name: HEADERS,
+                need: Need::Optional,
+                value: MemberValue::Headers,
+                about: "Additional headers, by name.",
+                example: r#"{"X-Source":"forms"}"#,
+            },
+            Member {
+                name: BEARER_TOKEN,
+                need: Need::Optional,
+                value: MemberValue::Secret(check_bearer_token),
+                about: "Sent as `Authorization: Bearer`.",
+                example: "",
+            },
+        ],
+        set_up: "Give the address of your receiver as `url`. The answer shows the signing secret once; `forms listen` and any Standard Webhooks library verify requests with it.",
+        limits: "16 requests at a time to a host; 15 seconds for each. A body over 256 KiB is replaced by a thin one, with `truncated: true`.",
+        repeats: "At least once. Every attempt has the same `webhook-id` and the same body: remember the ids.",
+        source: "https://www.standardwebhooks.com",
+    };
+
+    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) {
+        let is_authorized =
+            draft.headers(HEADERS).iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let has_token = match draft.secret(BEARER_TOKEN) {
+            Some(SecretInput::Set { .. }) => true,
+            Some(SecretInput::Keep) => {
+                input.stored().is_some_and(|stored| stored.secret(BEARER_TOKEN).is_some())
+            }
+            Some(SecretInput::Remove) | None => false,
+        };
+        if is_authorized && has_token {
+            let message = "`bearer_token` and the header `Authorization` exclude each other";
+            fields.refuse(BEARER_TOKEN, Rule::InvalidRange, message);
+        }
     }
-
-    /// The host and port that it calls: `example.com`, `localhost:9000`.
-    pub fn host(&self) -> String {
-        let Ok(url) = Url::parse(&self.url) else { return String::new() };
-        let host = url.host_str().unwrap_or_default();
-        url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-    }
-
-    /// Whether `url` has the scheme, host and port of its own.
-    fn has_origin_of(&self, url: &Url) -> bool {
-        Url::parse(&self.url).is_ok_and(|own| own.origin() == url.origin())
-    }
-
-    /// The secret value of the header `name`, ignoring case.
-    fn secret_header(&self, name: &str) -> Option<&SecretField> {
-        self.headers.iter().find_map(|(known, value)| match value {
-            HeaderText::Secret(secret) if known.eq_ignore_ascii_case(name) => Some(secret),
-            HeaderText::Secret(_) | HeaderText::Text(_) => None,
-        })
-    }
-}
-
-/// Whether authors cannot set the header `name`.
-fn is_reserved_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    RESERVED_HEADERS.contains(&name.as_str())
-        || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -111,7 +111,7 @@ fn what_a_service_would_never_take_is_refused_with_its_place() {
         ),
         (
             r#"{"type":"email","to_question":"q1","subject":"{{ form.title }}","body":"{% for f in fields %}{% endfor %}"}"#,
-            &[("invalid_template", "/body"), ("unknown_reference", "/to_question")],
+            &[("unknown_reference", "/to_question"), ("invalid_template", "/body")],
         ),
         (
             r#"{"type":"telegram","bot_token":"secret","chat_id":"general"}"#,

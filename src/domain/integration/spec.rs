@@ -4,7 +4,7 @@ use super::event::EventType;
 
 /// What a type of integration is.
 #[derive(Debug, Clone, Copy)]
-pub struct Description {
+pub struct IntegrationSpec {
     /// What it does, a sentence.
     pub about: &'static str,
     /// The events that an integration may subscribe to.
@@ -65,48 +65,42 @@ pub enum MemberValue {
     },
     /// A template of at most this many characters.
     Template(usize),
+    /// The id of a question of type `email`.
+    EmailQuestion,
     /// A URL to which secrets are sent: if it leads to another server, they must be sent again.
     Url,
     Secret(Check),
     /// A URL that is a secret as a whole.
     SecretUrl,
-    /// Read by the type itself. Both schemas are JSON: as sent, and as shown if that differs.
-    Own {
-        schema: &'static str,
-        shown: Option<&'static str>,
-        entry: Entry,
-    },
+    /// The secret that signs requests; made by the server if it is left out.
+    SigningSecret,
+    /// Headers of requests by name, each text or a secret.
+    Headers,
 }
 
-/// How the value of a member is entered on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    Text,
-    Secret,
-    Other,
-}
-
-impl Description {
+impl IntegrationSpec {
     pub fn member(&self, name: &str) -> Option<&'static Member> {
         self.members.iter().find(|member| member.name == name)
     }
 }
 
 impl Member {
-    pub fn entry(&self) -> Entry {
-        match self.value {
-            MemberValue::Text { .. }
-            | MemberValue::Choice(_)
-            | MemberValue::Template(_)
-            | MemberValue::Url => Entry::Text,
-            MemberValue::Secret(_) | MemberValue::SecretUrl => Entry::Secret,
-            MemberValue::Number { .. } | MemberValue::Flag | MemberValue::Texts { .. } => Entry::Other,
-            MemberValue::Own { entry, .. } => entry,
+    /// The value that counts if it is left out, as JSON.
+    pub fn default(&self) -> Option<&'static str> {
+        match self.need {
+            Need::Default(text) => Some(text),
+            Need::Required | Need::Optional => None,
         }
     }
 
+    pub fn is_text(&self) -> bool {
+        use MemberValue::{Choice, EmailQuestion, Template, Text, Url};
+        matches!(self.value, Text { .. } | Choice(_) | Template(_) | EmailQuestion | Url)
+    }
+
+    /// Whether it is a secret as a whole.
     pub fn is_secret(&self) -> bool {
-        self.entry() == Entry::Secret
+        matches!(self.value, MemberValue::Secret(_) | MemberValue::SecretUrl | MemberValue::SigningSecret)
     }
 
     pub fn is_list(&self) -> bool {
