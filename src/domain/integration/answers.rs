@@ -1,9 +1,11 @@
 //! Answers as people read them: with the labels of options, without control characters.
 
 use minijinja::value::Value as TemplateValue;
+use url::Url;
 
 use super::event::Subject;
 use super::kind::Rendering;
+use super::message::MAILTO;
 use super::row::answer_text;
 use crate::domain::json::{Value, parse_object};
 use crate::domain::question::{Question, is_empty};
@@ -42,6 +44,25 @@ impl ShownAnswer {
             text: plain(&answer_text(question, value)),
             value: value.clone(),
         }
+    }
+
+    /// Where a `url` or `email` answer leads to, in characters that mean nothing in any markup but `&`.
+    pub(super) fn link(&self) -> Option<String> {
+        let text = match self.type_name {
+            "url" => self.text.clone(),
+            "email" => format!("{MAILTO}{}", self.text),
+            _ => return None,
+        };
+        let link =
+            Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "https" | "http" | "mailto"))?;
+        let is_safe = |found: char| {
+            found.is_ascii_alphanumeric()
+                || matches!(
+                    found,
+                    ':' | '/' | '?' | '&' | '=' | '@' | '.' | '-' | '_' | '~' | '%' | '+' | '#' | ',' | ';'
+                )
+        };
+        Some(String::from(link)).filter(|link| link.chars().all(is_safe))
     }
 
     /// The answer for templates, which can compare numbers and truth values.

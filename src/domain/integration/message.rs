@@ -2,11 +2,25 @@
 
 use minijinja::context;
 use minijinja::value::Value as TemplateValue;
+use time::OffsetDateTime;
 
 use super::answers::{ShownAnswer, plain};
 use super::event::{EventType, Subject};
 use super::kind::Rendering;
 use super::template;
+use crate::clock::Timestamp;
+
+/// The scheme of an address as a URL.
+pub(super) const MAILTO: &str = "mailto:";
+
+/// Units of an answer for which the last ones are left out, if there is no space.
+const MIN_ANSWER: usize = 100;
+
+/// Maximum characters of what a title says about the respondent.
+const MAX_RESPONDENT: usize = 60;
+
+/// Maximum characters of a form's title in a title, so that the respondent is in it too.
+const MAX_FORM: usize = 80;
 
 /// Maximum characters of a title.
 pub(super) const MAX_TITLE: usize = 150;
@@ -19,8 +33,8 @@ pub struct Message {
     pub fields: Vec<MessageField>,
     /// How many answers are left out.
     pub more: usize,
-    /// What it is about: the form and the ids by which it can be found; one line.
-    pub footer: String,
+    /// What it is about, and how to find it; each one line.
+    pub footer: [String; 2],
 }
 
 /// An answer: the title of its question, one line, and its text.
@@ -28,6 +42,15 @@ pub struct Message {
 pub struct MessageField {
     pub title: String,
     pub text: String,
+    /// Where the text leads to: a URL is one to itself, and an address a `mailto:`. Without spaces, quotes and brackets.
+    pub link: Option<String>,
+}
+
+impl MessageField {
+    /// The link as it is shown: a URL, or an address.
+    pub(super) fn shown_link(&self) -> Option<&str> {
+        self.link.as_deref().map(|link| link.strip_prefix(MAILTO).unwrap_or(link))
+    }
 }
 
 impl Message {
@@ -36,7 +59,11 @@ impl Message {
         let answers = ShownAnswer::all(rendering);
         let more = answers.len().saturating_sub(max_fields);
         let title = title_of(rendering, title, &answers);
-        let field = |answer: ShownAnswer| MessageField { title: one_line(&answer.title), text: answer.text };
+        let field = |answer: ShownAnswer| MessageField {
+            title: one_line(&answer.title),
+            link: answer.link(),
+            text: answer.text,
+        };
         let fields = answers.into_iter().take(max_fields).map(field).collect();
         Self { title, fields, more, footer: footer(rendering) }
     }
@@ -52,18 +79,30 @@ impl Message {
 
     /// The last lines: how many answers are left out, and what it is about.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.note().into_iter().chain([self.footer.clone()])
+        self.note().into_iter().chain(self.footer.clone())
     }
 
-    /// Returns what `build` makes of the message, with so few answers that `fits` is satisfied.
-    pub fn fit<T>(&self, build: impl Fn(&Self) -> T, fits: impl Fn(&T) -> bool) -> T {
+    /// Returns what `build` makes of the message and the units that each answer may have, `max` at most: so many that it still
+    /// `fits`. Short answers keep all of theirs, and long ones share the rest. If [`MIN_ANSWER`] is too much, the last answers
+    /// are left out.
+    pub fn fit<T>(&self, max: usize, build: impl Fn(&Self, usize) -> T, fits: impl Fn(&T) -> bool) -> T {
         let mut message = self.clone();
-        let mut built = build(&message);
-        while !fits(&built) && message.fields.pop().is_some() {
+        let mut best = build(&message, MIN_ANSWER);
+        while !fits(&best) && message.fields.pop().is_some() {
             message.more += 1;
-            built = build(&message);
+            best = build(&message, MIN_ANSWER);
         }
-        built
+        let (mut share, mut too_much) = (MIN_ANSWER, max + 1);
+        while share + 1 < too_much {
+            let middle = share.midpoint(too_much);
+            let built = build(&message, middle);
+            if fits(&built) {
+                (share, best) = (middle, built);
+            } else {
+                too_much = middle;
+            }
+        }
+        best
     }
 }
 
@@ -71,13 +110,24 @@ impl Message {
 fn title_of(rendering: Rendering<'_>, template: Option<&str>, answers: &[ShownAnswer]) -> String {
     let rendered = template.map(|source| template::render(source, &context_of(rendering, answers)));
     let own = rendered.and_then(Result::ok).map(|title| one_line(&title)).filter(|title| !title.is_empty());
-    let title = own.unwrap_or_else(|| default_title(rendering));
+    let title = own.unwrap_or_else(|| default_title(rendering, answers));
     title.chars().take(MAX_TITLE).collect()
 }
 
-/// What an event is called if its author gives no title.
-pub(super) fn default_title(rendering: Rendering<'_>) -> String {
-    let form = one_line(&rendering.form.title);
+/// What an event is called if its author gives no title: `New response: Visit – ann@example.com`. A respondent without an address
+/// is named by the first answer.
+pub(super) fn default_title(rendering: Rendering<'_>, answers: &[ShownAnswer]) -> String {
+    let title = event_title(rendering);
+    let respondent = answers.iter().find(|answer| answer.type_name == "email").or(answers.first());
+    let respondent = respondent.map(|answer| one_line(&answer.text)).filter(|text| !text.is_empty());
+    match respondent {
+        Some(text) => format!("{title} – {}", text.chars().take(MAX_RESPONDENT).collect::<String>()),
+        None => title,
+    }
+}
+
+fn event_title(rendering: Rendering<'_>) -> String {
+    let form = one_line(&rendering.form.title).chars().take(MAX_FORM).collect::<String>();
     match (rendering.event.event_type, &rendering.event.subject) {
         (EventType::SubmissionCompleted, _) => format!("New response: {form}"),
         (EventType::SubmissionUpdated, _) => format!("Response changed: {form}"),
@@ -93,10 +143,26 @@ pub(super) fn default_title(rendering: Rendering<'_>) -> String {
     }
 }
 
-pub(super) fn footer(rendering: Rendering<'_>) -> String {
+/// The form and the time, and what shows the subject of the event: a command, or an id.
+pub(super) fn footer(rendering: Rendering<'_>) -> [String; 2] {
     let Rendering { event, form, .. } = rendering;
-    let id = event.submission().map_or_else(|| form.id.to_string(), |id| id.to_string());
-    format!("{} · {id} · {}", one_line(&form.title).chars().take(MAX_TITLE).collect::<String>(), event.at)
+    let title: String = one_line(&form.title).chars().take(MAX_TITLE).collect();
+    let name = form.slug.clone().unwrap_or_else(|| form.id.to_string());
+    let reference = match &event.subject {
+        Subject::Submission(submission) => format!("forms responses show {name} {}", submission.id),
+        Subject::DeletedSubmission(id) => id.to_string(),
+        Subject::Form | Subject::Integration { .. } => format!("forms show {name}"),
+    };
+    [format!("{title} · {}", short_time(event.at)), reference]
+}
+
+/// Returns `23 Nov 2026, 14:05 UTC`.
+fn short_time(at: Timestamp) -> String {
+    let moment = OffsetDateTime::from_unix_timestamp(at.millis().div_euclid(1_000));
+    let Ok(moment) = moment else { return at.to_string() };
+    let month: String = moment.month().to_string().chars().take(3).collect();
+    let (day, year, hour, minute) = (moment.day(), moment.year(), moment.hour(), moment.minute());
+    format!("{day} {month} {year}, {hour:02}:{minute:02} UTC")
 }
 
 /// What templates may use.

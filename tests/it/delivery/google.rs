@@ -192,8 +192,11 @@ impl Call {
         }
     }
 
-    /// The path after the spreadsheet and `values`, for the log.
+    /// The path after the spreadsheet and `values`, for the log; `POST names` for names of columns that are appended.
     fn line(&self) -> String {
+        if self.method == "POST" && self.query.get("valueInputOption").is_some_and(|option| option == "RAW") {
+            return "POST names".to_owned();
+        }
         let path = self.path.split_once("/values/").map_or(&*self.path, |(_, range)| range);
         format!("{} {path}", self.method)
     }
@@ -218,12 +221,10 @@ impl State {
         if id != SPREADSHEET {
             return Err((404, "Requested entity was not found.".to_owned()));
         }
-        match (&*call.method, rest, rest.strip_prefix("/values/")) {
-            ("GET", "", _) => Ok(self.properties()),
-            ("POST", ":batchUpdate", _) => self.append_dimension(call),
-            ("GET", _, Some(range)) => self.get(call, range),
-            ("PUT", _, Some(range)) => self.update(call, range),
-            ("POST", _, Some(range)) if range.ends_with(":append") => {
+        match (&*call.method, rest.strip_prefix("/values/")) {
+            ("GET", Some(range)) => self.get(call, range),
+            ("PUT", Some(range)) => self.update(call, range),
+            ("POST", Some(range)) if range.ends_with(":append") => {
                 self.append(call, range.strip_suffix(":append").unwrap())
             }
             _ => Err((404, "Not Found".to_owned())),
@@ -261,25 +262,6 @@ impl State {
         let token = format!("ya29.TOKENCANARY{}", self.issued);
         self.tokens.push(token.clone());
         Ok(json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3599 }))
-    }
-
-    fn properties(&self) -> Value {
-        let tab = |(place, tab): (usize, &Tab)| {
-            let grid = json!({ "rowCount": 1_000, "columnCount": tab.columns });
-            json!({ "properties": { "sheetId": 100 + place, "title": tab.title, "index": place, "gridProperties": grid } })
-        };
-        json!({ "sheets": self.tabs.iter().enumerate().map(tab).collect::<Vec<_>>() })
-    }
-
-    fn append_dimension(&mut self, call: &Call) -> Answer {
-        let body = body(call)?;
-        let request = &body["requests"][0]["appendDimension"];
-        let place = usize::try_from(request["sheetId"].as_i64().unwrap() - 100).unwrap();
-        if request["dimension"] != "COLUMNS" {
-            return invalid("Invalid requests[0].appendDimension");
-        }
-        self.tabs[place].columns += usize::try_from(request["length"].as_u64().unwrap()).unwrap();
-        Ok(json!({ "spreadsheetId": SPREADSHEET, "replies": [{}] }))
     }
 
     fn get(&self, call: &Call, range: &str) -> Answer {
@@ -323,16 +305,20 @@ impl State {
         Ok(json!({ "updatedRange": range }))
     }
 
+    /// Other than an update, it adds columns to a tab that has too few.
     fn append(&mut self, call: &Call, range: &str) -> Answer {
         let (place, cells) = self.parse(range)?;
-        if cells != "A1" || call.query.get("insertDataOption").map(String::as_str) != Some("INSERT_ROWS") {
-            return invalid("a test expects rows to be inserted");
-        }
         let values = values(call)?;
         let tab = &mut self.tabs[place];
-        if values.iter().any(|row| row.len() > tab.rows[0].len()) {
+        let is_first = tab.rows.is_empty();
+        let option = call.query.get("insertDataOption").map(String::as_str);
+        if cells != "A1" || option != (if is_first { None } else { Some("INSERT_ROWS") }) {
+            return invalid("a test expects rows to be inserted below the first one");
+        }
+        if !is_first && values.iter().any(|row| row.len() > tab.rows[0].len()) {
             return invalid("a test expects a column name for each cell");
         }
+        tab.columns = values.iter().map(Vec::len).max().unwrap_or(0).max(tab.columns);
         tab.rows.extend(values);
         Ok(json!({ "updates": { "updatedRange": range } }))
     }
@@ -370,12 +356,17 @@ fn body(call: &Call) -> Answer {
 
 /// The rows of a request, whose cells are checked.
 fn values(call: &Call) -> Result<Vec<Vec<Value>>, (u16, String)> {
-    if call.query.get("valueInputOption").map(String::as_str) != Some("RAW") {
-        return invalid("a test expects RAW values");
-    }
+    let is_typed = match call.query.get("valueInputOption").map(String::as_str) {
+        Some("RAW") => false,
+        Some("USER_ENTERED") => true,
+        _ => return invalid("'valueInputOption' is required but not specified"),
+    };
     let body = body(call)?;
-    let rows: Vec<Vec<Value>> = serde_json::from_value(body["values"].clone()).unwrap();
-    for cell in rows.iter().flatten() {
+    let mut rows: Vec<Vec<Value>> = serde_json::from_value(body["values"].clone()).unwrap();
+    for cell in rows.iter_mut().flatten() {
+        if let (true, Value::String(text)) = (is_typed, &*cell) {
+            *cell = read_typed(text);
+        }
         match cell {
             Value::String(text) if text.encode_utf16().count() > 50_000 => {
                 return invalid(
@@ -387,6 +378,22 @@ fn values(call: &Call) -> Result<Vec<Vec<Value>>, (u16, String)> {
         }
     }
     Ok(rows)
+}
+
+/// Reads a text as somebody typed it: behind an apostrophe it is a text. Whatever else is a date here, `=2026-11-20`, as only
+/// dates are sent without.
+fn read_typed(text: &str) -> Value {
+    match text.strip_prefix('\'') {
+        Some(text) => text.into(),
+        None => {
+            let is_date = |found: char| found.is_ascii_digit() || matches!(found, '-' | ' ' | ':');
+            assert!(
+                text.starts_with(|first: char| first.is_ascii_digit()) && text.chars().all(is_date),
+                "{text}"
+            );
+            json!(format!("={text}"))
+        }
+    }
 }
 
 /// The column of a cell in the first row: 0 for `A1`.

@@ -68,12 +68,14 @@ async fn the_owner_gets_all_answers_and_replies_to_the_respondent() {
     let mail = mailer.one();
     let delivery = rig.delivery().await;
     assert_eq!((&*mail.to, mail.reply_to.as_deref()), ("team@example.com", Some("ann@example.com")));
-    assert_eq!(mail.subject, "New response: Visit");
+    assert_eq!(mail.subject, "New response: Visit – ann@example.com");
+    assert!(mail.list.is_some_and(|list| list == rig.form));
     assert_eq!((delivery["id"].as_str(), delivery["status"].as_str()), (Some(&*mail.id), Some("delivered")));
     let expected = format!(
-        "New response: Visit\n\nYour name?\n  Ann\"\n\nYour address?\n  ann@example.com\n\nHow was it?\n  5 (Great)\n\n\
-         Any <b>words</b>?\n  <script>alert(1)</script>\n  [x](javascript:alert(1)) & more\n\nMeal\n  Soup & bread\n\n\
-         -- \nVisit · {id} · 2026-11-20T09:00:00.000Z\n"
+        "New response: Visit – ann@example.com\n\nYour name? Ann\"\nYour address? ann@example.com\nHow was it? 5 (Great)\n\
+         Any <b>words</b>?\n  <script>alert(1)</script>\n  [x](javascript:alert(1)) & more\nMeal: Soup & bread\n\n\
+         -- \nVisit · 20 Nov 2026, 09:00 UTC\nforms responses show {} {id}\n",
+        rig.form
     );
     assert_eq!(mail.text, expected);
     for part in ["<td>Ann&quot;</td>", "&lt;script&gt;alert(1)&lt;/script&gt;<br>\n", "Soup &amp; bread"] {
@@ -104,8 +106,8 @@ async fn templates_are_filled_and_a_failing_one_is_replaced() {
     rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
     submit(&rig, json!({"q1": "a", "q2": "b@example.com", "q3": 1, "q4": "c", "q5": "cake"})).await;
     let mail = mailer.one();
-    assert_eq!(mail.subject, "New response: Visit");
-    assert!(mail.text.contains("Your name?\n  a\n"), "{}", mail.text);
+    assert_eq!(mail.subject, "New response: Visit – b@example.com");
+    assert!(mail.text.contains("Your name? a\n"), "{}", mail.text);
 }
 
 #[tokio::test]
@@ -117,7 +119,7 @@ async fn a_respondent_gets_one_confirmation_a_day_without_answers() {
     let mail = mailer.one();
     assert!(!mail.html.contains("evil"), "{}", mail.html);
     assert_eq!((mail.to.clone(), mail.reply_to), ("ann@example.com".to_owned(), None));
-    assert_eq!((&*mail.subject, &*mail.text), ("Your answers: Visit", "Thanks for Visit!\n"));
+    assert_eq!((&*mail.subject, &*mail.text), ("Thank you for your response: Visit", "Thanks for Visit!\n"));
     submit(&rig, json!({"q2": "Ann+again@Example.com"})).await;
     submit(&rig, json!({"q1": "no address"})).await;
     assert!(mailer.take().is_empty());

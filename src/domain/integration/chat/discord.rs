@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer, member, seconds_to_ms};
-use super::text::{MAX_NOTE, Unit, budget_for_each, clip, markdown, or_dash, verbatim};
+use super::text::{MAX_NOTE, Unit, clip, markdown, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL, check_number};
 use crate::domain::delivery::attempt::Outcome;
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
@@ -58,7 +58,7 @@ impl Chat for Discord {
     const INTERVAL_MS: i64 = 400;
 
     fn body(&self, message: &Message) -> Value {
-        let embed = message.fit(Embed::new, Embed::is_small_enough);
+        let embed = message.fit(MAX_VALUE, Embed::new, Embed::is_small_enough);
         // Without this, answers could mention everybody.
         json!({ "embeds": [embed.json()], "allowed_mentions": { "parse": [] } })
     }
@@ -82,9 +82,8 @@ struct Embed {
 }
 
 impl Embed {
-    fn new(message: &Message) -> Self {
-        let max = budget_for_each(MAX_EMBED / 2, message.fields.len(), MAX_VALUE);
-        let field = |field: &MessageField| (escaped(&field.title, MAX_NAME / 2), escaped(&field.text, max));
+    fn new(message: &Message, share: usize) -> Self {
+        let field = |field: &MessageField| (escaped(&field.title, MAX_NAME / 2), answer_text(field, share));
         // A footer has no markup.
         let notes: Vec<_> =
             message.notes().map(|note| clip(&note, MAX_NOTE, Unit::Utf16, verbatim)).collect();
@@ -106,6 +105,12 @@ impl Embed {
         let fields: Vec<_> = self.fields.iter().map(field).collect();
         json!({ "title": self.title, "fields": fields, "footer": { "text": self.footer } })
     }
+}
+
+/// A URL is a link to itself. Of an address Discord makes none.
+fn answer_text(field: &MessageField, share: usize) -> String {
+    let url = field.shown_link().filter(|shown| shown.contains("://")).map(|url| format!("<{url}>"));
+    url.filter(|url| url.len() <= share).unwrap_or_else(|| escaped(&field.text, share))
 }
 
 /// Titles, names and values are Markdown, in which a backslash works before every sign.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer, member};
-use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
+use super::text::{MAX_NOTE, Unit, clip, entities, html_link, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::event::EventType;
@@ -42,15 +42,14 @@ impl Chat for GoogleChat {
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
-        message.fit(card, |card| card.to_string().len() <= MAX_MESSAGE)
+        message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE)
     }
 }
 
-fn card(message: &Message) -> Value {
-    let max = budget_for_each(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
+fn card(message: &Message, share: usize) -> Value {
     let answer = |field: &MessageField| {
         let title = clip(&field.title, MAX_QUESTION, Unit::Bytes, verbatim);
-        json!({ "decoratedText": { "topLabel": title, "text": marked_up(&field.text, max), "wrapText": true } })
+        json!({ "decoratedText": { "topLabel": title, "text": answer_text(field, share), "wrapText": true } })
     };
     let note = |note: String| json!({ "textParagraph": { "text": marked_up(&note, MAX_NOTE) } });
     let widgets: Vec<_> = message.fields.iter().map(answer).chain(message.notes().map(note)).collect();
@@ -62,6 +61,11 @@ fn card(message: &Message) -> Value {
             "card": { "header": { "title": title }, "sections": [{ "widgets": widgets }] },
         }],
     })
+}
+
+fn answer_text(field: &MessageField, share: usize) -> String {
+    let link = field.shown_link().map(html_link).filter(|link| link.len() <= share);
+    link.unwrap_or_else(|| marked_up(&field.text, share))
 }
 
 /// Texts of widgets know some elements of HTML.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer, member};
-use super::text::{TextStyle, Unit, entities, verbatim};
+use super::text::{TextStyle, Unit, entities, html_link, verbatim};
 use super::{Call, Chat, MAX_FIELDS, TITLE};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::secret_input::check_bearer_token;
@@ -20,11 +20,23 @@ kind! {
 }
 
 /// An event has 65,536 bytes, of which the server needs some, and the text is in it twice, in JSON.
-const PLAIN: TextStyle =
-    TextStyle { max: 12_000, unit: Unit::Bytes, escape: verbatim, bold: ("", ""), line_break: "\n" };
+const PLAIN: TextStyle = TextStyle {
+    max: 12_000,
+    unit: Unit::Bytes,
+    escape: verbatim,
+    link: str::to_owned,
+    bold: ("", ""),
+    line_break: "\n",
+};
 
-const HTML: TextStyle =
-    TextStyle { max: 16_000, escape: html, bold: ("<b>", "</b>"), line_break: "<br>", ..PLAIN };
+const HTML: TextStyle = TextStyle {
+    max: 16_000,
+    escape: html,
+    link: html_link,
+    bold: ("<b>", "</b>"),
+    line_break: "<br>",
+    ..PLAIN
+};
 
 const HOMESERVER: &str = "homeserver";
 
@@ -63,7 +75,7 @@ impl HasSpec for Matrix {
         ],
         set_up: "Make an account for the messages, invite it to the room and let it join. In Element, *Settings*, *Help & About* has the access token, and *Room settings*, *Advanced* the internal id of the room.",
         limits: "One message a second, or as often as the server says. A message has at most 16,000 bytes: long answers are cut, then the last ones are left out.",
-        repeats: "Once, as long as the server remembers the transaction id of the first attempt, which all attempts have.",
+        repeats: "Once, as long as the server remembers the transaction id of the first attempt, which all attempts have. A manual redelivery is a message of its own.",
         source: "https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid",
     };
 }
@@ -87,12 +99,16 @@ impl Chat for Matrix {
         let settings = self.settings();
         let token = settings.open(ACCESS_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
         let room = settings.text(ROOM_ID).unwrap_or_default();
-        let transaction = attempt.delivery.to_string();
+        // What the server has seen under this id it does not show again: a redelivery is to be shown.
+        let transaction = match attempt.redelivery {
+            0 => attempt.delivery.to_string(),
+            earlier => format!("{}.{earlier}", attempt.delivery),
+        };
         let path = ["_matrix", "client", "v3", "rooms", room, "send", "m.room.message", &transaction];
         let url = Call::join(settings.url(HOMESERVER)?, &path)?;
         let bearer = Secret::new(format!("Bearer {}", token.reveal()));
         let headers = vec![("Authorization".to_owned(), bearer)];
-        Ok(Call { method: "PUT", url, headers, secrets: vec![token], body: None })
+        Ok(Call { method: "PUT", url, headers, secrets: vec![token], members: Vec::new() })
     }
 
     fn host(&self) -> String {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer};
-use super::text::{TextStyle, Unit, markdown, no_mention, push_separated};
+use super::text::{TextStyle, Unit, markdown};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::event::EventType;
@@ -18,7 +18,7 @@ kind! {
 
 /// Mattermost takes 16,383 characters, and splits what has more than 4,000 on servers that were set up long ago.
 const STYLE: TextStyle =
-    TextStyle { max: 4_000, unit: Unit::Characters, escape, bold: ("**", "**"), line_break: "\n" };
+    TextStyle { max: 4_000, unit: Unit::Characters, escape, link, bold: ("**", "**"), line_break: "\n" };
 
 impl HasSpec for Mattermost {
     const SPEC: IntegrationSpec = IntegrationSpec {
@@ -41,16 +41,21 @@ impl Chat for Mattermost {
     }
 }
 
-/// Beside Markdown, mentions, `:smile:`, links and headings underlined by `=` are taken apart.
+fn link(link: &str) -> String {
+    format!("<{link}>")
+}
+
+/// Beside Markdown, mentions, `:smile:`, links, entities and headings underlined by `=` are taken apart.
 fn escape(character: char, before: Option<char>, text: &mut String) {
     let begins_word = before.is_none_or(char::is_whitespace);
     match character {
-        '@' => no_mention(character, before, text),
-        '=' if begins_word => push_separated(character, text),
-        _ if before == Some(':') && !character.is_whitespace() => {
-            text.push('\u{200b}');
-            markdown(character, before, text);
-        }
+        // The `@` of an address, which begins no mention.
+        '@' if before.is_some_and(|found| found.is_ascii_alphanumeric()) => text.push('@'),
+        // As code: the server would decode an entity, and mention whoever is named behind it. Two of these must not touch.
+        '@' => text.push_str(if before == Some('@') { "\u{200b}`@`" } else { "`@`" }),
+        '&' => text.push_str("&amp;"),
+        '=' if begins_word => text.push_str("&#61;"),
+        ':' if !before.is_some_and(|found| found.is_ascii_digit()) => text.push_str("&#58;"),
         _ => markdown(character, before, text),
     }
 }

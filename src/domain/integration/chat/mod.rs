@@ -13,7 +13,7 @@ mod classify;
 mod text;
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::{Position, Url};
 
 use super::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
@@ -96,8 +96,8 @@ pub(super) struct Call {
     pub headers: Vec<(String, Secret<String>)>,
     /// What must not be shown if the service sends it back.
     pub secrets: Vec<Secret<String>>,
-    /// Instead of the kept body: with a secret that it must hold.
-    pub body: Option<Vec<u8>>,
+    /// Addresses that the service expects in the body, whose kept copy is without; `null` for none.
+    pub members: Vec<(&'static str, Value)>,
 }
 
 impl Call {
@@ -106,7 +106,7 @@ impl Call {
         let secret = chat.settings().open(URL.name, unsealer)?.ok_or(PlanError::Damaged)?;
         let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
         let secrets = [secret].into_iter().chain(secret_parts(&url).map(Secret::new)).collect();
-        Ok(Self { method: "POST", url, headers: Vec::new(), secrets, body: None })
+        Ok(Self { method: "POST", url, headers: Vec::new(), secrets, members: Vec::new() })
     }
 
     /// Returns `server` with `segments` behind its path.
@@ -143,16 +143,26 @@ impl<T: Chat> Kind for T {
     }
 
     fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
-        let Call { method, url, mut headers, secrets, body } = self.call(&attempt, unsealer)?;
+        let Call { method, url, mut headers, secrets, members } = self.call(&attempt, unsealer)?;
         let json = Secret::new("application/json; charset=utf-8".to_owned());
         headers.push(("Content-Type".to_owned(), json));
-        let body = body.unwrap_or_else(|| attempt.body.to_vec());
+        let body = if members.is_empty() { attempt.body.to_vec() } else { complete(attempt.body, members)? };
         Ok(Outbound::Http(HttpRequest { method, url, headers, body, secrets, classify: T::CLASSIFY }))
     }
 
     fn pace(&self) -> Pace {
         Pace { concurrency: 1, batch: 1, interval_ms: T::INTERVAL_MS, schedule: &SCHEDULE }
     }
+}
+
+/// Returns `body` with `members`, in place of those that bodies of earlier versions have.
+fn complete(body: &[u8], members: Vec<(&'static str, Value)>) -> Result<Vec<u8>, PlanError> {
+    let mut body: Map<String, Value> = serde_json::from_slice(body).map_err(|_error| PlanError::Damaged)?;
+    for (name, value) in members {
+        body.remove(name);
+        body.extend(Some((name.to_owned(), value)).filter(|(_, value)| !value.is_null()));
+    }
+    Ok(Value::Object(body).to_string().into_bytes())
 }
 
 /// The parts of a secret URL that are hidden if a service sends them back: its path with the query, and each long part of
@@ -162,9 +172,7 @@ fn secret_parts(url: &Url) -> impl Iterator<Item = String> {
     let parts = target.split(['/', '?', '&', '=']).filter(|part| part.len() >= MIN_SECRET_PART);
     let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let parts: Vec<_> = parts.flat_map(|part| [part.to_owned(), decoded(part)]).collect();
-    // Some write a slash in JSON with a backslash.
-    let targets = [target.replace('/', r"\/"), target];
-    targets.into_iter().filter(|target| target.len() > r"\/".len()).chain(parts)
+    [target].into_iter().filter(|target| target.len() > 1).chain(parts)
 }
 
 /// Checks an id that is a number of a service.

@@ -20,8 +20,14 @@ kind! {
 }
 
 /// ntfy makes an attachment of a message with more than 4,096 bytes.
-const STYLE: TextStyle =
-    TextStyle { max: 4_096, unit: Unit::Bytes, escape: verbatim, bold: ("", ""), line_break: "\n" };
+const STYLE: TextStyle = TextStyle {
+    max: 4_096,
+    unit: Unit::Bytes,
+    escape: verbatim,
+    link: str::to_owned,
+    bold: ("", ""),
+    line_break: "\n",
+};
 
 /// Bytes of the title.
 const MAX_TITLE: usize = 250;
@@ -100,12 +106,9 @@ impl Chat for Ntfy {
         })
     }
 
-    /// The topic goes into the body, whose kept copy is without it.
-    fn call(&self, attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
+    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
         let settings = self.settings();
         let topic = settings.open(TOPIC, unsealer)?.ok_or(PlanError::Damaged)?;
-        let mut body: Value = serde_json::from_slice(attempt.body).map_err(|_error| PlanError::Damaged)?;
-        body[TOPIC] = topic.reveal().as_str().into();
         let token = settings.open(ACCESS_TOKEN, unsealer)?;
         let bearer = |token: &Secret<String>| {
             ("Authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal())))
@@ -114,8 +117,8 @@ impl Chat for Ntfy {
             method: "POST",
             url: settings.url(SERVER)?,
             headers: token.iter().map(bearer).collect(),
+            members: vec![(TOPIC, topic.reveal().as_str().into())],
             secrets: [Some(topic), token].into_iter().flatten().collect(),
-            body: Some(body.to_string().into_bytes()),
         })
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer};
-use super::text::{MAX_NOTE, Unit, budget_for_each, clip, entities, or_dash, verbatim};
+use super::text::{MAX_NOTE, Unit, clip, entities, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::event::EventType;
@@ -42,20 +42,33 @@ impl Chat for Slack {
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
-        let blocks = message.fit(blocks, |blocks| Unit::Utf16.of(&blocks.to_string()) <= MAX_BLOCKS);
+        let blocks =
+            message.fit(MAX_TEXT, blocks, |blocks| Unit::Utf16.of(&blocks.to_string()) <= MAX_BLOCKS);
         // Shown in notifications only.
         let text = clip(&message.title, MAX_HEADER, Unit::Utf16, entities);
         json!({ "text": text, "blocks": blocks })
     }
 }
 
-fn blocks(message: &Message) -> Value {
-    let max = budget_for_each(MAX_BLOCKS / 2, message.fields.len(), MAX_TEXT);
-    let section = |field: &MessageField| json!({ "type": "section", "fields": [plain_text(&field.title, MAX_HEADER), plain_text(&field.text, max)] });
+fn blocks(message: &Message, share: usize) -> Value {
+    let section = |field: &MessageField| {
+        let texts = [plain_text(&field.title, MAX_HEADER), answer_text(field, share)];
+        json!({ "type": "section", "fields": texts })
+    };
     let header = json!({ "type": "header", "text": plain_text(&message.title, MAX_HEADER) });
     let notes: Vec<_> = message.notes().map(|note| plain_text(&note, MAX_NOTE)).collect();
     let context = json!({ "type": "context", "elements": notes });
     [header].into_iter().chain(message.fields.iter().map(section)).chain([context]).collect()
+}
+
+/// A link to itself, if the answer is one: `<https://example.com>` or `<mailto:ann@example.com|ann@example.com>`.
+fn answer_text(field: &MessageField, share: usize) -> Value {
+    let label = field.shown_link().filter(|shown| !shown.contains("://")).map(|shown| format!("|{shown}"));
+    let link = field.link.as_ref().map(|link| format!("<{link}{}>", label.unwrap_or_default()));
+    match link.map(|link| link.replace('&', "&amp;")).filter(|link| link.len() <= share) {
+        Some(link) => json!({ "type": "mrkdwn", "text": link, "verbatim": true }),
+        None => plain_text(&field.text, share),
+    }
 }
 
 /// Objects of this type show mentions, links and formatting as they are written.

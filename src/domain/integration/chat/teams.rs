@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer};
-use super::text::{MAX_NOTE, Unit, budget_for_each, clip, or_dash, verbatim};
+use super::text::{MAX_NOTE, Unit, clip, or_dash, verbatim};
 use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::definition::draft_input::DraftInput;
 use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::Message;
+use crate::domain::integration::message::{Message, MessageField};
 use crate::domain::integration::settings::SettingsDraft;
 use crate::domain::integration::spec::IntegrationSpec;
 use crate::domain::validation::fields::Fields;
@@ -63,17 +63,16 @@ impl Chat for Teams {
     const INTERVAL_MS: i64 = 1_000;
 
     fn body(&self, message: &Message) -> Value {
-        message.fit(card, |card| card.to_string().len() <= MAX_MESSAGE)
+        message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE)
     }
 }
 
-fn card(message: &Message) -> Value {
-    let max = budget_for_each(MAX_MESSAGE / 2, message.fields.len(), MAX_ANSWER);
+fn card(message: &Message, share: usize) -> Value {
     let mut body =
         vec![paragraph(&message.title, MAX_QUESTION, &json!({ "size": "Large", "weight": "Bolder" }))];
     for field in &message.fields {
         body.push(paragraph(&field.title, MAX_QUESTION, &json!({ "weight": "Bolder" })));
-        body.extend(lines(&field.text, max));
+        body.extend(answer_text(field, share));
     }
     body.extend(message.notes().map(|note| paragraph(&note, MAX_NOTE, &json!({ "isSubtle": true }))));
     json!({
@@ -89,6 +88,17 @@ fn card(message: &Message) -> Value {
             },
         }],
     })
+}
+
+/// A link to itself, if the answer is a URL, and lines otherwise.
+fn answer_text(field: &MessageField, share: usize) -> Vec<Value> {
+    match field.shown_link().filter(|shown| shown.contains("://") && shown.len() <= share) {
+        Some(url) => {
+            let open = json!({ "selectAction": { "type": "Action.OpenUrl", "url": url } });
+            vec![paragraph(url, share, &open)]
+        }
+        None => lines(&field.text, share).collect(),
+    }
 }
 
 /// A paragraph for each line of an answer: line breaks within one are not shown.

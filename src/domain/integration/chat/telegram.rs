@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::classify::{Hints, classify_answer, member, seconds_to_ms};
-use super::text::{TextStyle, Unit, no_mention};
+use super::text::{TextStyle, Unit};
 use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, check_number};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::domain::integration::event::EventType;
@@ -18,8 +18,14 @@ kind! {
 }
 
 /// Telegram takes 4,096 characters, counted as UTF-16.
-const STYLE: TextStyle =
-    TextStyle { max: 4_096, unit: Unit::Utf16, escape, bold: ("", ""), line_break: "\n" };
+const STYLE: TextStyle = TextStyle {
+    max: 4_096,
+    unit: Unit::Utf16,
+    escape,
+    link: str::to_owned,
+    bold: ("", ""),
+    line_break: "\n",
+};
 
 const BOT_TOKEN: &str = "bot_token";
 
@@ -86,25 +92,22 @@ impl Chat for Telegram {
     const INTERVAL_MS: i64 = 3_000;
 
     fn body(&self, message: &Message) -> Value {
-        let settings = self.settings();
         // Without `parse_mode` the text has no markup.
-        let mut body = json!({
-            "chat_id": settings.text(CHAT_ID),
+        json!({
             "text": STYLE.write(message),
             "link_preview_options": { "is_disabled": true },
-            "disable_notification": settings.flag(SILENT),
-        });
-        if let Some(thread) = settings.text(THREAD_ID).and_then(|thread| thread.parse::<i64>().ok()) {
-            body[THREAD_ID] = thread.into();
-        }
-        body
+            "disable_notification": self.settings().flag(SILENT),
+        })
     }
 
     fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        let token = self.settings().open(BOT_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
+        let settings = self.settings();
+        let token = settings.open(BOT_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
+        let thread = settings.text(THREAD_ID).and_then(|thread| thread.parse::<i64>().ok());
+        let members = vec![(CHAT_ID, settings.text(CHAT_ID).into()), (THREAD_ID, thread.into())];
         let bot = format!("bot{}", token.reveal());
-        let url = Call::join(self.settings().url(SERVER)?, &[&bot, "sendMessage"])?;
-        Ok(Call { method: "POST", url, headers: Vec::new(), secrets: vec![token], body: None })
+        let url = Call::join(settings.url(SERVER)?, &[&bot, "sendMessage"])?;
+        Ok(Call { method: "POST", url, headers: Vec::new(), secrets: vec![token], members })
     }
 
     fn host(&self) -> String {
@@ -117,12 +120,23 @@ impl Chat for Telegram {
     }
 }
 
-/// Beside mentions, Telegram makes links of `/commands`, `#tags` and `$TAGS`.
+/// Writes an invisible space into what Telegram would make a link of: `@names`, `/commands`, `#tags` and `$TAGS`. It has no other
+/// way to say that a text is just a text.
 fn escape(character: char, before: Option<char>, text: &mut String) {
-    no_mention(character, before, text);
-    let is_in_word = before.is_some_and(|found| found.is_alphanumeric() || matches!(found, ':' | '/'));
-    if matches!(character, '/' | '#' | '$') && !is_in_word {
+    let is_sign = matches!(before, Some('@' | '/' | '#' | '$'));
+    if is_sign && (character.is_alphanumeric() || character == '_') && !is_in_word(text) {
         text.push('\u{200b}');
+    }
+    text.push(character);
+}
+
+/// Whether the sign at the end of `text` belongs to a word, an address or a URL.
+fn is_in_word(text: &str) -> bool {
+    let mut characters = text.chars().rev();
+    match (characters.next(), characters.next()) {
+        (Some('@'), Some(before)) => before.is_ascii_alphanumeric(),
+        (_, Some(before)) => before.is_alphanumeric() || matches!(before, ':' | '/'),
+        (_, None) => false,
     }
 }
 

@@ -1,12 +1,9 @@
 //! Texts within the limits of a service, and inert in its markup.
 
-use crate::domain::integration::message::Message;
+use crate::domain::integration::message::{MAILTO, Message, MessageField};
 
 /// Writes a character, given the one before, so that it means nothing to the service.
 pub(super) type Escape = fn(char, Option<char>, &mut String);
-
-/// Invisible; it breaks what a service would recognize.
-const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
 /// A space that begins no block of code.
 const NO_BREAK_SPACE: char = '\u{a0}';
@@ -14,49 +11,52 @@ const NO_BREAK_SPACE: char = '\u{a0}';
 /// Characters of the title of a question in a text.
 const MAX_QUESTION: usize = 150;
 
-/// Characters of an answer in a text.
-const MAX_ANSWER: usize = 1_500;
-
 /// How a service writes a message that is one text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextStyle {
     pub max: usize,
     pub unit: Unit,
     pub escape: Escape,
+    /// Writes a URL, or an address, so that it is a link to itself.
+    pub link: fn(&str) -> String,
     /// The markup before and after bold text.
     pub bold: (&'static str, &'static str),
     pub line_break: &'static str,
 }
 
 impl TextStyle {
-    /// Returns the message: its title, each answer below its question, and the last line.
+    /// Returns the message: its title, each answer below its question, and the last lines.
     pub(super) fn write(self, message: &Message) -> String {
-        message.fit(|message| self.lines(message), |text| self.unit.of(text) <= self.max)
-    }
-
-    /// Returns the answers and the last line.
-    pub(super) fn write_body(self, message: &Message) -> String {
-        message.fit(|message| self.body_lines(message), |text| self.unit.of(text) <= self.max)
-    }
-
-    fn lines(self, message: &Message) -> String {
         let Self { line_break, .. } = self;
-        format!("{}{line_break}{line_break}{}", self.bold(&message.title), self.body_lines(message))
+        let title = format!("{}{line_break}{line_break}", self.bold(&message.title));
+        self.fit(message, |message, share| format!("{title}{}", self.body_lines(message, share)))
     }
 
-    fn body_lines(self, message: &Message) -> String {
-        // Half of the space, as titles and the last line need some.
-        let max = budget_for_each(self.max / 2, message.fields.len(), MAX_ANSWER);
+    /// Returns the answers and the last lines.
+    pub(super) fn write_body(self, message: &Message) -> String {
+        self.fit(message, |message, share| self.body_lines(message, share))
+    }
+
+    fn fit(self, message: &Message, build: impl Fn(&Message, usize) -> String) -> String {
+        message.fit(self.max, build, |text| self.unit.of(text) <= self.max)
+    }
+
+    fn body_lines(self, message: &Message, share: usize) -> String {
         let mut text = String::new();
         for field in &message.fields {
             text.push_str(&self.bold(&field.title));
             text.push_str(self.line_break);
-            text.push_str(or_dash(&clip(&field.text, max, self.unit, self.escape)));
+            text.push_str(&self.answer(field, share));
             text.push_str(&self.line_break.repeat(2));
         }
         let notes: Vec<_> =
             message.notes().map(|note| clip(&note, MAX_NOTE, self.unit, self.escape)).collect();
         text + &notes.join(self.line_break)
+    }
+
+    fn answer(self, field: &MessageField, share: usize) -> String {
+        let link = field.shown_link().map(self.link).filter(|link| self.unit.of(link) <= share);
+        link.unwrap_or_else(|| or_dash(&clip(&field.text, share, self.unit, self.escape)).to_owned())
     }
 
     fn bold(self, text: &str) -> String {
@@ -68,7 +68,7 @@ impl TextStyle {
 
 /// Returns `text`, or a dash if it is blank: services refuse blank texts.
 pub(super) fn or_dash(text: &str) -> &str {
-    let is_empty = text.chars().all(|found| found.is_whitespace() || found == ZERO_WIDTH_SPACE);
+    let is_empty = text.chars().all(char::is_whitespace);
     if is_empty { "–" } else { text }
 }
 
@@ -158,23 +158,11 @@ pub(super) fn markdown(character: char, before: Option<char>, text: &mut String)
     text.push(if begins_word && matches!(character, ' ' | '\t') { NO_BREAK_SPACE } else { character });
 }
 
-/// Writes an invisible space behind each `@` that would begin a mention; that of an address is left as it is.
-pub(super) fn no_mention(character: char, before: Option<char>, text: &mut String) {
-    text.push(character);
-    if character == '@' && !before.is_some_and(|found| found.is_ascii_alphanumeric()) {
-        text.push(ZERO_WIDTH_SPACE);
-    }
-}
-
-/// Writes an invisible space before `character`.
-pub(super) fn push_separated(character: char, text: &mut String) {
-    text.push(ZERO_WIDTH_SPACE);
-    text.push(character);
-}
-
-/// How much of `total` each of `count` texts may have, `max` at most.
-pub(super) fn budget_for_each(total: usize, count: usize, max: usize) -> usize {
-    (total / count.max(1)).min(max)
+/// Writes a URL, or an address, as a link of HTML.
+pub(super) fn html_link(shown: &str) -> String {
+    let scheme = if shown.contains("://") { "" } else { MAILTO };
+    let shown = shown.replace('&', "&amp;");
+    format!("<a href=\"{scheme}{shown}\">{shown}</a>")
 }
 
 #[cfg(test)]

@@ -13,8 +13,6 @@ use crate::domain::question::email_domain;
 /// Maximum bytes of all answers in a mail; the last ones are left out.
 const MAX_ANSWERS: usize = 256 << 10;
 
-const NO_ANSWERS: &str = "There are no answers in this message.";
-
 impl Email {
     /// Returns the mail about an event; `None` if it has no recipient.
     pub(super) fn compose(&self, rendering: Rendering<'_>) -> Option<MailBody> {
@@ -30,7 +28,7 @@ impl Email {
         let context = context_of(rendering, &answers);
         let own = |name: &str| template::render(settings.text(name)?, &context).ok();
         let subject = own(SUBJECT).map(|text| one_line(&text)).filter(|text| !text.is_empty());
-        let subject = subject.unwrap_or_else(|| default_subject(rendering, is_confirmation));
+        let subject = subject.unwrap_or_else(|| default_subject(rendering, &answers, is_confirmation));
         let (text, html) = match own(BODY) {
             Some(text) => (format!("{text}\n"), paragraphs(&text)),
             None if is_confirmation => thanks(rendering),
@@ -63,11 +61,11 @@ fn respondent(rendering: Rendering<'_>, question: &str) -> Option<String> {
     answered_address(unselected, |answer| answer.question == question)
 }
 
-fn default_subject(rendering: Rendering<'_>, is_confirmation: bool) -> String {
+fn default_subject(rendering: Rendering<'_>, answers: &[ShownAnswer], is_confirmation: bool) -> String {
     if is_confirmation {
-        format!("Your answers: {}", one_line(&rendering.form.title))
+        format!("Thank you for your response: {}", one_line(&rendering.form.title))
     } else {
-        default_title(rendering)
+        default_title(rendering, answers)
     }
 }
 
@@ -88,43 +86,60 @@ fn fitting(answers: &[ShownAnswer]) -> (&[ShownAnswer], usize) {
     (&answers[..count], answers.len() - count)
 }
 
-/// All answers as text.
+/// All answers as text: `Your name: Ann`, and lines of text below their question.
 fn listed(rendering: Rendering<'_>, answers: &[ShownAnswer]) -> String {
     let (shown, left_out) = fitting(answers);
-    let mut text = format!("{}\n\n", default_title(rendering));
+    let mut text = format!("{}\n\n", default_title(rendering, answers));
     for ShownAnswer { title, text: answer, .. } in shown {
-        let indented = answer.replace('\n', "\n  ");
-        let _ = write!(text, "{}\n  {indented}\n\n", one_line(title));
+        let label = label(title);
+        let _ = match answer.contains('\n') {
+            true => writeln!(text, "{label}\n  {}", answer.replace('\n', "\n  ")),
+            false => writeln!(text, "{label} {answer}"),
+        };
     }
-    if let Some(note) = note(answers, left_out) {
-        let _ = write!(text, "{note}\n\n");
+    if let Some(note) = note(left_out) {
+        let _ = writeln!(text, "\n{note}");
     }
-    let _ = writeln!(text, "-- \n{}", footer(rendering));
+    let _ = writeln!(text, "\n-- \n{}", footer(rendering).join("\n"));
     text
 }
 
 /// All answers as a table. Answers are text: neither links nor images come of them.
 fn table(rendering: Rendering<'_>, answers: &[ShownAnswer]) -> String {
     let (shown, left_out) = fitting(answers);
-    let mut html = format!("<h2>{}</h2>\n<table cellpadding=\"6\">\n", escape(&default_title(rendering)));
-    for ShownAnswer { title, text, .. } in shown {
-        let (title, text) = (escape(&one_line(title)), escape(text).replace('\n', "<br>\n"));
-        let _ = writeln!(html, "<tr><th align=\"left\" valign=\"top\">{title}</th><td>{text}</td></tr>");
+    let row = |ShownAnswer { title, text, .. }: &ShownAnswer| {
+        let (label, text) = (escape(&label(title)), escape(text).replace('\n', "<br>\n"));
+        format!("<tr><th align=\"left\" valign=\"top\">{label}</th><td>{text}</td></tr>\n")
+    };
+    let mut html = format!("<h2>{}</h2>\n", escape(&default_title(rendering, answers)));
+    if !shown.is_empty() {
+        let rows: String = shown.iter().map(row).collect();
+        let _ = writeln!(html, "<table cellpadding=\"6\">\n{rows}</table>");
     }
-    html.push_str("</table>\n");
-    if let Some(note) = note(answers, left_out) {
+    if let Some(note) = note(left_out) {
         let _ = writeln!(html, "<p>{note}</p>");
     }
-    let _ = writeln!(html, "<p><small>{}</small></p>", escape(&footer(rendering)));
+    let _ = writeln!(
+        html,
+        "<p><small>{}</small></p>",
+        escape(&footer(rendering).join("\n")).replace('\n', "<br>\n")
+    );
     html
 }
 
-fn note(answers: &[ShownAnswer], left_out: usize) -> Option<String> {
-    match (answers.len(), left_out) {
-        (0, _) => Some(NO_ANSWERS.to_owned()),
-        (_, 0) => None,
-        (_, 1) => Some("1 more answer is left out: the mail would be too large.".to_owned()),
-        (_, more) => Some(format!("{more} more answers are left out: the mail would be too large.")),
+/// Returns the title of a question before its answer: with a colon, unless it ends in another sign.
+fn label(title: &str) -> String {
+    let title = one_line(title);
+    let is_ended =
+        title.ends_with(|last: char| last.is_ascii_punctuation() && !matches!(last, ')' | '"' | '\''));
+    if is_ended { title } else { title + ":" }
+}
+
+fn note(left_out: usize) -> Option<String> {
+    match left_out {
+        0 => None,
+        1 => Some("1 more answer is left out: the mail would be too large.".to_owned()),
+        more => Some(format!("{more} more answers are left out: the mail would be too large.")),
     }
 }
 

@@ -140,10 +140,7 @@ fn google_chat(message: &Value) {
 /// <https://core.telegram.org/bots/api#sendmessage>: 1 to 4,096 characters.
 #[track_caller]
 fn telegram(message: &Value) {
-    check_members(
-        message,
-        &["chat_id", "text", "link_preview_options", "disable_notification", "message_thread_id"],
-    );
+    check_members(message, &["text", "link_preview_options", "disable_notification"]);
     check_text(&message["text"], 4_096);
 }
 

@@ -22,7 +22,12 @@ pub(super) fn shown(chat: &str, message: &Value) -> String {
             return texts.join("\n");
         }
         "teams" => texts_of(&message["attachments"], "text", &mut texts),
-        "mattermost" => return unescaped(&without_bold(message["text"].as_str().unwrap()), &MATTERMOST),
+        "mattermost" => {
+            let text = message["text"].as_str().unwrap();
+            // An `@` as code, and one behind it.
+            let text = text.replace("\u{200b}`@`", "`@`").replace("`@`", "\u{1}");
+            return decoded(&unescaped(&without_bold(&text), &MATTERMOST).replace('\u{1}', "@"));
+        }
         "google_chat" => return google_chat(message),
         "telegram" => {
             let text = message["text"].as_str().unwrap();
@@ -71,7 +76,7 @@ struct Dialect {
     anywhere: &'static str,
     /// What a backslash takes its meaning from.
     escapable: &'static str,
-    /// Whether `@` and `:` are harmless before an invisible space only.
+    /// Whether mentions, smileys and entities are recognized in texts.
     is_apart: bool,
 }
 
@@ -109,15 +114,33 @@ fn unescaped(text: &str, dialect: &Dialect) -> String {
         assert!(!(is_number && matches!(found, '.' | ')')), "a list in {text:?}");
         assert!(!(found == '.' && line.to_lowercase().ends_with("www")), "a link in {text:?}");
         if dialect.is_apart {
-            let is_safe = next.is_none_or(|next| matches!(next, '\u{200b}' | '…') || next.is_whitespace());
             let is_address = line.ends_with(|before: char| before.is_ascii_alphanumeric());
-            assert!(found != ':' || is_safe, "a smiley or a link in {text:?}");
-            assert!(found != '@' || is_safe || is_address, "a mention in {text:?}");
+            let is_time = line.ends_with(|before: char| before.is_ascii_digit());
+            let entity = ["&#58;", "&#61;", "&amp;"]
+                .into_iter()
+                .find(|entity| text_from(&characters, place).starts_with(entity));
+            assert!(found != ':' || is_time, "a smiley or a link in {text:?}");
+            assert!(found != '@' || is_address, "a mention in {text:?}");
+            assert!(found != '&' || entity.is_some(), "an entity in {text:?}");
+            if let Some(entity) = entity {
+                shown.push_str(entity);
+                place += entity.len();
+                continue;
+            }
         }
         shown.push(found);
         place += 1;
     }
     shown
+}
+
+fn text_from(characters: &[char], place: usize) -> String {
+    characters[place..].iter().take(5).collect()
+}
+
+/// Decodes the entities that Mattermost is sent.
+fn decoded(text: &str) -> String {
+    text.replace("&#58;", ":").replace("&#61;", "=").replace("&amp;", "&")
 }
 
 /// Returns a text of Mattermost without the marks of what is bold on purpose.
@@ -138,7 +161,7 @@ fn check_apart(text: &str) {
         let next = characters.get(place + 1);
         let is_in_word = before.is_some_and(char::is_alphanumeric);
         let is_in_url = before.is_some_and(|before| matches!(before, ':' | '/'));
-        let is_apart = next.is_none_or(|next| matches!(next, '\u{200b}' | '…') || next.is_whitespace());
+        let is_apart = next.is_none_or(|next| !next.is_alphanumeric() && *next != '_');
         match found {
             '@' => assert!(is_apart || before.unwrap().is_ascii_alphanumeric(), "{text:?}"),
             '/' | '#' | '$' => assert!(is_apart || is_in_word || is_in_url, "{text:?}"),
