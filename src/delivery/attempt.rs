@@ -127,7 +127,7 @@ impl DeliveryService {
         match catch_unwind(plan) {
             Ok(Ok(outbound)) => Ok(outbound),
             // The operator may have started the server with another key.
-            Ok(Err(PlanError::Unsealable(error))) => {
+            Ok(Err(PlanError::Decrypt(error))) => {
                 Err(Box::new(report::retryable("secret_unreadable", error.to_string())))
             }
             Ok(Err(PlanError::Damaged)) => Err(Box::new(report::damaged())),

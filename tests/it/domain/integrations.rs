@@ -14,7 +14,7 @@ use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::Secret;
-use forms::vault::{SecretPlace, Vault};
+use forms::vault::{SecretContext, Vault};
 
 use super::{at, pointers};
 use crate::harness::{VAULT, definition_context};
@@ -53,7 +53,7 @@ fn webhook(integration: &Integration) -> &Webhook {
 
 fn unseal(integration: &Integration, field: &str, sealed: &forms::vault::Sealed) -> String {
     let workspace = WorkspaceId::from_bytes(9_u64.to_be_bytes());
-    let place = SecretPlace { workspace, integration: integration.id, field };
+    let place = SecretContext { workspace, integration: integration.id, field };
     VAULT.unseal(place, sealed).unwrap().reveal().clone()
 }
 
