@@ -77,7 +77,7 @@ impl DeliveryService {
         for event in due.iter().filter(|due| due.body.is_none()).filter_map(|due| due.event.as_ref()) {
             if let Some(number) = version_of(event)
                 && !versions.contains_key(&number)
-                && let Some(version) = self.version(form.workspace, form.id, number).await?
+                && let Some(version) = self.versions.find(form.workspace, form.id, number).await?
             {
                 versions.insert(number, version);
             }

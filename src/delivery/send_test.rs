@@ -28,7 +28,7 @@ impl DeliveryService {
     }
 
     async fn send_test_event(&self, form: &Form, integration: &Integration, now: Timestamp) -> SendReport {
-        let Ok(Some(version)) = self.version(form.workspace, form.id, form.version).await else {
+        let Ok(Some(version)) = self.versions.find(form.workspace, form.id, form.version).await else {
             return report::retryable("store_unavailable", "the questions of the form cannot be read");
         };
         let event = Event::test(form, &version, now, &*self.random);

@@ -105,8 +105,7 @@ impl Deliveries for SledStore {
     }
 
     fn drop_queue(&self, queue: QueueId) {
-        let mut removal = QueueRemoval { queue, seen: 0 };
-        self.engine.background(move |tx| removal.step(tx));
+        self.engine.background(QueueRemoval { queue, seen: 0 }, QueueRemoval::step);
     }
 
     async fn resume_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
@@ -185,7 +184,6 @@ impl Deliveries for SledStore {
     }
 
     fn prune_deliveries(&self, now: Timestamp) {
-        let mut pruning = Pruning::new(now);
-        self.engine.background(move |tx| pruning.step(tx));
+        self.engine.background(Pruning::new(now), Pruning::step);
     }
 }

@@ -50,7 +50,7 @@ impl SledStore {
     /// Revives deliveries in the background. Has no effect once that is done.
     pub(super) fn continue_revival(&self, queue: QueueId) {
         let changed_forms = Arc::clone(&self.changed_forms);
-        self.engine.background(move |tx| {
+        self.engine.background((), move |(), tx| {
             // The slice before this one is durable.
             changed_forms.record(queue.workspace, queue.form);
             delivery_upkeep::revive(tx, queue)

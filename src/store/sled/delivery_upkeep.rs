@@ -92,6 +92,7 @@ fn rows_of(tx: &Tx<'_>, form: FormId, event: EventId) -> Result<Vec<DeliveryRow>
 }
 
 /// A queue that is being dropped.
+#[derive(Clone)]
 pub(super) struct QueueRemoval {
     pub(super) queue: QueueId,
     /// Number of the last event of the outbox that was looked at.
@@ -171,6 +172,7 @@ pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
 }
 
 /// Erasure of deliveries that ended long ago, queue by queue.
+#[derive(Clone)]
 pub(super) struct Pruning {
     now: Timestamp,
     /// The last queue that is done.
