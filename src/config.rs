@@ -78,6 +78,8 @@ pub struct DeliveryConfig {
     pub retry_schedule: Option<Vec<i64>>,
     /// The file with the key that seals secrets. `None`: `master-key` in the data directory, made if it is missing.
     pub master_key_file: Option<PathBuf>,
+    /// Whether to make a missing `master-key` although integrations have secrets, which are lost.
+    pub new_master_key: bool,
     /// Whether deliveries only wait.
     pub is_paused: bool,
     pub mail: MailConfig,

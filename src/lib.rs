@@ -65,7 +65,7 @@
 //! * What happened and what it owes to integrations are one write. Each delivery ends delivered, dead, canceled or skipped.
 //! * An attempt is counted before it is sent, and every attempt of a delivery sends the same bytes.
 //! * Secrets of integrations are sealed at rest, opened for the request that needs them, and never shown.
-//! * Caches hold compiled versions of forms, which never change, and decoded rows until a row of their kinds changes.
+//! * Caches hold compiled versions of forms, which never change, and decoded rows by key and revision.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness are arguments, so every rule can be tested by a table.
 //! * Only `cli::output` prints. Only `main` ends the process, except the store when it can promise nothing more.

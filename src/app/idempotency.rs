@@ -1,7 +1,8 @@
 //! Requests with idempotency keys whose responses are recorded as a whole.
 
 use super::{App, AppError};
-use crate::store::{IdempotencyKey, RecordedResponse};
+use crate::domain::form::admission::IdempotencyRecord;
+use crate::store::{IdempotencyKey, RecordedResponse, StoreError};
 
 /// The result of a request that may be repeated.
 #[derive(Debug, Clone)]
@@ -22,14 +23,24 @@ impl<T> Repeatable<T> {
 }
 
 impl App {
-    /// Returns the body of the response to an earlier request with this idempotency key.
+    /// Finds the record of an earlier request with this idempotency key.
+    pub(super) async fn find_record(
+        &self,
+        idempotency_key: Option<&IdempotencyKey>,
+    ) -> Result<Option<IdempotencyRecord>, AppError> {
+        let Some(idempotency_key) = idempotency_key else { return Ok(None) };
+        let record = self.store.find_record(idempotency_key, self.now()).await?;
+        record.transpose().map_err(AppError::Refused)
+    }
+
+    /// Finds the body of the response to an earlier request with this idempotency key.
     pub(super) async fn find_response(
         &self,
         idempotency_key: Option<&IdempotencyKey>,
     ) -> Result<Option<String>, AppError> {
-        let Some(idempotency_key) = idempotency_key else { return Ok(None) };
-        let response = self.store.find_response(idempotency_key, self.now()).await?;
-        response.transpose().map_err(AppError::Refused)
+        let Some(record) = self.find_record(idempotency_key).await? else { return Ok(None) };
+        let undecodable = |_invalid| StoreError::Undecodable("a recorded response".to_owned());
+        Ok(Some(String::from_utf8(record.extra).map_err(undecodable)?))
     }
 
     /// Carries out `work` unless an earlier request with this idempotency key did, and records the response that `render`

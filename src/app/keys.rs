@@ -14,7 +14,7 @@ use crate::domain::workspace::{
 };
 use crate::id::{Random, WorkspaceId};
 use crate::secret::{KeyId, KeyText};
-use crate::store::{IdempotencyKey, IdempotentOperation, NewKey, StepResult, Store, StoreError};
+use crate::store::{IdempotentOperation, NewKey, StepResult, Store, StoreError};
 
 /// An API key that was created, with its text, which is shown once: not when the creation is replayed.
 pub type CreatedKey = (ApiKey, Option<KeyText>);
@@ -51,8 +51,9 @@ impl App {
         }
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateKey);
         // Before all validation: what the body names may be gone since.
-        if let Some(key) = self.find_created_key(idempotency_key.as_ref()).await? {
-            return Ok((key, None));
+        if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
+            let undecodable = |error| StoreError::Undecodable(format!("a created key: {error}"));
+            return Ok((serde_json::from_slice(&record.extra).map_err(undecodable)?, None));
         }
         let (references, now) = (self.find_references(caller, &body).await?, self.now());
         let wanted = KeyRequest::read(&body, &references, now).map_err(invalid)?;
@@ -62,16 +63,6 @@ impl App {
         let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
         let (key, replayed) = into_result(step, no_workspace(&workspace.to_string()))?;
         Ok((key, (!replayed).then_some(text)))
-    }
-
-    /// Finds the key that an earlier request with the same idempotency key has created.
-    async fn find_created_key(
-        &self,
-        idempotency_key: Option<&IdempotencyKey>,
-    ) -> Result<Option<ApiKey>, AppError> {
-        let Some(idempotency_key) = idempotency_key else { return Ok(None) };
-        let replay = self.store.find_created_key(idempotency_key, self.now()).await?;
-        replay.transpose().map_err(AppError::Refused)
     }
 
     /// Finds the workspace and the forms that the request for a key names.

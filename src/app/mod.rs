@@ -14,14 +14,12 @@ mod maintenance;
 mod manage_submissions;
 mod sealing;
 mod submissions;
-mod versions;
 mod workspaces;
 
 use std::sync::Arc;
 
 use self::cursor::Cursors;
 use self::key_uses::KeyUses;
-use self::versions::{VersionCache, new_cache};
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::delivery::DeliveryService;
@@ -35,7 +33,7 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
-use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError};
+use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError, VersionCache};
 
 pub use deliveries::{BulkCount, DeliveryListRequest, DeliveryView};
 pub use forms::{CreatedForm, FormListRequest, FormView};
@@ -44,6 +42,9 @@ pub use integrations::{IntegrationView, RotatedSecret};
 pub use keys::{CreatedKey, add_operator_key, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, SubmissionListRequest};
+
+/// Approximate bytes of memory for compiled versions.
+const VERSION_BYTES: u64 = 64 << 20;
 
 /// The use cases and their shared state.
 pub struct App {
@@ -157,14 +158,14 @@ impl App {
         deliveries: Arc<DeliveryService>,
     ) -> Self {
         Self {
-            store,
             deliveries,
             clock,
             random,
             limits,
             jobs: FairSemaphore::new(pool.limits().jobs, pool.limits().max_wait),
+            versions: VersionCache::new(Arc::clone(&store), pool.clone(), VERSION_BYTES),
+            store,
             pool,
-            versions: new_cache(),
             key_uses: KeyUses::default(),
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
@@ -221,6 +222,22 @@ impl App {
         let form = self.form(caller, text).await?;
         let version = self.current_version(&form).await?;
         Ok(Current { form, version })
+    }
+
+    /// Returns the current version of `form`, compiled.
+    async fn current_version(&self, form: &Form) -> Result<Arc<Version>, AppError> {
+        self.version(form.workspace, form.id, form.version).await
+    }
+
+    /// Returns a version of a form outside the trash, compiled.
+    async fn version(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        number: u32,
+    ) -> Result<Arc<Version>, AppError> {
+        let version = self.versions.find(workspace, form, number).await?;
+        version.ok_or_else(|| no_form(&form.to_string()))
     }
 
     /// Finds the form with the id or slug `text`, outside the trash.

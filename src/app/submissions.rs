@@ -15,7 +15,7 @@ use crate::domain::submission::{self, BodyError, Submission, SubmissionStatus, S
 use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{IdempotencyKey, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
+use crate::store::{IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
 /// A stored submission.
 #[derive(Debug, Clone)]
@@ -55,12 +55,16 @@ impl App {
         require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
         for _ in 0..TRIES {
             let current = self.current(caller, form).await?;
+            // Before the lookup: the request that takes the last place may be this one, sent twice.
+            let accepting = self.accepting(&current.form).await?;
             let operation = IdempotentOperation::CreateSubmission(current.form.id);
             let idempotency_key = request.idempotency_key(caller, operation);
-            if let Some(id) = self.find_replayed(idempotency_key.as_ref()).await? {
+            // Before all validation: a repeated request must not be refused because the form has changed since.
+            if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
+                let id = SubmissionId::from_bytes(record.result.to_be_bytes());
                 return self.replay(caller, id, &current, request.body).await;
             }
-            let (sent, dropped) = self.validate(caller, &current, request.body).await?;
+            let (sent, dropped) = self.validate(caller, &current, request.body, accepting).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -95,8 +99,19 @@ impl App {
     ) -> Result<(FormId, SubmittedAnswers, Vec<String>), AppError> {
         require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
         let current = self.current(caller, form).await?;
-        let (sent, dropped) = self.validate(caller, &current, body).await?;
+        let accepting = self.accepting(&current.form).await?;
+        let (sent, dropped) = self.validate(caller, &current, body, accepting).await?;
         Ok((current.form.id, sent, dropped))
+    }
+
+    /// Returns whether `form` accepts answers now.
+    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, AppError> {
+        // Most forms have no limit, and need no counting.
+        let responses = match form.settings.max_responses {
+            Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
+            None => 0,
+        };
+        Ok(accepting(form, responses, self.now()))
     }
 
     /// Validates the body of a submission. Returns the answers to store, and the unknown keys to drop.
@@ -105,15 +120,9 @@ impl App {
         caller: &Caller,
         current: &Current,
         body: &str,
+        accepting: Result<(), AcceptingReason>,
     ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
-        let form = &current.form;
-        // Most forms have no limit, and need no counting.
-        let responses = match form.settings.max_responses {
-            Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
-            None => 0,
-        };
         let (limits, now) = (self.limits, self.now());
-        let accepting = accepting(form, responses, now);
         let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
         let work = move || validate_body(&current, &body, accepting, &limits, now);
@@ -140,18 +149,6 @@ impl App {
         let work = move || rebuild(&current, &body, original, id, &limits);
         let (submission, dropped) = self.run_here_or_job(caller, is_costly, work).await?;
         Ok(Accepted { submission, replayed: true, dropped })
-    }
-
-    /// Finds the submission that an earlier request with `key` stored. This comes before all validation: a repeated request
-    /// must not be refused because the form has changed since.
-    async fn find_replayed(&self, key: Option<&IdempotencyKey>) -> Result<Option<SubmissionId>, AppError> {
-        let Some(key) = key else { return Ok(None) };
-        let record = self.store.find_idempotency_record(key).await?;
-        match record.and_then(|record| record.replay(key.body, self.now())) {
-            Some(Ok(record)) => Ok(Some(SubmissionId::from_bytes(record.result.to_be_bytes()))),
-            Some(Err(why)) => Err(AppError::Refused(why)),
-            None => Ok(None),
-        }
     }
 
     /// Returns one submission.

@@ -123,7 +123,10 @@ impl DeliveryService {
         let report = match permit {
             ConfirmationPermit::Granted => self.mailer.send(message).await,
             ConfirmationPermit::AlreadySent => return Ok(AttemptResult::Skipped),
-            ConfirmationPermit::Wait { wait_ms } => SendReport::new(report::throttled(wait_ms), 0),
+            ConfirmationPermit::Wait { wait_ms } => {
+                let report = SendReport::new(report::throttled(wait_ms), 0);
+                return Ok(self.sent(started_at, report, body));
+            }
         };
         let to = Some(message.to.clone()).filter(|_| mailbox.is_none());
         let body = Some(body);

@@ -125,7 +125,7 @@ impl DeliveryService {
         }
         let (rows, mut columns, mut known) = (CsvRows::new(integration), Vec::new(), HashSet::new());
         for number in numbers.into_iter().rev() {
-            let Some(version) = self.version(form.workspace, form.id, number).await? else { continue };
+            let Some(version) = self.versions.find(form.workspace, form.id, number).await? else { continue };
             for id in rows.columns(&version) {
                 if known.insert(id.to_owned()) {
                     columns.push(id.to_owned());

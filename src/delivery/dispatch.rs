@@ -1,6 +1,7 @@
 //! How many sends may be in progress, so that a receiver that does not answer only delays its own deliveries.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Timestamp;
@@ -32,13 +33,9 @@ struct State {
     sends: usize,
     unproven: usize,
     workspaces: HashMap<WorkspaceId, usize>,
-    destinations: HashMap<String, Destination>,
-}
-
-#[derive(Default)]
-struct Destination {
-    sends: usize,
-    hold: Option<Hold>,
+    destinations: HashMap<String, usize>,
+    /// By what identifies a receiver that takes one request after the other.
+    holds: HashMap<String, Hold>,
 }
 
 /// A time before which a receiver takes no other request.
@@ -60,6 +57,7 @@ pub(super) struct DispatchSlot {
     dispatcher: Dispatcher,
     workspace: WorkspaceId,
     destination: String,
+    pace_key: String,
     is_proven: bool,
 }
 
@@ -80,14 +78,14 @@ impl Dispatcher {
     ) -> Room {
         let (destination, workspace) = (integration.destination(), queue.workspace);
         let is_proven = health.failing_since.is_none() && health.last_success_at.is_some();
+        let pace_key = integration.pace_key();
         let mut state = self.lock();
-        let receiver = state.destinations.get(&destination);
-        if let Some(hold) = receiver.and_then(|receiver| receiver.hold).filter(|hold| hold.is_active(now)) {
+        if let Some(hold) = state.holds.get(&pace_key).filter(|hold| hold.is_active(now)) {
             return Room::After(hold.until);
         }
         let limit = if is_proven { integration.max_concurrency() } else { 1 };
         let free = [
-            limit.saturating_sub(receiver.map_or(0, |receiver| receiver.sends)),
+            limit.saturating_sub(state.destinations.get(&destination).copied().unwrap_or(0)),
             MAX_SENDS - state.sends,
             MAX_WORKSPACE_SENDS - state.workspaces.get(&workspace).copied().unwrap_or(0),
             if is_proven { MAX_SENDS } else { MAX_UNPROVEN_SENDS.saturating_sub(state.unproven) },
@@ -99,11 +97,11 @@ impl Dispatcher {
         state.sends += count;
         state.unproven += if is_proven { 0 } else { count };
         *state.workspaces.entry(workspace).or_default() += count;
-        state.destinations.entry(destination.clone()).or_default().sends += count;
+        *state.destinations.entry(destination.clone()).or_default() += count;
         drop(state);
         let slot = || {
-            let (dispatcher, destination) = (self.clone(), destination.clone());
-            DispatchSlot { dispatcher, workspace, destination, is_proven }
+            let (dispatcher, destination, pace_key) = (self.clone(), destination.clone(), pace_key.clone());
+            DispatchSlot { dispatcher, workspace, destination, pace_key, is_proven }
         };
         slots.extend(std::iter::repeat_with(slot).take(count));
         Room::For(if integration.is_file() { FILE_BATCH } else { count * integration.max_batch() })
@@ -116,9 +114,9 @@ impl DispatchSlot {
         if millis > 0 {
             let until = Timestamp::from_millis(now.millis().saturating_add(millis));
             let mut state = self.dispatcher.lock();
-            let receiver = state.destinations.entry(self.destination.clone()).or_default();
-            let later = receiver.hold.filter(|hold| hold.is_active(now) && hold.until > until);
-            receiver.hold = later.or(Some(Hold { since: now, until }));
+            state.holds.retain(|_, hold| hold.is_active(now));
+            let hold = state.holds.entry(self.pace_key.clone()).or_insert(Hold { since: now, until });
+            hold.until = hold.until.max(until);
         }
     }
 }
@@ -128,13 +126,17 @@ impl Drop for DispatchSlot {
         let mut state = self.dispatcher.lock();
         state.sends -= 1;
         state.unproven -= usize::from(!self.is_proven);
-        if let Some(sends) = state.workspaces.get_mut(&self.workspace) {
-            *sends -= 1;
+        release(&mut state.workspaces, &self.workspace);
+        release(&mut state.destinations, &self.destination);
+    }
+}
+
+/// Counts one less of `key`, and forgets it after the last.
+fn release<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
         }
-        state.workspaces.retain(|_, sends| *sends > 0);
-        if let Some(receiver) = state.destinations.get_mut(&self.destination) {
-            receiver.sends -= 1;
-        }
-        state.destinations.retain(|_, receiver| receiver.sends > 0 || receiver.hold.is_some());
     }
 }

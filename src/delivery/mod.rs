@@ -25,7 +25,6 @@ mod report;
 mod runner;
 mod send;
 mod send_test;
-mod versions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,14 +34,14 @@ use async_trait::async_trait;
 use self::dispatch::Dispatcher;
 use self::google_sheets::TokenCache;
 use self::mail::{Mailer, NoMailer};
-use self::versions::VersionCache;
 use crate::clock::{Clock, Timestamp};
+use crate::cpu_pool::CpuPool;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::integration::address::AddressPolicy;
 use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::outbound::HttpRequest;
 use crate::id::Random;
-use crate::store::Store;
+use crate::store::{Store, VersionCache};
 use crate::vault::Vault;
 
 pub use guard::{Lookup, SystemLookup};
@@ -74,6 +73,9 @@ pub trait Sender: Send + Sync {
     async fn call(&self, request: &HttpRequest, max_body: usize) -> Result<Answer, Outcome>;
 }
 
+/// Approximate bytes of memory for compiled versions.
+const VERSION_BYTES: u64 = 16 << 20;
+
 /// Carries out deliveries.
 pub struct DeliveryService {
     store: Arc<dyn Store>,
@@ -99,7 +101,7 @@ impl DeliveryService {
         random: Arc<dyn Random>,
         settings: DeliverySettings,
     ) -> Self {
-        let versions = versions::new_cache();
+        let versions = VersionCache::new(Arc::clone(&store), CpuPool::default(), VERSION_BYTES);
         let mailer = Arc::new(NoMailer);
         let (dispatcher, tokens, started_at) = (Dispatcher::default(), TokenCache::default(), clock.now());
         Self { store, vault, sender, mailer, clock, random, settings, versions, dispatcher, tokens, started_at }

@@ -80,7 +80,7 @@ pub(super) fn of_plan_error(cause: &PlanError) -> SendReport {
     let text = cause.to_string();
     let outcome = match cause {
         // The operator may have started the server with another key.
-        PlanError::Unsealable(_) => retry(ErrorCode::SecretUnreadable, text),
+        PlanError::Decrypt(_) => retry(ErrorCode::SecretUnreadable, text),
         PlanError::Damaged => Outcome::Permanent { error: ErrorCode::Damaged.error(text) },
         PlanError::NoRecipient => Outcome::Permanent { error: ErrorCode::NoRecipient.error(text) },
     };

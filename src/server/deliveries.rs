@@ -27,16 +27,18 @@ pub(super) async fn new_service(
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
-    let DeliveryConfig { policy, retry_schedule, master_key_file, mail, google, is_paused: _ } =
-        config.delivery.clone();
+    let DeliveryConfig {
+        policy,
+        retry_schedule,
+        master_key_file,
+        new_master_key,
+        mail,
+        google,
+        is_paused: _,
+    } = config.delivery.clone();
     let mailer = mail::new_mailer(&mail)?;
-    let (vault, is_new) = master_key::open_vault(&config.data, master_key_file.as_deref())?;
-    if is_new && store.has_integrations().await? {
-        // Submissions are accepted all the same: what is owed to webhooks waits.
-        tracing::error!(
-            "made a new `master-key`, although integrations have secrets: restore the old one from a backup, or set the secrets again"
-        );
-    }
+    let has_sealed = !new_master_key && store.has_integrations().await?;
+    let vault = master_key::open_vault(&config.data, master_key_file.as_deref(), has_sealed)?;
     let sender = Arc::new(HttpSender::new(policy.clone(), clock.clone()));
     let settings = DeliverySettings { policy, retry_schedule, exports: config.data.join("exports"), google };
     let random = Arc::new(SystemRandomness::new());

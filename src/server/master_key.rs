@@ -13,21 +13,21 @@ use crate::vault::{MASTER_KEY_BYTES, Vault};
 
 type MasterKey = Secret<[u8; MASTER_KEY_BYTES]>;
 
-/// Opens the vault with the key in `file`; or with the one in the data directory, which is made if it is missing. Returns it,
-/// and whether the key was made.
-pub(super) fn open_vault(data: &Path, file: Option<&Path>) -> Result<(Vault, bool), ServerError> {
+/// Opens the vault with the key in `file`; or with the one in the data directory. If that is missing it is made, unless it
+/// `has_sealed` secrets.
+pub(super) fn open_vault(data: &Path, file: Option<&Path>, has_sealed: bool) -> Result<Vault, ServerError> {
     let own = data.join("master-key");
     let path = file.unwrap_or(&own);
     let failed = |source| ServerError::MasterKey { path: path.to_owned(), source };
     let stored = private_file::read(path).map_err(failed)?;
-    let is_new = stored.is_none();
     let key = match stored {
         Some(bytes) => parse(&bytes).ok_or_else(|| failed(invalid()))?,
         // A file named by the operator must not be replaced by another key if it is only not mounted.
         None if file.is_some() => return Err(failed(io::ErrorKind::NotFound.into())),
+        None if has_sealed => return Err(ServerError::MasterKeyMissing(own)),
         None => create(path).map_err(failed)?,
     };
-    Ok((Vault::new(&key), is_new))
+    Ok(Vault::new(&key))
 }
 
 fn create(path: &Path) -> io::Result<MasterKey> {

@@ -61,6 +61,9 @@ pub enum ServerError {
     /// The file with the master key cannot be read or written, or has no key.
     #[error("cannot use the master key in `{path}`")]
     MasterKey { path: PathBuf, source: io::Error },
+    /// The master key is missing, and integrations have secrets that it sealed.
+    #[error("the master key `{}` is missing, which opens the secrets of integrations", .0.display())]
+    MasterKeyMissing(PathBuf),
     /// The settings of mail contradict each other, or are incomplete.
     #[error(transparent)]
     Mail(#[from] InvalidMail),
@@ -124,7 +127,7 @@ pub async fn run(
     };
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_deref(), shutdown) => {}
-        () = keep_up(&opened.app, config.trash_days) => {}
+        () = run_maintenance(&opened.app, config.trash_days) => {}
         () = reload_certificate(tls.clone(), reload) => {}
     }
     deliveries.stop().await;
@@ -159,7 +162,7 @@ async fn read_files<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static
 }
 
 /// Runs maintenance now and once an hour, and stores once a minute when keys were last used, until dropped.
-async fn keep_up(app: &App, trash_days: u32) {
+async fn run_maintenance(app: &App, trash_days: u32) {
     tokio::join!(maintain_hourly(app, trash_days), store_key_uses_each_minute(app));
 }
 

@@ -96,7 +96,7 @@ pub enum AttemptResult {
         body: Option<Vec<u8>>,
         /// The address it was sent to, if the integration has several.
         to: Option<String>,
-        /// Hash of the respondent's address, if it is a confirmation.
+        /// Hash of the respondent's address, if a permit to send a confirmation was taken.
         mailbox: Option<u64>,
     },
     /// There is nothing to send.

@@ -8,6 +8,7 @@ mod deliveries;
 mod error;
 pub mod sled;
 mod step;
+mod version_cache;
 
 pub use self::sled::engine::disk::holds_store;
 pub use self::sled::engine::lock::is_held_by_ended_process;
@@ -22,6 +23,8 @@ pub use step::{
     CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewKey, NewSubmission,
     NewWorkspace, Page, RecordedResponse, Restored, StepResult, SubmissionRows,
 };
+
+pub use version_cache::VersionCache;
 
 use std::sync::Arc;
 
@@ -132,12 +135,6 @@ pub trait Forms: Send + Sync {
 /// Submissions of a form.
 #[async_trait]
 pub trait Submissions: Send + Sync {
-    /// Returns the record of an idempotency key, expired or not.
-    async fn find_idempotency_record(
-        &self,
-        idempotency_key: &IdempotencyKey,
-    ) -> Result<Option<IdempotencyRecord>>;
-
     /// Stores a submission if [`admit`](crate::domain::form::admission::admit) accepts it.
     async fn accept_submission(
         &self,
@@ -272,14 +269,6 @@ pub trait Keys: Send + Sync {
     /// Adds a key to an existing workspace. A replay returns the key without its hash.
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>>;
 
-    /// Returns the key that an earlier request with the same idempotency key has created, without its hash, or why that key
-    /// cannot be reused; `None` if there was no such request.
-    async fn find_created_key(
-        &self,
-        idempotency_key: &IdempotencyKey,
-        now: Timestamp,
-    ) -> Result<Option<Result<ApiKey, Refusal>>>;
-
     /// Replaces a valid key of the workspace by the new one, which is returned; a replay returns it without its hash.
     async fn rotate_key(
         &self,
@@ -313,16 +302,16 @@ pub trait Keys: Send + Sync {
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>>;
 }
 
-/// Responses to requests with idempotency keys, each kept for 24 hours.
+/// Records of requests with idempotency keys, each kept for 24 hours.
 #[async_trait]
-pub trait Responses: Send + Sync {
-    /// Returns the body of the response to an earlier request with this idempotency key, or why the key cannot be reused;
-    /// `None` if there was no such request.
-    async fn find_response(
+pub trait Idempotency: Send + Sync {
+    /// Returns the record of an earlier request with this idempotency key, or why the key cannot be reused; `None` if there
+    /// was no such request.
+    async fn find_record(
         &self,
         idempotency_key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<Option<Result<String, Refusal>>>;
+    ) -> Result<Option<Result<IdempotencyRecord, Refusal>>>;
 
     /// Records a response whose request has already been carried out. One that changes a form is recorded by
     /// [`replace_form`](Forms::replace_form).
@@ -359,6 +348,6 @@ pub trait Maintenance: Send + Sync {
 }
 
 /// A complete store.
-pub trait Store: Forms + Submissions + Keys + Deliveries + Responses + Maintenance {}
+pub trait Store: Forms + Submissions + Keys + Deliveries + Idempotency + Maintenance {}
 
-impl<T: Forms + Submissions + Keys + Deliveries + Responses + Maintenance> Store for T {}
+impl<T: Forms + Submissions + Keys + Deliveries + Idempotency + Maintenance> Store for T {}

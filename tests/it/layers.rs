@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("domain", &["clock", "id", "secret", "vault"]),
     ("api", &["clock", "domain", "id", "secret"]),
     ("store", &["clock", "cpu_pool", "domain", "id", "process", "secret"]),
-    ("delivery", &["clock", "domain", "id", "request_error", "secret", "store", "vault"]),
+    ("delivery", &["clock", "cpu_pool", "domain", "id", "request_error", "secret", "store", "vault"]),
     (
         "app",
         &["clock", "cpu_pool", "delivery", "domain", "id", "keyed_semaphore", "secret", "store", "vault"],

@@ -114,6 +114,9 @@ struct DeliveryFlags {
     /// File with the key that seals secrets: 32 bytes in base64 [default: master-key in the data directory, made at the first start]
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     master_key_file: Option<PathBuf>,
+    /// Make a new master key in place of a lost one; stored secrets of integrations must be set again
+    #[arg(long, hide_short_help = true, conflicts_with = "master_key_file")]
+    new_master_key: bool,
     /// Deliver nothing; deliveries wait for the next start without this flag
     #[arg(long, hide_short_help = true)]
     pause_deliveries: bool,
@@ -354,6 +357,7 @@ impl Serve {
         }
         config.delivery.retry_schedule = delivery.retry_schedule.map(|RetrySchedule(waits)| waits);
         config.delivery.master_key_file = delivery.master_key_file.or(config.delivery.master_key_file);
+        config.delivery.new_master_key = delivery.new_master_key;
         config.delivery.is_paused = delivery.pause_deliveries;
         config.delivery.google = delivery.google_url.map_or(config.delivery.google, |google| *google);
         config.delivery.mail = self.mail.config(config.delivery.mail)?;

@@ -34,6 +34,10 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
             not_a_directory(data, &source)
         }
         ServerError::Store(StoreError::Full) => no_space(data),
+        ServerError::MasterKeyMissing(_) => CliError::usage_with_help(
+            error.to_string(),
+            "restore it from a backup; or start with forms serve --new-master-key, and set the secrets again",
+        ),
         ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } => {
             failure(error.to_string(), error.source())
         }

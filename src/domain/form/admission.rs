@@ -71,13 +71,15 @@ impl Refusal {
 }
 
 /// The recorded outcome of a request with an idempotency key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyRecord {
     /// Hash of the request's body and query.
     pub body: u128,
     /// The binary id of the created object, left-padded; for the restore of a submission, its number of edits.
     pub result: u128,
     pub at: Timestamp,
+    /// What cannot be derived from `result` later: JSON, or the body of the response.
+    pub extra: Vec<u8>,
 }
 
 pub const IDEMPOTENCY_RECORD_MILLIS: i64 = DAY_MILLIS;
@@ -94,18 +96,18 @@ impl IdempotencyRecord {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct AdmissionInput<'a> {
     pub form: &'a Form,
     pub responses: u64,
     /// The revision of the form that the answers were checked against.
     pub checked_revision: u64,
-    /// The record under the same idempotency key, and the hash of this request's body and query.
-    pub earlier: Option<(IdempotencyRecord, u128)>,
+    /// The record of an earlier request with the same idempotency key, or why the key cannot be reused.
+    pub earlier: Option<Result<IdempotencyRecord, Refusal>>,
 }
 
 /// The decision about a submission that is not refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
     Store,
     /// Answer from the record: an earlier request stored it.
@@ -117,9 +119,9 @@ pub enum Admission {
 /// Decides whether to store a submission whose answers were checked.
 ///
 /// The idempotency record is consulted first: a retry replays the earlier success even if the form has closed since.
-pub fn admit(input: &AdmissionInput<'_>, now: Timestamp) -> Result<Admission, Refusal> {
-    if let Some(answer) = input.earlier.and_then(|(earlier, body)| earlier.replay(body, now)) {
-        return answer.map(Admission::Replay);
+pub fn admit(input: AdmissionInput<'_>, now: Timestamp) -> Result<Admission, Refusal> {
+    if let Some(earlier) = input.earlier {
+        return earlier.map(Admission::Replay);
     }
     if input.form.revision != input.checked_revision {
         return Ok(Admission::Recheck);

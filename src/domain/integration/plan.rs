@@ -76,6 +76,15 @@ impl Integration {
         self.kind.behaviour().destination(self.id)
     }
 
+    /// Identifies what takes one request after the other: the chat or spreadsheet, which other integrations may have too, or
+    /// else the integration, until its settings change.
+    pub fn pace_key(&self) -> String {
+        match self.max_concurrency() {
+            1 => self.destination(),
+            _ => format!("{}/{}", self.id, self.updated_at),
+        }
+    }
+
     /// Maximum attempts in progress for the same destination.
     pub fn max_concurrency(&self) -> usize {
         self.kind.behaviour().pace().concurrency

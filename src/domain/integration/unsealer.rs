@@ -2,13 +2,13 @@
 
 use crate::id::{IntegrationId, WorkspaceId};
 use crate::secret::Secret;
-use crate::vault::{Sealed, SecretPlace, Unsealable, Vault};
+use crate::vault::{DecryptError, Sealed, SecretContext, Vault};
 
 /// Why an attempt cannot be planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error(transparent)]
-    Unsealable(#[from] Unsealable),
+    Decrypt(#[from] DecryptError),
     /// The settings or the body, which were checked before they were stored, are not valid.
     #[error("the stored delivery or its integration is damaged")]
     Damaged,
@@ -27,8 +27,8 @@ pub(super) struct Unsealer<'a> {
 
 impl Unsealer<'_> {
     /// Unseals the secret of the setting `field`.
-    pub(super) fn open(&self, field: &str, sealed: &Sealed) -> Result<Secret<String>, Unsealable> {
+    pub(super) fn open(&self, field: &str, sealed: &Sealed) -> Result<Secret<String>, DecryptError> {
         let Self { workspace, integration, vault } = *self;
-        vault.unseal(SecretPlace { workspace, integration, field }, sealed)
+        vault.unseal(SecretContext { workspace, integration, field }, sealed)
     }
 }

@@ -5,6 +5,7 @@ use crate::domain::json::Value;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
 use crate::domain::question::{AnswerError, Rules, is_empty};
+use crate::domain::validation::budget::{Budget, BudgetError};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -18,7 +19,7 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
-    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Self {
         let default = fields.value("default").cloned();
         if default.as_ref().and_then(Value::as_str).is_some_and(|text| text.chars().count() > MAX_DEFAULT) {
             let message = format!("`default` must have at most {MAX_DEFAULT} characters");
@@ -30,6 +31,12 @@ impl Hidden {
         });
         if let Some(AnswerError { rule, message, .. }) = error {
             fields.refuse("default", rule, message);
+        }
+        if let Some(value) = &default
+            && let Err(BudgetError::Exceeded(rule, message)) = budget.count_default(value.to_string().len())
+        {
+            let help = "defaults are stored with every submission: shorten this one or an earlier one";
+            fields.refuse_with_help("default", rule, message, help);
         }
         fields.text("from_url", 300);
         Self { default }

@@ -52,7 +52,7 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("date", |fields, _| Arc::new(Calendar::read(fields, &DATE))),
     ("time", |fields, _| Arc::new(Calendar::read(fields, &TIME))),
     ("datetime", |fields, _| Arc::new(Calendar::read(fields, &DATETIME))),
-    ("hidden", |fields, _| Arc::new(Hidden::read(fields))),
+    ("hidden", |fields, budget| Arc::new(Hidden::read(fields, budget))),
     ("statement", |_, _| Arc::new(DisplayOnly)),
     (PAGE, |_, _| Arc::new(DisplayOnly)),
 ];

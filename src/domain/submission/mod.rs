@@ -107,13 +107,15 @@ impl Answers {
     /// Appends `more`; the original text is kept.
     #[must_use]
     pub fn with_defaults<'a>(mut self, more: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
+        let mut text = self.text.into_string();
+        text.pop().expect("an object ends with a brace");
         for (id, value) in more {
-            let open = self.text.strip_suffix('}').expect("an object ends with a brace");
             let comma = if self.values.is_empty() { "" } else { "," };
-            self.text = format!("{open}{comma}\"{id}\":{value}}}").into();
+            text += &format!("{comma}\"{id}\":{value}");
             self.values.push((id.to_owned(), value.clone()));
         }
-        self
+        text.push('}');
+        Self { text: text.into(), ..self }
     }
 
     /// Keeps the answers whose key satisfies `keeps`, with their original text; also returns the other keys.

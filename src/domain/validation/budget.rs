@@ -17,6 +17,7 @@ pub struct Budget {
     matches: Remaining,
     includes: Remaining,
     values: Remaining,
+    defaults: Remaining,
     /// The beginning of the largest pattern so far, and the bytes it takes of the budget.
     largest: Option<(String, usize)>,
 }
@@ -60,6 +61,7 @@ impl Budget {
             matches: all(limits.matches),
             includes: all(limits.includes),
             values: all(limits.values),
+            defaults: all(limits.defaults),
             largest: None,
         }
     }
@@ -75,6 +77,15 @@ impl Budget {
         left.take(1, || {
             let found = format!("the conditions of this form have more than {most} {name}");
             BudgetError::Exceeded(Rule::TooMany, format!("{found}: {advice}, or split the form"))
+        })
+    }
+
+    /// Counts a default of `bytes` bytes.
+    pub(in crate::domain) fn count_default(&mut self, bytes: usize) -> Result<(), BudgetError> {
+        let most = self.limits.defaults / 1024;
+        self.defaults.take(bytes, || {
+            let message = format!("all defaults up to this one have more than {most} KiB together");
+            BudgetError::Exceeded(Rule::TooLong, message)
         })
     }
 

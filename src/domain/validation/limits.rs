@@ -43,6 +43,8 @@ pub struct Limits {
     pub includes: usize,
     /// Values in the conditions of a form, each item of an `in` counted.
     pub values: usize,
+    /// Bytes of all defaults of a form: they are stored with every submission.
+    pub defaults: usize,
 }
 
 impl Limits {
@@ -59,6 +61,7 @@ impl Limits {
         matches: usize::MAX,
         includes: usize::MAX,
         values: usize::MAX,
+        defaults: usize::MAX,
     };
 }
 
@@ -76,6 +79,7 @@ impl Default for Limits {
             matches: 50,
             includes: 250,
             values: 10_000,
+            defaults: 16 * 1024,
         }
     }
 }

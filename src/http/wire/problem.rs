@@ -289,10 +289,12 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
             StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
             // The index is being verified, and rebuilt if necessary: soon the value may be readable again.
-            StoreError::Damaged(_) | StoreError::Missing(_) | StoreError::Undecodable(_) => {
+            StoreError::Damaged(_) | StoreError::Missing(_) => {
                 Self::new(Code::StoreUnavailable).retry_after(5)
             }
-            StoreError::Panicked(_) | StoreError::Io(_) => Self::new(Code::Internal),
+            StoreError::Undecodable(_) | StoreError::Panicked(_) | StoreError::Io(_) => {
+                Self::new(Code::Internal)
+            }
         };
         error.caused_by(cause)
     }

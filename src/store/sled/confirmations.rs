@@ -15,7 +15,7 @@ use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::id::{DeliveryId, FormId};
 use crate::store::{ConfirmationPermit, Result, StoreError};
 
-/// Confirmations of a form within an hour that a mail server has accepted.
+/// Confirmations of a form within an hour that a mail server accepts.
 const MAX_PER_HOUR: u64 = 500;
 
 const HOUR_MILLIS: i64 = 3_600_000;
@@ -54,18 +54,24 @@ fn permit(
     }
     let body = [layout::encode_time(now), delivery.to_bytes().to_vec()].concat();
     tx.put(keys::confirmation(form, day_of(now), mailbox), body);
+    put_hour(tx, form, since, count + 1);
     Ok(ConfirmationPermit::Granted)
 }
 
-/// Records how the attempt of a confirmation changed its delivery: accepted ones are counted, and one that is dead does not
-/// keep the respondent from another.
+fn put_hour(tx: &mut Tx<'_>, form: FormId, since: Timestamp, count: u64) {
+    let body = [layout::encode_time(since), count.to_be_bytes().to_vec()].concat();
+    tx.put(keys::confirmations(form), body);
+}
+
+/// Records how an attempt with a permit changed its delivery: one that was not accepted does not count, and one that is dead
+/// does not keep the respondent from another.
 pub(super) fn record_attempt(tx: &mut Tx<'_>, delivery: &Delivery, mailbox: u64, now: Timestamp) -> Result<()> {
     let form = delivery.form;
-    if delivery.status == DeliveryStatus::Delivered {
+    if delivery.status != DeliveryStatus::Delivered {
         let (since, count) = hour(tx, form, now)?;
-        let body = [layout::encode_time(since), (count + 1).to_be_bytes().to_vec()].concat();
-        tx.put(keys::confirmations(form), body);
-    } else if delivery.status == DeliveryStatus::Dead {
+        put_hour(tx, form, since, count.saturating_sub(1));
+    }
+    if delivery.status == DeliveryStatus::Dead {
         for day in [day_of(now) - 1, day_of(now)] {
             tx.delete(keys::confirmation(form, day, mailbox));
         }
@@ -83,7 +89,7 @@ pub(super) fn erase_expired(tx: &mut Tx<'_>, form: FormId, now: Timestamp) -> Re
     Ok(progress)
 }
 
-/// Returns when the hour of a form began, and the confirmations accepted since.
+/// Returns when the hour of a form began, and the confirmations permitted since.
 fn hour(rows: &impl RowSource, form: FormId, now: Timestamp) -> Result<(Timestamp, u64)> {
     let Some(body) = rows.get(&keys::confirmations(form))? else { return Ok((now, 0)) };
     let (since, count) = body.split_first_chunk::<8>().ok_or_else(unknown)?;

@@ -11,7 +11,7 @@
 //! a form(8) event(16) target(8) number(4) an attempt, JSON
 //! r form(8) submission(16) event(16) an event of `e` that is about the submission, empty
 //! c form(8) day(4) mailbox(8) when a confirmation was sent there(8), and its delivery(16)
-//! c form(8) when the form's hour began(8), and the confirmations accepted since(8)
+//! c form(8) when the form's hour began(8), and the confirmations permitted since(8)
 //! ```
 //!
 //! A target is an integration, whose four highest bits, which are zero otherwise, are the recipient.

@@ -11,6 +11,7 @@ use super::forms::{find, find_live, missing_version};
 use super::{BATCH_ROWS, SledStore, delivery_layout, events, idempotency, layout, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
+use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, Random, WorkspaceId};
@@ -38,7 +39,7 @@ impl SledStore {
 
     /// Deletes the remaining rows of a purged form in the background.
     pub(super) fn resume_purge(&self, workspace: WorkspaceId, form: FormId) {
-        self.engine.background(move |tx| {
+        self.engine.background((), move |(), tx| {
             if erase_rows(tx, workspace, form)? == Progress::Done {
                 tx.delete(layout::purge(form));
                 return Ok(Progress::Done);
@@ -101,13 +102,12 @@ pub(super) fn restore(
     now: Timestamp,
 ) -> Result<StepResult<Restored>> {
     let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    match idempotency::find_replay(tx, idempotency_key, now)? {
-        Some(Ok((earlier, given))) => {
-            let (form, responses) = layout::from_json("what was restored", &given)?;
-            return restored_form(tx, form, responses, earlier.at).map(StepResult::Replayed);
-        }
-        Some(Err(why)) => return Ok(StepResult::Refused(why)),
-        None => {}
+    let earlier = |record: IdempotencyRecord| {
+        let (form, responses) = layout::from_json("what was restored", &record.extra)?;
+        restored_form(tx, form, responses, record.at)
+    };
+    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, earlier)? {
+        return Ok(replayed);
     }
     let restored = match form.restored() {
         Ok(restored) => restored,
@@ -120,16 +120,9 @@ pub(super) fn restore(
     tx.delete(layout::list_entry(&form));
     tx.put(layout::list_entry(&restored), Vec::new());
     let responses = Counters::of(tx, form.id)?.responses;
-    if let Some(idempotency_key) = idempotency_key {
-        let given = layout::to_json(&(&restored, responses))?;
-        idempotency::insert_record(
-            tx,
-            idempotency_key,
-            idempotency::encode_id(form.id.to_bytes()),
-            &given,
-            now,
-        )?;
-    }
+    let (made, given) =
+        (idempotency::encode_id(form.id.to_bytes()), layout::to_json(&(&restored, responses))?);
+    idempotency::insert_record(tx, idempotency_key, made, given, now);
     restored_form(tx, restored, responses, now).map(StepResult::Done)
 }
 

@@ -14,6 +14,7 @@ use super::queue::StoredQueue;
 use super::submission_search::SearchGoal;
 use super::{SledStore, events, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
+use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
 use crate::domain::integration::Integration;
@@ -169,8 +170,7 @@ impl SledStore {
 
     /// Returns a form, in the trash or not.
     pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
-        let key = layout::form(workspace, form);
-        self.forms.get(&key, || self.reader.get(&key), layout::decode_form)
+        self.forms.get(&self.reader, &layout::form(workspace, form))
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters> {
@@ -183,18 +183,14 @@ pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<
     tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
 }
 
-/// Reads a form within a transaction, in the trash or not, from the cache unless this group has changed it.
+/// Reads a form within a transaction, in the trash or not, from the cache.
 pub(super) fn find_cached(
     tx: &Tx<'_>,
     forms: &DecodedCache<Form>,
     workspace: WorkspaceId,
     form: FormId,
 ) -> Result<Option<Arc<Form>>> {
-    let key = layout::form(workspace, form);
-    match tx.is_staged(&key) {
-        true => tx.get(&key)?.map(|body| layout::decode_form(&body).map(Arc::new)).transpose(),
-        false => forms.get(&key, || tx.get(&key), layout::decode_form),
-    }
+    forms.get(tx, &layout::form(workspace, form))
 }
 
 /// Reads a form outside the trash within a transaction.
@@ -232,12 +228,9 @@ fn insert(
     idempotency_key: Option<&IdempotencyKey>,
 ) -> Result<StepResult<(FormId, Timestamp)>> {
     let now = form.created_at;
-    match idempotency::find_replay(tx, idempotency_key, now)? {
-        Some(Ok((earlier, _))) => {
-            return Ok(StepResult::Replayed((decode_form_id(earlier.result), earlier.at)));
-        }
-        Some(Err(why)) => return Ok(StepResult::Refused(why)),
-        None => {}
+    let made = |record: IdempotencyRecord| Ok((decode_form_id(record.result), record.at));
+    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, made)? {
+        return Ok(replayed);
     }
     if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
         return Ok(StepResult::Missing);
@@ -254,15 +247,8 @@ fn insert(
     put_new_queues(tx, form, &[])?;
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::list_entry(form), Vec::new());
-    if let Some(idempotency_key) = idempotency_key {
-        idempotency::insert_record(
-            tx,
-            idempotency_key,
-            idempotency::encode_id(form.id.to_bytes()),
-            &[],
-            now,
-        )?;
-    }
+    let made = idempotency::encode_id(form.id.to_bytes());
+    idempotency::insert_record(tx, idempotency_key, made, Vec::new(), now);
     Ok(StepResult::Done((form.id, now)))
 }
 
@@ -307,7 +293,7 @@ fn replace(
         events::record(tx, random, form, (event, Subject::Form), None, form.updated_at)?;
     }
     if let Some(response) = &update.response {
-        idempotency::insert_response(tx, response, form.updated_at)?;
+        idempotency::insert_response(tx, response, form.updated_at);
     }
     let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
     changes.removed.extend(removed.map(|one| one.id));

@@ -4,98 +4,75 @@ use async_trait::async_trait;
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
+use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
-use crate::store::{IdempotencyKey, RecordedResponse, Responses, Result};
+use crate::store::{Idempotency, IdempotencyKey, RecordedResponse, Result, StepResult};
 
 #[async_trait]
-impl Responses for SledStore {
-    async fn find_response(
+impl Idempotency for SledStore {
+    async fn find_record(
         &self,
         idempotency_key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<Option<Result<String, Refusal>>> {
-        let Some(body) = self.reader.get(&layout::idempotency_record(idempotency_key))? else {
-            return Ok(None);
-        };
-        replay(&body, idempotency_key, now)?.map(decode_response).transpose()
+    ) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
+        find_record(&self.reader, Some(idempotency_key), now)
     }
 
     async fn put_response(&self, response: RecordedResponse, now: Timestamp) -> Result<()> {
-        self.engine.write(move |tx: &mut Tx<'_>| insert_response(tx, &response, now)).await
+        let work = move |tx: &mut Tx<'_>| {
+            insert_response(tx, &response, now);
+            Ok(())
+        };
+        self.engine.write(work).await
     }
 }
 
-fn decode_response(replay: ReplayResult) -> Result<Result<String, Refusal>> {
-    match replay {
-        Ok((_, body)) => {
-            let body = String::from_utf8(body);
-            body.map(Ok).map_err(|_invalid| layout::undecodable("a recorded response"))
-        }
-        Err(why) => Ok(Err(why)),
-    }
+/// Finds the record of an earlier request with the same idempotency key, or why the key cannot be reused.
+pub(super) fn find_record(
+    rows: &impl RowSource,
+    idempotency_key: Option<&IdempotencyKey>,
+    now: Timestamp,
+) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
+    let Some(idempotency_key) = idempotency_key else { return Ok(None) };
+    let Some(body) = rows.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
+    Ok(layout::decode_idempotency_record(&body)?.replay(idempotency_key.body, now))
+}
+
+/// Returns the step of an earlier request with the same idempotency key, if there was one; `read` reads its result from
+/// the record.
+pub(super) fn replay<T>(
+    rows: &impl RowSource,
+    idempotency_key: Option<&IdempotencyKey>,
+    now: Timestamp,
+    read: impl FnOnce(IdempotencyRecord) -> Result<T>,
+) -> Result<Option<StepResult<T>>> {
+    Ok(match find_record(rows, idempotency_key, now)? {
+        Some(Ok(record)) => Some(StepResult::Replayed(read(record)?)),
+        Some(Err(why)) => Some(StepResult::Refused(why)),
+        None => None,
+    })
+}
+
+/// Records the result of a request, if it has an idempotency key: the object `made`, and in `extra` what cannot be derived
+/// from it later.
+pub(super) fn insert_record(
+    tx: &mut Tx<'_>,
+    idempotency_key: Option<&IdempotencyKey>,
+    made: u128,
+    extra: Vec<u8>,
+    at: Timestamp,
+) {
+    let Some(idempotency_key) = idempotency_key else { return };
+    let record = IdempotencyRecord { body: idempotency_key.body, result: made, at, extra };
+    tx.put_last(layout::idempotency_record(idempotency_key), layout::encode_idempotency_record(&record));
+    tx.put(layout::expiry(idempotency_key, at), Vec::new());
 }
 
 /// Records a response.
-pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) -> Result<()> {
-    insert_record(tx, &response.idempotency_key, 0, response.body.as_bytes(), at)
-}
-
-/// Returns the record of an idempotency key, expired or not.
-pub(super) fn find_record(
-    tx: &Tx<'_>,
-    idempotency_key: &IdempotencyKey,
-) -> Result<Option<IdempotencyRecord>> {
-    tx.get(&layout::idempotency_record(idempotency_key))?
-        .map(|body| layout::decode_idempotency_record(&body))
-        .transpose()
-}
-
-/// An idempotency record, and the extra bytes passed to [`insert_record`].
-type Replay = (IdempotencyRecord, Vec<u8>);
-
-/// What a repeated request is answered from, or why it is refused.
-pub(super) type ReplayResult = Result<Replay, Refusal>;
-
-/// Looks up the result of an earlier request with the same idempotency key; `None` if there is none.
-pub(super) fn find_replay(
-    tx: &Tx<'_>,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Result<Option<ReplayResult>> {
-    let Some(idempotency_key) = idempotency_key else { return Ok(None) };
-    let Some(body) = tx.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
-    replay(&body, idempotency_key, now)
-}
-
-/// Decodes the record `body` of an earlier request with the same idempotency key; `None` if it has expired.
-pub(super) fn replay(
-    body: &[u8],
-    idempotency_key: &IdempotencyKey,
-    now: Timestamp,
-) -> Result<Option<ReplayResult>> {
-    let (earlier, extra) = layout::split_idempotency_record(body)?;
-    let answer = earlier.replay(idempotency_key.body, now);
-    Ok(answer.map(|answer| answer.map(|earlier| (earlier, extra.to_vec()))))
-}
-
-/// Records the result of a request: the object `made`, and in `extra` what cannot be derived from it later.
-pub(super) fn insert_record(
-    tx: &mut Tx<'_>,
-    idempotency_key: &IdempotencyKey,
-    made: u128,
-    extra: &[u8],
-    at: Timestamp,
-) -> Result<()> {
-    let record = layout::encode_idempotency_record(&IdempotencyRecord {
-        body: idempotency_key.body,
-        result: made,
-        at,
-    });
-    tx.put_last(layout::idempotency_record(idempotency_key), [&record, extra].concat());
-    tx.put(layout::expiry(idempotency_key, at), Vec::new());
-    Ok(())
+pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) {
+    insert_record(tx, Some(&response.idempotency_key), 0, response.body.clone().into_bytes(), at);
 }
 
 /// Encodes an id of 8 bytes into the lower half of a record's result.

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::de::DeserializeOwned;
 
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::{SledStore, idempotency, layout, workspaces};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::Refusal;
+use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
@@ -42,16 +41,6 @@ impl Keys for SledStore {
         self.engine.write(move |tx| insert(tx, new)).await
     }
 
-    async fn find_created_key(
-        &self,
-        idempotency_key: &IdempotencyKey,
-        now: Timestamp,
-    ) -> Result<Option<Result<ApiKey, Refusal>>> {
-        let body = self.reader.get(&layout::idempotency_record(idempotency_key))?;
-        let replay = body.map(|body| idempotency::replay(&body, idempotency_key, now)).transpose()?.flatten();
-        decode_replay("a created key", replay)
-    }
-
     async fn rotate_key(
         &self,
         workspace: WorkspaceId,
@@ -75,8 +64,7 @@ impl Keys for SledStore {
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
-        let key = layout::api_key(id);
-        self.keys.get(&key, || self.reader.get(&key), layout::decode_api_key)
+        self.keys.get(&self.reader, &layout::api_key(id))
     }
 
     async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
@@ -139,9 +127,8 @@ impl SledStore {
         let entries = layout::key_entries(workspace);
         for (entry, _) in self.reader.scan(entries, Direction::Descending, usize::MAX)? {
             let id = layout::listed_key(&entry)?;
-            let row = layout::api_key(id);
             // It may have been revoked since the scan.
-            let found = self.keys.get(&row, || self.reader.get(&row), layout::decode_api_key)?;
+            let found = self.keys.get(&self.reader, &layout::api_key(id))?;
             let last_use = self.reader.get(&layout::key_use(id))?;
             let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
             keys.extend(found.map(|key| (key, last_use)));
@@ -172,7 +159,8 @@ fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey
 
 fn insert(tx: &mut Tx<'_>, new: NewKey) -> Result<StepResult<ApiKey>> {
     let NewKey { key, idempotency_key } = new;
-    if let Some(replayed) = find_replay(tx, "a created key", idempotency_key.as_ref(), key.created_at)? {
+    let shown = |record: IdempotencyRecord| layout::from_json("a created key", &record.extra);
+    if let Some(replayed) = idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)? {
         return Ok(replayed);
     }
     if tx.get(&layout::workspace(key.workspace))?.is_none() {
@@ -192,7 +180,8 @@ fn rotate(
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
 ) -> Result<StepResult<ApiKey>> {
-    if let Some(replayed) = find_replay(tx, "a rotated key", idempotency_key, now)? {
+    let shown = |record: IdempotencyRecord| layout::from_json("a rotated key", &record.extra);
+    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, shown)? {
         return Ok(replayed);
     }
     let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now));
@@ -221,33 +210,7 @@ fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<Option<StepRes
 /// Adds a key and its idempotency record.
 fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Result<StepResult<ApiKey>> {
     put(tx, &key)?;
-    if let Some(idempotency_key) = idempotency_key {
-        let (made, shown) =
-            (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
-        idempotency::insert_record(tx, idempotency_key, made, &shown, key.created_at)?;
-    }
+    let (made, shown) = (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
+    idempotency::insert_record(tx, idempotency_key, made, shown, key.created_at);
     Ok(StepResult::Done(key))
-}
-
-/// Looks up what an earlier request with the same idempotency key created; `None` if there is none.
-pub(super) fn find_replay<T: DeserializeOwned>(
-    tx: &Tx<'_>,
-    what: &str,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Result<Option<StepResult<T>>> {
-    let replay = decode_replay(what, idempotency::find_replay(tx, idempotency_key, now)?)?;
-    Ok(replay.map(|replay| replay.map_or_else(StepResult::Refused, StepResult::Replayed)))
-}
-
-/// Decodes the extra bytes of an idempotency record.
-fn decode_replay<T: DeserializeOwned>(
-    what: &str,
-    replay: Option<idempotency::ReplayResult>,
-) -> Result<Option<Result<T, Refusal>>> {
-    Ok(match replay {
-        Some(Ok((_, shown))) => Some(Ok(layout::from_json(what, &shown)?)),
-        Some(Err(why)) => Some(Err(why)),
-        None => None,
-    })
 }

@@ -29,6 +29,7 @@
 //! J n v q B e a r c queues and deliveries: see `delivery_layout`
 //! Mb s the signing key(32)
 //! Mb d deliveries have rows of their own, empty: see `delivery_upgrade`
+//! Mb i a time(8) up to which submissions may have ids
 //! Mb u when maintenance ran last(8), how long the trash must wait(8)
 //! ```
 //!
@@ -71,10 +72,6 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
-/// Whether the row under `key` is of a kind kept in the [`DecodedCache`](super::decoded_cache::DecodedCache).
-pub(super) fn is_decoded(key: &[u8]) -> bool {
-    matches!(key.first(), Some(b'F' | b'K'))
-}
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
     key(FORM_WORKSPACES, &[&form.to_bytes()])
@@ -212,6 +209,8 @@ pub(super) const SIGNING_KEY: &[u8] = b"Mbs";
 pub(super) const CLOCK: &[u8] = b"Mbu";
 
 pub(super) const DELIVERY_ROWS: &[u8] = b"Mbd";
+
+pub(super) const LATEST_ID: &[u8] = b"Mbi";
 
 pub(super) fn encode_clock(record: ClockRecord) -> Vec<u8> {
     [record.last.millis().to_be_bytes(), record.wait_millis.to_be_bytes()].concat()
@@ -388,25 +387,21 @@ pub(super) fn undecodable(what: &str) -> StoreError {
 }
 
 pub(super) fn encode_idempotency_record(record: &IdempotencyRecord) -> Vec<u8> {
-    [&record.body.to_be_bytes()[..], &record.result.to_be_bytes(), &record.at.millis().to_be_bytes()].concat()
+    let IdempotencyRecord { body, result, at, extra } = record;
+    [&body.to_be_bytes()[..], &result.to_be_bytes(), &at.millis().to_be_bytes(), extra].concat()
 }
 
 pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord> {
-    split_idempotency_record(body).map(|(record, _)| record)
-}
-
-/// Decodes the idempotency record at the start of `body`, and returns the remaining bytes.
-pub(super) fn split_idempotency_record(body: &[u8]) -> Result<(IdempotencyRecord, &[u8])> {
     let unknown = || undecodable("an idempotency record");
     let (hash, rest) = body.split_first_chunk().ok_or_else(unknown)?;
     let (made, rest) = rest.split_first_chunk().ok_or_else(unknown)?;
     let (at, extra) = rest.split_first_chunk().ok_or_else(unknown)?;
-    let record = IdempotencyRecord {
+    Ok(IdempotencyRecord {
         body: u128::from_be_bytes(*hash),
         result: u128::from_be_bytes(*made),
         at: Timestamp::from_millis(i64::from_be_bytes(*at)),
-    };
-    Ok((record, extra))
+        extra: extra.to_vec(),
+    })
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::claims::DeliveryClaims;
-use self::decoded_cache::{ChangeCounter, DecodedCache};
+use self::decoded_cache::DecodedCache;
 use self::engine::Engine;
 use self::engine::disk::Disk;
 use self::engine::index::IndexProvider;
@@ -114,16 +114,9 @@ impl SledStore {
         random: Arc<dyn Random>,
         open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
-        let changes = ChangeCounter::default();
-        let (forms, keys) = (Arc::new(DecodedCache::new(&changes)), Arc::new(DecodedCache::new(&changes)));
         let options = EngineOptions {
             startup_check: Arc::new(startup_check::check),
             recount: Arc::new(recount::recount),
-            on_change: Arc::new(move |key| {
-                if key.is_none_or(layout::is_decoded) {
-                    changes.record_change();
-                }
-            }),
             ..options
         };
         let engine = open(options)?;
@@ -132,8 +125,8 @@ impl SledStore {
             engine,
             random,
             pool,
-            forms,
-            keys,
+            forms: Arc::new(DecodedCache::new(layout::decode_form)),
+            keys: Arc::new(DecodedCache::new(layout::decode_api_key)),
             claims: Arc::default(),
             retry_schedule: None,
         };
@@ -254,7 +247,7 @@ impl Maintenance for SledStore {
     }
 
     fn erase_expired_keys(&self, now: Timestamp) {
-        self.engine.background(move |tx| idempotency::erase_expired(tx, now));
+        self.engine.background((), move |(), tx| idempotency::erase_expired(tx, now));
     }
 
     fn announce(&self, address: &str) {

@@ -8,6 +8,9 @@ pub(super) trait RowSource {
     /// Returns the body of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
+    /// Returns bytes that change whenever the row under a key is written.
+    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
     /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
 
@@ -22,6 +25,10 @@ impl RowSource for Reader {
         Reader::get(self, key)
     }
 
+    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Reader::revision(self, key)
+    }
+
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
         Reader::scan(self, range, direction, limit)
     }
@@ -30,6 +37,10 @@ impl RowSource for Reader {
 impl RowSource for Tx<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Tx::get(self, key)
+    }
+
+    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Tx::revision(self, key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {

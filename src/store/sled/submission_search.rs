@@ -149,8 +149,7 @@ impl SubmissionSearch {
         };
         while !self.is_done() {
             let blocks = self.blocks_per_read();
-            let (found, cut) = reader.scan_page(range.clone(), self.direction, blocks, SLICE_BYTES)?;
-            let count = found.len();
+            let (found, goes_on) = reader.scan_page(range.clone(), self.direction, blocks, SLICE_BYTES)?;
             for (key, block) in found {
                 self.take(&block, reader)?;
                 match self.direction {
@@ -162,7 +161,7 @@ impl SubmissionSearch {
                     return Ok(());
                 }
             }
-            self.at_end = count < blocks && !cut;
+            self.at_end = !goes_on;
         }
         self.remaining = Some(range);
         Ok(())

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::Refusal;
+use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
@@ -31,8 +31,8 @@ impl SledStore {
         limit: usize,
     ) -> Result<SubmissionRows> {
         let range = layout::trashed_submissions(form, before);
-        let (found, cut) = self.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
-        let more = found.len() > limit || cut;
+        let (found, goes_on) = self.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+        let more = found.len() > limit || goes_on;
         let rows = found.iter().take(limit).map(|(key, body)| decode(key, body));
         let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
         Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
@@ -61,7 +61,7 @@ impl SledStore {
     /// Deletes the remaining rows of a purged submission in the background: its replaced states, and what waits to be
     /// delivered of it.
     pub(super) fn resume_submission_purge(&self, form: FormId, submission: SubmissionId) {
-        self.engine.background(move |tx| erase_rows(tx, form, submission));
+        self.engine.background((), move |(), tx| erase_rows(tx, form, submission));
     }
 }
 
@@ -163,16 +163,15 @@ pub(super) fn restore(
     let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
     let in_trash = read(form.id, id, |key| tx.get(key))?;
     let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(StepResult::Missing) };
-    match idempotency::find_replay(tx, idempotency_key, now)? {
-        Some(Ok((earlier, _))) => {
-            // Since then it may have been trashed again, and edited before that.
-            let now = Submission { deleted_at: None, ..submission.clone() };
-            let unknown = |_size| layout::undecodable("an idempotency record");
-            let edits = u32::try_from(earlier.result).map_err(unknown)?;
-            return edits::read_as_of_edit(now, edits, |key| tx.get(key)).map(StepResult::Replayed);
-        }
-        Some(Err(why)) => return Ok(StepResult::Refused(why)),
-        None => {}
+    let earlier = |record: IdempotencyRecord| {
+        // Since then it may have been trashed again, and edited before that.
+        let now = Submission { deleted_at: None, ..submission.clone() };
+        let unknown = |_size| layout::undecodable("an idempotency record");
+        let edits = u32::try_from(record.result).map_err(unknown)?;
+        edits::read_as_of_edit(now, edits, |key| tx.get(key))
+    };
+    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, earlier)? {
+        return Ok(replayed);
     }
     let Some(submission) = in_trash else { return Ok(StepResult::Refused(Refusal::NotInTrash)) };
     let counters = Counters::of(tx, form.id)?;
@@ -186,9 +185,7 @@ pub(super) fn restore(
     let counters =
         Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
     counters.put(tx, form.id);
-    if let Some(idempotency_key) = idempotency_key {
-        idempotency::insert_record(tx, idempotency_key, submission.edits().into(), &[], now)?;
-    }
+    idempotency::insert_record(tx, idempotency_key, submission.edits().into(), Vec::new(), now);
     delivery_upkeep::resume_submission(tx, workspace, &submission, now)?;
     events::record_file_change(tx, &form)?;
     Ok(StepResult::Done(submission))

@@ -16,7 +16,7 @@ use super::submission_trash::{self, RemainingRows};
 use super::{SledStore, block, edits, events, idempotency, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::{Admission, AdmissionInput, IdempotencyRecord, admit};
+use crate::domain::form::admission::{Admission, AdmissionInput, admit};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{ReplacedState, Submission};
@@ -30,14 +30,6 @@ const TOLERATED_STEP_MILLIS: i64 = 60_000;
 
 #[async_trait]
 impl Submissions for SledStore {
-    async fn find_idempotency_record(
-        &self,
-        idempotency_key: &IdempotencyKey,
-    ) -> Result<Option<IdempotencyRecord>> {
-        let body = self.reader.get(&layout::idempotency_record(idempotency_key))?;
-        body.map(|body| layout::decode_idempotency_record(&body)).transpose()
-    }
-
     async fn accept_submission(
         &self,
         workspace: WorkspaceId,
@@ -224,12 +216,7 @@ fn accept(
 ) -> Result<StepResult<SubmissionId>> {
     let form = find_cached(tx, forms, workspace, new.form)?;
     let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(StepResult::Missing) };
-    let earlier = match &new.idempotency_key {
-        Some(idempotency_key) => {
-            idempotency::find_record(tx, idempotency_key)?.map(|earlier| (earlier, idempotency_key.body))
-        }
-        None => None,
-    };
+    let earlier = idempotency::find_record(tx, new.idempotency_key.as_ref(), now)?;
     let counters = Counters::of(tx, new.form)?;
     let input = AdmissionInput {
         form: &form,
@@ -237,7 +224,7 @@ fn accept(
         checked_revision: new.revision,
         earlier,
     };
-    match admit(&input, now) {
+    match admit(input, now) {
         Ok(Admission::Store) => insert(tx, random, &form, new, counters, now).map(StepResult::Done),
         Ok(Admission::Replay(earlier)) => {
             Ok(StepResult::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
@@ -255,7 +242,7 @@ fn insert(
     counters: Counters,
     now: Timestamp,
 ) -> Result<SubmissionId> {
-    let id = next_id(tx, random, counters.last, now);
+    let id = next_id(tx, random, counters.last, now)?;
     let (id, block) = match counters.highest {
         Some(highest) if id <= highest => find_gap(tx, random, new.form, id)?,
         Some(_) | None => (id, counters.block),
@@ -270,9 +257,8 @@ fn insert(
     };
     let counters = if new.notify { events::record_completed(tx, form, counters, id)? } else { counters };
     counters.put(tx, new.form);
-    if let Some(idempotency_key) = &new.idempotency_key {
-        idempotency::insert_record(tx, idempotency_key, u128::from_be_bytes(id.to_bytes()), &[], now)?;
-    }
+    let made = u128::from_be_bytes(id.to_bytes());
+    idempotency::insert_record(tx, new.idempotency_key.as_ref(), made, Vec::new(), now);
     Ok(id)
 }
 
@@ -321,13 +307,29 @@ fn find_gap(
 
 /// Returns the next id of a form: above the last one assigned, so that ids are in commit order. A single wrong boot
 /// clock must not move all later ids into the far future, so a large step back is followed. Cursors issued before
-/// would then skip new submissions, so a new signing key invalidates them.
-fn next_id(tx: &mut Tx<'_>, random: &dyn Random, last: Option<SubmissionId>, now: Timestamp) -> SubmissionId {
-    let stepped_back = last.filter(|last| last.millis() - now.millis() > TOLERATED_STEP_MILLIS);
-    let Some(ahead) = stepped_back else { return SubmissionId::after(last, now.millis(), random) };
-    tracing::warn!(last = %ahead, now = %now, "the clock was set back; submission times follow it, cursors end");
-    let mut signing_key = [0; 32];
-    random.fill(&mut signing_key);
-    tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
-    SubmissionId::after(None, now.millis(), random)
+/// would then skip new submissions, so a new signing key invalidates them: once for all forms.
+fn next_id(
+    tx: &mut Tx<'_>,
+    random: &dyn Random,
+    last: Option<SubmissionId>,
+    now: Timestamp,
+) -> Result<SubmissionId> {
+    let is_ahead = |millis: i64| millis - now.millis() > TOLERATED_STEP_MILLIS;
+    let stepped_back = last.filter(|last| is_ahead(last.millis()));
+    let id = SubmissionId::after(last.filter(|_| stepped_back.is_none()), now.millis(), random);
+    let latest = tx.get(layout::LATEST_ID)?.map(|body| layout::decode_time(&body)).transpose()?;
+    let latest = latest.map(Timestamp::millis);
+    let has_new_key = stepped_back.is_some() && latest.is_none_or(is_ahead);
+    if has_new_key {
+        tracing::warn!(last = ?last, now = %now, "the clock was set back; submission times follow it, cursors end");
+        let mut signing_key = [0; 32];
+        random.fill(&mut signing_key);
+        tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
+    }
+    if has_new_key || latest.is_none_or(|latest| latest < id.millis()) {
+        // Ahead of the id, so that it is written once a minute.
+        let latest = Timestamp::from_millis(id.millis() + TOLERATED_STEP_MILLIS);
+        tx.put(layout::LATEST_ID.to_vec(), layout::encode_time(latest));
+    }
+    Ok(id)
 }

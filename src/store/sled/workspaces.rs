@@ -3,6 +3,7 @@
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::{BATCH_ROWS, SledStore, form_trash, idempotency, keys, layout};
+use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::Workspace;
 use crate::id::WorkspaceId;
 use crate::store::{NewWorkspace, Result, StepResult};
@@ -13,7 +14,7 @@ const PURGED_FORMS: usize = BATCH_ROWS / 4;
 impl SledStore {
     /// Deletes the remaining rows of a deleted workspace in the background.
     pub(super) fn resume_workspace_purge(&self, workspace: WorkspaceId) {
-        self.engine.background(move |tx| purge(tx, workspace));
+        self.engine.background((), move |(), tx| purge(tx, workspace));
     }
 }
 
@@ -21,7 +22,8 @@ impl SledStore {
 pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Workspace>> {
     let NewWorkspace { workspace, key, idempotency_key } = new;
     let now = workspace.created_at;
-    if let Some(replayed) = keys::find_replay(tx, "a created workspace", idempotency_key.as_ref(), now)? {
+    let shown = |record: IdempotencyRecord| layout::from_json("a created workspace", &record.extra);
+    if let Some(replayed) = idempotency::replay(tx, idempotency_key.as_ref(), now, shown)? {
         return Ok(replayed);
     }
     let (id, key_row) = (workspace.id, layout::api_key(key.id));
@@ -37,10 +39,8 @@ pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Wo
     let shown = layout::to_json(&workspace)?;
     tx.put(layout::workspace(workspace.id), shown.clone());
     keys::put(tx, &key)?;
-    if let Some(idempotency_key) = &idempotency_key {
-        let made = idempotency::encode_id(id.to_bytes());
-        idempotency::insert_record(tx, idempotency_key, made, &shown, now)?;
-    }
+    let made = idempotency::encode_id(id.to_bytes());
+    idempotency::insert_record(tx, idempotency_key.as_ref(), made, shown, now);
     Ok(StepResult::Done(workspace))
 }
 

@@ -12,7 +12,7 @@ use forms::config::{Config, HttpSettings};
 use forms::cpu_pool::CpuPool;
 use forms::http::starting;
 use forms::secret::KeyText;
-use forms::server::{Local, ServerError, open_local, run, write_operator_key};
+use forms::server::{Local, ServerError, open_local, open_local_with, run, write_operator_key};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{Health, Keys, Maintenance};
@@ -134,6 +134,26 @@ async fn commands_on_a_store_without_its_key_file_need_no_key_and_can_make_one()
     let local = open_local(folder.path()).await.unwrap();
     assert_eq!(local.key.as_ref(), Some(&key));
     assert_eq!(send(&local, "GET", "/api/v1/whoami", None, Value::Null).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_lost_master_key_is_not_replaced_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = open_local(folder.path()).await.unwrap();
+    let key = local.key.clone().unwrap();
+    let form = json!({"title": "F", "integrations": [{"name": "hook", "type": "webhook", "url": "https://example.com/"}]});
+    send(&local, "POST", "/api/v1/forms", Some(key.reveal()), form).await.expect(201);
+    local.close().await.unwrap();
+    let file = folder.path().join("master-key");
+    fs::remove_file(&file).unwrap();
+    let Err(error) = open_local(folder.path()).await else { panic!("the store opened") };
+    assert!(matches!(&error, ServerError::MasterKeyMissing(path) if *path == file), "{error}");
+    assert!(!file.exists());
+    let mut config = Config::new(folder.path());
+    config.delivery.new_master_key = true;
+    open_local_with(&config).await.unwrap().close().await.unwrap();
+    assert!(file.exists());
+    open_local(folder.path()).await.unwrap();
 }
 
 #[tokio::test]

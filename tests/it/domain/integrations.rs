@@ -15,7 +15,7 @@ use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::Secret;
-use forms::vault::{SecretPlace, Vault};
+use forms::vault::{SecretContext, Vault};
 
 use super::{at, pointers};
 use crate::harness::{VAULT, definition_context};
@@ -54,7 +54,7 @@ fn previous(integration: &Integration) -> &[PreviousSecret] {
 
 fn unseal(integration: &Integration, field: &str) -> Option<String> {
     let workspace = WorkspaceId::from_bytes(9_u64.to_be_bytes());
-    let place = SecretPlace { workspace, integration: integration.id, field };
+    let place = SecretContext { workspace, integration: integration.id, field };
     let sealed = &integration.kind.settings().secret(field)?.sealed;
     Some(VAULT.unseal(place, sealed).unwrap().reveal().clone())
 }

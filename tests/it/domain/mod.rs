@@ -349,19 +349,23 @@ fn a_submission_keeps_its_answers_byte_for_byte() {
 fn admission_checks_idempotency_first_then_the_revision_then_the_state_of_the_form() {
     let (draft, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
     let (open, _) = changed(&draft, &version, r#"{"status":"published"}"#);
-    let earlier = IdempotencyRecord { body: 5, result: 42, at: at(0) };
+    let earlier = IdempotencyRecord { body: 5, result: 42, at: at(0), extra: Vec::new() };
     let day = 24 * 60 * 60 * 1_000;
     let input =
         |form, checked_revision, earlier| AdmissionInput { form, responses: 0, checked_revision, earlier };
-    assert_eq!(admit(&input(&open, 2, None), at(0)), Ok(Admission::Store));
-    assert_eq!(admit(&input(&open, 1, None), at(0)), Ok(Admission::Recheck));
+    assert_eq!(admit(input(&open, 2, None), at(0)), Ok(Admission::Store));
+    assert_eq!(admit(input(&open, 1, None), at(0)), Ok(Admission::Recheck));
     assert_eq!(
-        admit(&input(&draft, 1, None), at(0)),
+        admit(input(&draft, 1, None), at(0)),
         Err(Refusal::NotAccepting { reason: AcceptingReason::Draft, message: None })
     );
-    assert_eq!(admit(&input(&draft, 9, Some((earlier, 5))), at(day - 1)), Ok(Admission::Replay(earlier)));
-    assert_eq!(admit(&input(&open, 2, Some((earlier, 6))), at(day - 1)), Err(Refusal::KeyReused));
-    assert_eq!(admit(&input(&open, 2, Some((earlier, 6))), at(day)), Ok(Admission::Store));
+    let replay = |body, millis| earlier.clone().replay(body, at(millis));
+    assert_eq!(
+        admit(input(&draft, 9, replay(5, day - 1)), at(day - 1)),
+        Ok(Admission::Replay(earlier.clone()))
+    );
+    assert_eq!(admit(input(&open, 2, replay(6, day - 1)), at(day - 1)), Err(Refusal::KeyReused));
+    assert_eq!(admit(input(&open, 2, replay(6, day)), at(day)), Ok(Admission::Store));
 }
 
 #[test]

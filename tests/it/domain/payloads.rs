@@ -235,7 +235,7 @@ fn a_request_is_signed_and_has_all_headers() {
     }
     assert!(!format!("{request:?}").contains("canary"));
     let other = Vault::new(&Secret::new([8; 32]));
-    assert!(matches!(plan(&all, b"{}", 0, &other), Err(PlanError::Unsealable(_))));
+    assert!(matches!(plan(&all, b"{}", 0, &other), Err(PlanError::Decrypt(_))));
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod delivery_crashes;
 mod delivery_races;
 mod index_faults;
 mod purge;
+mod races;
 mod recount;
 mod recovery;
 mod trash_sweep;

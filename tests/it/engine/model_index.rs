@@ -69,6 +69,13 @@ impl ModelIndexes {
         }
     }
 
+    /// Returns the keys that were written to the serving index since its last flush, in order.
+    pub(crate) fn unflushed_keys(&self) -> Vec<Vec<u8>> {
+        let folders = self.lock();
+        let tree = folders.by_name["index"].lock().unwrap();
+        tree.since_flush.iter().map(|(key, _)| key.clone()).collect()
+    }
+
     /// Changes the serving index without the engine.
     pub(crate) fn tamper(&self, change: impl FnOnce(&mut Map)) {
         change(&mut self.lock().by_name["index"].lock().unwrap().current);

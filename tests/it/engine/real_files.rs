@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -211,19 +211,41 @@ async fn a_background_job_is_called_until_it_is_done() {
     for number in 0..30 {
         put(&engine, &format!("S{number:02}"), b"x").await;
     }
-    let (done, finished) = tokio::sync::oneshot::channel();
-    let mut done = Some(done);
-    engine.background(move |tx| {
+    let (done, mut finished) = tokio::sync::mpsc::unbounded_channel();
+    engine.background((), move |(), tx| {
         let rows = tx.scan(.., Direction::Ascending, 7)?;
         if rows.is_empty() {
-            done.take().unwrap().send(()).unwrap();
+            done.send(()).unwrap();
             return Ok(Progress::Done);
         }
         rows.into_iter().for_each(|(key, _)| tx.delete(key));
         Ok(Progress::More)
     });
-    finished.await.unwrap();
+    finished.recv().await.unwrap();
     assert_eq!(engine.reader().scan(.., Direction::Ascending, 5).unwrap(), []);
+    engine.close().unwrap();
+}
+
+#[tokio::test]
+async fn a_slice_that_has_no_effect_leaves_its_job_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = open(folder.path());
+    let (failed, (done, finished)) = (AtomicBool::new(false), channel());
+    engine.background(0, move |number, tx| {
+        tx.put(vec![b'S', *number], vec![1]);
+        *number += 1;
+        if *number == 2 && !failed.swap(true, Ordering::Relaxed) {
+            return Err(StoreError::Busy);
+        }
+        if *number == 4 {
+            done.send(()).unwrap();
+        }
+        Ok(if *number == 4 { Progress::Done } else { Progress::More })
+    });
+    tokio::task::spawn_blocking(move || finished.recv().unwrap()).await.unwrap();
+    engine.close().unwrap();
+    let (engine, _) = open(folder.path());
+    assert_eq!(engine.reader().scan(.., Direction::Ascending, 9).unwrap().len(), 4);
     engine.close().unwrap();
 }
 

@@ -1,8 +1,8 @@
 //! Single faults: a crash, a missing or damaged file, a full disk, a failed sync, and how the store recovers.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 
 use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
@@ -134,6 +134,8 @@ fn a_full_disk_refuses_writes_until_space_is_free() {
     machine.disk.set_free(1000);
     put(&mut writer, b"Sx", b"x");
     assert_eq!(rows(&writer).len(), 32);
+    let reported: Vec<_> = machine.event_log.events().iter().map(ToString::to_string).collect();
+    assert_eq!(reported, ["less disk space is free than --min-free: writes are refused until there is more"]);
 }
 
 #[test]
@@ -177,12 +179,9 @@ fn a_failed_sync_of_the_index_stops_the_store_and_the_index_is_not_trusted() {
 
 #[test]
 fn changes_are_applied_pieces_first_then_by_key_and_counters_last() {
-    let (machine, changed) = (Machine::new(1), Arc::new(Mutex::new(Vec::new())));
-    let seen_keys = Arc::clone(&changed);
-    let on_change = move |key: Option<&[u8]>| seen_keys.lock().unwrap().extend(key.map(|key| key[0]));
-    let options = EngineOptions { on_change: Arc::new(on_change), ..machine.options() };
+    let machine = Machine::new(1);
     let (disk, indexes) = (Arc::new(machine.disk.clone()), Arc::new(machine.indexes.clone()));
-    let engine = Engine::open(disk, indexes, options, machine.event_log.report()).unwrap();
+    let engine = Engine::open(disk, indexes, machine.options(), machine.event_log.report()).unwrap();
     let write = engine.write(|tx| {
         tx.put_last(b"C".to_vec(), Vec::new());
         b"SFT".iter().for_each(|kind| tx.put(vec![*kind], Vec::new()));
@@ -190,8 +189,10 @@ fn changes_are_applied_pieces_first_then_by_key_and_counters_last() {
         Ok(())
     });
     Builder::new_current_thread().enable_time().build().unwrap().block_on(write).unwrap();
+    let applied: Vec<_> = machine.indexes.unflushed_keys().iter().map(|key| key[0]).collect();
+    // The engine's own record of the write is last.
+    assert_eq!(applied, b"PPPFQSTCM");
     engine.close().unwrap();
-    assert_eq!(*changed.lock().unwrap(), b"PPPFQSTC");
 }
 
 #[test]

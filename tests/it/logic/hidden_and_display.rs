@@ -54,6 +54,26 @@ fn statements_and_pages_have_an_id_only_if_the_author_sets_one_and_are_never_req
 }
 
 #[test]
+fn the_defaults_of_a_form_have_at_most_16_kib_together() {
+    let defaults = |lengths: &[usize]| {
+        let default = |length: &usize| format!(r#"{{"type":"hidden","default":"{}"}}"#, "x".repeat(*length));
+        lengths.iter().map(default).collect::<Vec<_>>().join(",")
+    };
+    let sixteen_kib = [[1_000; 16].as_slice(), &[350]].concat();
+    assert!(read(&defaults(&sixteen_kib)).is_ok());
+    let more = [sixteen_kib.as_slice(), &[1, 1]].concat();
+    let violations = read(&defaults(&more)).unwrap_err();
+    assert_eq!(pointers(&violations), [("/questions/17/default", "too_long")]);
+    assert!(violations[0].help.is_some());
+    let body = format!(r#"{{"questions":[{}]}}"#, defaults(&more));
+    assert!(FormPatch::read(&json::parse(&body).unwrap(), &Limits::default()).is_err());
+    assert!(
+        FormPatch::read(&json::parse(&body).unwrap(), &Limits::UNLIMITED).is_ok(),
+        "it was accepted before"
+    );
+}
+
+#[test]
 fn an_answer_to_a_statement_or_page_is_refused() {
     let version = version(
         r#"{"type":"page","title":"P"},{"type":"statement","id":"intro","title":"S"},{"type":"hidden","id":"h"}"#,

@@ -178,6 +178,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     let form = store.find_form(workspace(1), id).await.unwrap().unwrap();
     let update = |title: &str| FormUpdate {
         seen_revision: form.revision,
+        resumed: Vec::new(),
         form: Form { title: title.to_owned(), revision: form.revision + 1, ..Form::clone(&form) },
         version: None,
         retired: None,
@@ -195,9 +196,9 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     assert!(matches!(other_workspace, StepResult::Missing));
     let recorded = async |body, millis| {
         let key = idempotency_key(IdempotentOperation::CreateIntegration(id), 1, body).unwrap();
-        store.find_response(&key, at(millis)).await.unwrap()
+        store.find_record(&key, at(millis)).await.unwrap().map(|found| found.map(|record| record.extra))
     };
-    assert_eq!(recorded(5, 1).await, Some(Ok("\"first\"".to_owned())));
+    assert_eq!(recorded(5, 1).await, Some(Ok(b"\"first\"".to_vec())));
     assert_eq!(recorded(6, 1).await, Some(Err(Refusal::KeyReused)));
     assert_eq!(recorded(5, DAY_MILLIS).await, None);
     trash_form(&*store, id, 9).await;
@@ -208,7 +209,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     drop(store);
     let key = idempotency_key(IdempotentOperation::CreateIntegration(id), 1, 5).unwrap();
     let reopened = fixture.open();
-    let is_gone = async || reopened.find_response(&key, at(1)).await.unwrap().is_none();
+    let is_gone = async || reopened.find_record(&key, at(1)).await.unwrap().is_none();
     while !is_gone().await {
         tokio::task::yield_now().await;
     }
@@ -223,8 +224,9 @@ pub(super) async fn a_recorded_response_outlives_a_restart(fixture: &impl StoreF
     store.close().await.unwrap();
     drop(store);
     let store = fixture.open();
-    assert_eq!(store.find_response(&key(5), at(1)).await.unwrap(), Some(Ok("{}".to_owned())));
-    assert_eq!(store.find_response(&key(6), at(1)).await.unwrap(), Some(Err(Refusal::KeyReused)));
+    let found = async |body| store.find_record(&key(body), at(1)).await.unwrap();
+    assert_eq!(found(5).await.unwrap().unwrap().extra, b"{}");
+    assert_eq!(found(6).await, Some(Err(Refusal::KeyReused)));
 }
 
 pub(super) async fn versions_are_paged_newest_first(fixture: &impl StoreFixture) {

@@ -83,7 +83,7 @@ pub(super) trait Chat: HasSpec {
         self.settings().secret_host().to_owned()
     }
 
-    /// Identifies the chat. One message at a time is sent to each.
+    /// Identifies the chat, as far as its settings show it. One message at a time is sent to each.
     fn receiver(&self) -> String {
         self.settings().secret_destination()
     }
@@ -130,8 +130,8 @@ impl<T: Chat> Kind for T {
         self.host()
     }
 
-    fn destination(&self, _: IntegrationId) -> String {
-        self.receiver()
+    fn destination(&self, id: IntegrationId) -> String {
+        Some(self.receiver()).filter(|receiver| !receiver.is_empty()).unwrap_or_else(|| format!("{}/{id}", self.host()))
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {

@@ -126,10 +126,7 @@ impl Chat for Ntfy {
         Call::host_of(&self.settings().url(SERVER))
     }
 
-    /// A server limits the requests of an address, whatever the topic.
-    fn receiver(&self) -> String {
-        self.host()
-    }
+    /// A server limits the requests of an address, whatever the topic.}
 }
 
 fn classify(answer: &HttpAnswer<'_>) -> Classification {

@@ -8,7 +8,7 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
-use crate::vault::SecretPlace;
+use crate::vault::SecretContext;
 
 /// Maximum bytes of a secret.
 const MAX_SECRET: usize = 4_096;
@@ -207,8 +207,8 @@ impl Sealer<'_> {
         self.context.vault.unseal(self.place(field), &stored.sealed).is_ok_and(|opened| opened == *value)
     }
 
-    fn place<'p>(&self, field: &'p str) -> SecretPlace<'p> {
-        SecretPlace { workspace: self.context.workspace, integration: self.integration, field }
+    fn place<'p>(&self, field: &'p str) -> SecretContext<'p> {
+        SecretContext { workspace: self.context.workspace, integration: self.integration, field }
     }
 }
 

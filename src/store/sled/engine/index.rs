@@ -252,7 +252,8 @@ impl SledIndex {
 
 impl Drop for SledIndex {
     fn drop(&mut self) {
-        // sled flushes on drop, and panics if that fails. The changes are in the journal.
+        // sled flushes on drop, which may hang, and panics if that fails. The changes are in the journal.
+        let _call = self.calls.begin(CALL_TICKS);
         drop(catch_unwind(AssertUnwindSafe(|| drop(self.db.take()))));
     }
 }

@@ -17,42 +17,47 @@ pub enum Progress {
     Done,
 }
 
-/// A background job; each call does one slice.
-pub(crate) type BackgroundJob = Box<dyn FnMut(&mut Tx<'_>) -> Result<Progress> + Send>;
-
-/// One slice of a job as a write operation. The job returns to the queue until it is done.
-pub(crate) struct JobSlice {
-    job: BackgroundJob,
-    progress: Progress,
+/// A background job, which returns to the queue until it is done. Each slice works on a copy of the job's state, which
+/// replaces the state once the slice is durable: a slice without effect is repeated from where it began.
+pub(crate) struct Job<S, F> {
+    state: S,
+    slice: F,
+    /// Result of the slice that was run last.
+    next: Option<(S, Progress)>,
     queue: Arc<WriterQueue>,
     report: EventSink,
 }
 
-impl JobSlice {
-    pub(crate) fn of(job: BackgroundJob, queue: Arc<WriterQueue>, report: EventSink) -> Box<JobSlice> {
-        Box::new(JobSlice { job, progress: Progress::More, queue, report })
+impl<S, F> Job<S, F> {
+    pub(crate) fn new(state: S, slice: F, queue: Arc<WriterQueue>, report: EventSink) -> Box<Self> {
+        Box::new(Job { state, slice, next: None, queue, report })
     }
 }
 
-impl WriteOperation for JobSlice {
+impl<S, F> WriteOperation for Job<S, F>
+where
+    S: Clone + Send + 'static,
+    F: Fn(&mut S, &mut Tx<'_>) -> Result<Progress> + Send + 'static,
+{
     fn kind(&self) -> WriteKind {
         WriteKind::Reclaim
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
-        self.progress = (self.job)(tx)?;
+        let mut state = self.state.clone();
+        let progress = (self.slice)(&mut state, tx)?;
+        self.next = Some((state, progress));
         Ok(())
     }
 
-    fn answer(self: Box<Self>, outcome: Result<()>) {
-        match (outcome, self.progress) {
-            (Ok(()), Progress::Done) => {}
-            // The slice had no effect and can be repeated. A damaged index is rebuilt before the job's next slice.
-            (Ok(()), Progress::More)
-            | (Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)), _) => {
-                self.queue.push_job(self.job)
-            }
-            (Err(error), _) => (self.report)(EngineEvent::JobFailed { why: error.to_string() }),
+    fn answer(mut self: Box<Self>, outcome: Result<()>) {
+        match (outcome, self.next.take()) {
+            (Ok(()), Some((_, Progress::Done))) => return,
+            (Ok(()), Some((state, Progress::More))) => self.state = state,
+            // The slice is repeated. A damaged index is rebuilt before that.
+            (Ok(()), None) | (Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)), _) => {}
+            (Err(error), _) => return (self.report)(EngineEvent::JobFailed { why: error.to_string() }),
         }
+        Arc::clone(&self.queue).push_job(self);
     }
 }

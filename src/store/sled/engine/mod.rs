@@ -44,7 +44,7 @@ use tokio::sync::oneshot;
 use self::discover::io_error;
 use self::disk::{Disk, RealDisk, StoreLock};
 use self::index::{IndexProvider, SledIndexes};
-use self::job::Progress;
+use self::job::{Job, Progress};
 use self::operation::{WriteCall, WriteKind};
 use self::options::{EngineOptions, EventSink, OpenError};
 use self::queue::{ShutdownMode, WriterQueue};
@@ -65,6 +65,7 @@ pub struct Engine {
 struct Inner {
     queue: Arc<WriterQueue>,
     reader: Reader,
+    report: EventSink,
     running: Mutex<Option<Running>>,
 }
 
@@ -99,10 +100,11 @@ impl Engine {
         let queue = Arc::new(WriterQueue::new());
         let (reader, lock) = (writer.reader(), Arc::clone(&writer.lock));
         reader.set_writer(Arc::clone(&queue));
-        let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options, report };
+        let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(move || worker.run());
         let running = Running { thread: thread.map_err(io_error(START_THREAD))?, lock };
-        Ok(Engine { inner: Arc::new(Inner { queue, reader, running: Mutex::new(Some(running)) }) })
+        let running = Mutex::new(Some(running));
+        Ok(Engine { inner: Arc::new(Inner { queue, reader, report, running }) })
     }
 
     /// Runs `work` on the writer thread and returns once its changes are durable and visible.
@@ -144,10 +146,16 @@ impl Engine {
         &self.inner.reader
     }
 
-    /// Runs a background job in slices of at most 100 rows until it returns [`Progress::Done`]. A job that fails is
-    /// reported and dropped; an unfinished job is dropped when the store is closed.
-    pub fn background(&self, job: impl FnMut(&mut Tx<'_>) -> Result<Progress> + Send + 'static) {
-        self.inner.queue.push_job(Box::new(job));
+    /// Runs a background job in slices of at most 100 rows until one returns [`Progress::Done`]. A slice may change the
+    /// job's state, which takes effect with its other changes. A job that fails is reported and dropped; an unfinished job
+    /// is dropped when the store is closed.
+    pub fn background<S: Clone + Send + 'static>(
+        &self,
+        state: S,
+        slice: impl Fn(&mut S, &mut Tx<'_>) -> Result<Progress> + Send + 'static,
+    ) {
+        let (queue, report) = (Arc::clone(&self.inner.queue), Arc::clone(&self.inner.report));
+        self.inner.queue.push_job(Job::new(state, slice, queue, report));
     }
 
     /// Returns the health, without blocking.

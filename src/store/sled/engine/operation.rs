@@ -33,7 +33,7 @@ impl WriteKind {
 pub trait WriteOperation: Send {
     /// Returns its scheduling class.
     fn kind(&self) -> WriteKind;
-    /// Reads, decides and stages changes. Called once.
+    /// Reads, decides and stages changes. Called once for each time it is queued.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
     /// Receives the outcome, once: the changes are durable and visible, or have no effect. An operation that is
     /// dropped without an outcome may or may not have been applied.

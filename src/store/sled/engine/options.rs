@@ -41,9 +41,6 @@ pub struct EngineOptions {
     /// operation was decided on an incomplete index. Its changes become durable together with the correct digest,
     /// before the index is read.
     pub recount: Arc<IndexHook>,
-    /// Called with the key of each changed row, before the operation is acknowledged, and with `None` once another
-    /// index serves: a damaged one may have returned outdated rows.
-    pub on_change: Arc<OnChange>,
     /// Called once with the reason when durability can no longer be guaranteed. The default ends the process.
     pub on_fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -64,7 +61,6 @@ impl Default for EngineOptions {
             instance,
             startup_check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
-            on_change: Arc::new(|_| ()),
             on_fatal: Arc::new(end_process),
         }
     }
@@ -72,9 +68,6 @@ impl Default for EngineOptions {
 
 /// Work on an index that was just opened, before it is used.
 pub type IndexHook = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
-
-/// See [`EngineOptions::on_change`].
-pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
 
 /// Events of an engine, for the log and the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +86,8 @@ pub enum EngineEvent {
     Rebuilt,
     /// No space for the index: reads and writes fail until there is.
     NoSpace,
+    /// Less space is free than [`EngineOptions::min_free`]: writes fail until there is more.
+    LowSpace,
     /// A call of the index is slow while a thread waits for the disk.
     DiskStalled,
     /// The digest of the rebuilt index differs from the journal's; counters are recomputed.
@@ -119,6 +114,9 @@ impl fmt::Display for EngineEvent {
             Self::Progress { done, total } => write!(f, "{done} of {total} bytes of the journal read"),
             Self::Rebuilt => f.write_str("the index is rebuilt"),
             Self::NoSpace => f.write_str("no room for the index: nothing is read or written until there is"),
+            Self::LowSpace => {
+                f.write_str("less disk space is free than --min-free: writes are refused until there is more")
+            }
             Self::DiskStalled => f.write_str("the disk is slow: a call of the index is waiting for it"),
             Self::DigestMismatch { sequence } => {
                 write!(f, "the index differs from the digest of write {sequence}; counting anew")

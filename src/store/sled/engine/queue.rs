@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::job::BackgroundJob;
 use super::operation::WriteOperation;
 use crate::store::{Result, StoreError};
 
@@ -26,7 +25,7 @@ pub(crate) struct WriterQueue {
 #[derive(Default)]
 struct QueueState {
     operations: VecDeque<Box<dyn WriteOperation>>,
-    jobs: VecDeque<BackgroundJob>,
+    jobs: VecDeque<Box<dyn WriteOperation>>,
     closing: Option<ShutdownMode>,
     /// Something was queued since the writer last looked.
     has_news: bool,
@@ -68,8 +67,8 @@ impl WriterQueue {
         Ok(())
     }
 
-    /// Queues a background job.
-    pub(crate) fn push_job(&self, job: BackgroundJob) {
+    /// Queues the next slice of a background job.
+    pub(crate) fn push_job(&self, job: Box<dyn WriteOperation>) {
         let mut waiting = self.lock();
         if waiting.closing.is_none() {
             waiting.jobs.push_back(job);
@@ -77,7 +76,7 @@ impl WriterQueue {
         self.wake(waiting);
     }
 
-    pub(crate) fn take_job(&self) -> Option<BackgroundJob> {
+    pub(crate) fn take_job(&self) -> Option<Box<dyn WriteOperation>> {
         self.lock().jobs.pop_front()
     }
 

@@ -1,6 +1,6 @@
 //! Reads that bypass the writer: straight from the index, on the caller's thread.
 
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
@@ -39,13 +39,18 @@ impl Reader {
         self.track_damage(cell::read(&*index, key))
     }
 
-    /// Returns at most `limit` rows of a range.
+    /// Returns bytes that change whenever the row under a key is written.
+    pub(crate) fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let index = self.index()?;
+        self.track_damage(cell::get(&*index, key))
+    }
+
+    /// Returns at most `limit` rows of a range: fewer only if there are no more.
     pub fn scan(&self, range: impl RangeBounds<Vec<u8>>, direction: Direction, limit: usize) -> Result<Rows> {
         self.scan_page(range, direction, limit, usize::MAX).map(|(rows, _)| rows)
     }
 
-    /// Returns rows of a range until `limit` rows or `bytes` of bodies are reached; `true` if more may follow because
-    /// of `bytes`.
+    /// Returns rows of a range until `limit` rows or `bytes` of bodies are reached; `false` if the range has no more.
     pub fn scan_page(
         &self,
         range: impl RangeBounds<Vec<u8>>,
@@ -123,8 +128,8 @@ impl Reader {
     }
 }
 
-/// Reads rows of an index, except the engine's own, until `limit` rows or `bytes` of bodies are reached; `true` if
-/// `bytes` ended it early.
+/// Reads rows of an index, except the engine's own, until `limit` rows or `bytes` of bodies are reached; `false` if the
+/// range has no more. Rows that are deleted meanwhile are skipped, so their number does not tell that.
 pub(crate) fn scan(
     index: &dyn Index,
     range: &KeyRange,
@@ -132,19 +137,27 @@ pub(crate) fn scan(
     limit: usize,
     bytes: usize,
 ) -> Result<(Rows, bool)> {
-    let mut rows = Vec::new();
-    let mut size = 0;
-    let cells = cells(index, range, direction, limit)?;
-    let count = cells.len();
-    for (number, (key, cell)) in cells.into_iter().enumerate() {
-        let Some(body) = cell::resolve(index, &key, cell)? else { continue };
-        size += body.len();
-        rows.push((key, body));
-        if size >= bytes {
-            return Ok((rows, number + 1 < count));
+    let (mut rows, mut size, mut range) = (Vec::new(), 0, range.clone());
+    loop {
+        let wanted = limit - rows.len();
+        let cells = cells(index, &range, direction, wanted)?;
+        let is_end = cells.len() < wanted;
+        let last = cells.last().map(|(key, _)| key.clone());
+        let mut cells = cells.into_iter();
+        while let Some((key, cell)) = cells.next() {
+            let Some(body) = cell::resolve(index, &key, cell)? else { continue };
+            size += body.len();
+            rows.push((key, body));
+            if size >= bytes {
+                return Ok((rows, !is_end || cells.len() > 0));
+            }
+        }
+        let (Some(last), false) = (last, is_end || rows.len() == limit) else { return Ok((rows, !is_end)) };
+        match direction {
+            Direction::Ascending => range.0 = Bound::Excluded(last),
+            Direction::Descending => range.1 = Bound::Excluded(last),
         }
     }
-    Ok((rows, false))
 }
 
 /// Reads the keys of rows, until these have `limit` cells or more, pieces included.

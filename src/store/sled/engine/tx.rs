@@ -69,9 +69,12 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Whether this operation or an earlier one of the group has changed a key.
-    pub fn is_staged(&self, key: &[u8]) -> bool {
-        self.own.contains_key(key) || self.group.get(key).is_some()
+    /// Returns bytes that change whenever the row under a key is written.
+    pub(crate) fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if self.own.contains_key(key) || self.group.get(key).is_some() {
+            return self.get(key);
+        }
+        cell::get(self.index, key)
     }
 
     /// Returns the body that an earlier operation of the group has given a key, ignoring the index.

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::index::panic_text;
-use super::job::JobSlice;
 use super::operation::{WriteKind, WriteOperation};
-use super::options::{EngineOptions, EventSink};
+use super::options::EngineOptions;
 use super::queue::{ShutdownMode, WriterQueue};
 use super::writeback::Writeback;
 use super::writer::Writer;
@@ -30,7 +29,6 @@ pub(crate) struct Worker {
     pub(crate) queue: Arc<WriterQueue>,
     pub(crate) writeback: Writeback,
     pub(crate) options: EngineOptions,
-    pub(crate) report: EventSink,
 }
 
 /// Times of the last runs of tasks, and the next time of background work.
@@ -97,7 +95,7 @@ impl Worker {
         let job = if begun >= schedule.background { self.queue.take_job() } else { None };
         let mut spent = job.map(|job| {
             let (begun, rows) = (Instant::now(), self.writer.group.rows());
-            self.writer.stage(JobSlice::of(job, Arc::clone(&self.queue), Arc::clone(&self.report)));
+            self.writer.stage(job);
             (begun.elapsed(), self.writer.group.rows() - rows)
         });
         if !self.writer.waiting.is_empty() {

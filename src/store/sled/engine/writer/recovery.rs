@@ -92,7 +92,6 @@ impl Writer {
         self.digest = applied.digest;
         self.reader.set_verified(self.verifier.is_none());
         self.reader.set_index(Arc::clone(&index));
-        (self.env.options.on_change)(None);
         self.index = Some(index);
         self.measure_free_space();
     }
@@ -113,7 +112,8 @@ impl Writer {
         self.free = self.env.disk.free_space().unwrap_or(u64::MAX);
         let is_short = self.is_low_on_space();
         if is_short && self.reader.health() == Health::Ready {
-            (self.env.report)(EngineEvent::NoSpace);
+            let is_readable = self.index.is_some() && !self.reader.is_out_of_space();
+            (self.env.report)(if is_readable { EngineEvent::LowSpace } else { EngineEvent::NoSpace });
         }
         self.reader.set_health(if is_short { Health::Full } else { Health::Ready });
     }

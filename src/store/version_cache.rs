@@ -1,0 +1,106 @@
+//! Compiled versions of forms. A version never changes, so a cached one is never stale.
+
+use std::sync::Arc;
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use tokio::time::timeout;
+
+use super::{Result, Store, StoreError};
+use crate::cpu_pool::CpuPool;
+use crate::domain::form::{StoredVersion, Version};
+use crate::id::{FormId, WorkspaceId};
+
+/// Initial size of a cache, in versions.
+const EXPECTED_VERSIONS: usize = 1_000;
+
+/// Bytes of memory for each byte of the questions' JSON: 14 were measured where options are short.
+const MEMORY_PER_TEXT_BYTE: usize = 16;
+
+type Key = (FormId, u32);
+
+/// Versions by form and number: bounded by weight, each compiled once however many requests wait for it.
+pub struct VersionCache {
+    store: Arc<dyn Store>,
+    pool: CpuPool,
+    versions: Cache<Key, Compiled, ByBytes>,
+}
+
+/// A version and the approximate bytes of memory it takes.
+#[derive(Clone)]
+struct Compiled {
+    version: Arc<Version>,
+    bytes: usize,
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<Key, Compiled> for ByBytes {
+    fn weight(&self, _: &Key, compiled: &Compiled) -> u64 {
+        compiled.bytes as u64
+    }
+}
+
+impl VersionCache {
+    /// Creates a cache of versions of `store` that takes about `capacity` bytes of memory. They are compiled on `pool`.
+    pub fn new(store: Arc<dyn Store>, pool: CpuPool, capacity: u64) -> Self {
+        Self { store, pool, versions: new_cache(capacity) }
+    }
+
+    /// Returns a version of a form outside the trash, compiled.
+    pub async fn find(
+        &self,
+        workspace: WorkspaceId,
+        form: FormId,
+        number: u32,
+    ) -> Result<Option<Arc<Version>>> {
+        let key = (form, number);
+        // The error `None` stands for a missing version.
+        let compiled = self.versions.get_or_insert_async(&key, async {
+            let stored = self.store.find_version(workspace, form, number).await.map_err(Some)?.ok_or(None)?;
+            let compiled = self.pool.run(move || compile(&stored)).await;
+            compiled.map_err(|error| Some(error.into()))?.map_err(Some)
+        });
+        // If the pool refuses the compiling request, the next waiting one tries: the limit is for all of these attempts.
+        match timeout(self.pool.limits().max_wait, compiled).await {
+            Ok(Ok(compiled)) => Ok(Some(compiled.version)),
+            Ok(Err(None)) => Ok(None),
+            Ok(Err(Some(error))) => Err(error),
+            Err(_elapsed) => Err(StoreError::Overloaded),
+        }
+    }
+}
+
+fn new_cache(capacity: u64) -> Cache<Key, Compiled, ByBytes> {
+    let mut options = OptionsBuilder::new();
+    // One shard: shards divide the capacity, and a large version must fit whatever the number of processors.
+    options.estimated_items_capacity(EXPECTED_VERSIONS).weight_capacity(capacity).shards(1);
+    let options = options.build().expect("both capacities are set");
+    Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default())
+}
+
+fn compile(stored: &StoredVersion) -> Result<Compiled> {
+    let undecodable = || StoreError::Undecodable(format!("the questions of version {}", stored.number));
+    let version = stored.read().ok_or_else(undecodable)?;
+    let bytes = stored.questions.get().len() * MEMORY_PER_TEXT_BYTE + version.pattern_bytes;
+    Ok(Compiled { version: Arc::new(version), bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Compiled, new_cache};
+    use crate::clock::Timestamp;
+    use crate::domain::form::Version;
+    use crate::id::FormId;
+
+    #[test]
+    fn a_version_that_takes_most_of_the_capacity_is_kept() {
+        let (cache, key) = (new_cache(1_000), (FormId::from_bytes([7; 8]), 1));
+        let version = Arc::new(Version::new(1, Timestamp::from_millis(0), Vec::new()));
+        cache.insert(key, Compiled { version, bytes: 750 });
+        assert!(cache.get(&key).is_some());
+    }
+}

@@ -1,0 +1,148 @@
+//! Requests between whose reads other requests are carried out.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use forms::app::{App, IdempotentRequest};
+use forms::clock::SystemClock;
+use forms::cpu_pool::CpuPool;
+use forms::delivery::{DeliveryService, DeliverySettings};
+use forms::domain::revision::ExpectedRevision;
+use forms::domain::validation::limits::Limits;
+use forms::domain::workspace::Caller;
+use forms::id::{FormId, SubmissionId};
+use forms::store::sled::SledStore;
+use forms::store::{StepResult, Submissions};
+
+use super::machine::Machine;
+use super::observed_index::open_observed;
+use crate::harness::{RecordingSender, VAULT};
+use crate::store::{
+    SeededRandom, at, insert_workspace, list_newest, list_trash, patch, published_form, submit,
+    trash_submission, update_form, workspace,
+};
+
+/// Calls `other` in another thread before the next read of a key that begins with `prefix`.
+struct Interruption<T> {
+    prefix: &'static [u8],
+    is_armed: AtomicBool,
+    state: OnceLock<T>,
+}
+
+impl<T: Send + Sync + 'static> Interruption<T> {
+    /// Opens a store that is interrupted.
+    fn open<F: Future<Output = ()>>(
+        prefix: &'static [u8],
+        other: impl Fn(Arc<Self>) -> F + Clone + Send + Sync + 'static,
+    ) -> (SledStore, Arc<Self>) {
+        let this = Arc::new(Self { prefix, is_armed: AtomicBool::new(false), state: OnceLock::new() });
+        let shared = Arc::clone(&this);
+        let store = open_observed(&Machine::new(1), move |key| {
+            if key.starts_with(prefix) && shared.is_armed.swap(false, Ordering::Relaxed) {
+                let (other, shared) = (other.clone(), Arc::clone(&shared));
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                thread::spawn(move || runtime.block_on(other(shared))).join().unwrap();
+            }
+        });
+        (store, this)
+    }
+
+    fn arm(&self) {
+        self.is_armed.store(true, Ordering::Relaxed);
+    }
+
+    fn assert_happened(&self) {
+        assert!(!self.is_armed.load(Ordering::Relaxed), "nothing was read below {:?}", self.prefix);
+    }
+}
+
+/// A form with six submissions that are stored in pieces, of which the three newest are purged while they are read.
+async fn purged_while_read(prefix: &'static [u8], is_trash: bool) -> Vec<SubmissionId> {
+    let purge = |this: Arc<Interruption<(SledStore, FormId, Vec<SubmissionId>)>>| async move {
+        let (store, form, newest) = this.state.get().unwrap();
+        for id in newest {
+            let step = store.purge_submission(workspace(1), *form, *id, ExpectedRevision::Any, at(900)).await;
+            assert!(matches!(step.unwrap(), StepResult::Done(())));
+        }
+    };
+    let (store, interruption) = Interruption::open(prefix, purge);
+    let form = published_form(&store, 1).await;
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let answers = format!(r#"{{"q1":"{}"}}"#, "x".repeat(10_000));
+        ids.push(submit(&store, form, &answers, 10 + number).await);
+        if is_trash {
+            let trashed = trash_submission(&store, form, ids[ids.len() - 1], 100).await;
+            assert!(matches!(trashed, StepResult::Done(())));
+        }
+    }
+    ids.reverse();
+    interruption.state.set((store.clone(), form, ids.drain(..3).collect())).ok().unwrap();
+    interruption.arm();
+    let mut seen = Vec::new();
+    if is_trash {
+        seen.extend(list_trash(&store, form, 2).await.into_iter().map(|submission| submission.id));
+    } else {
+        let mut before = None;
+        loop {
+            let page = list_newest(&store, workspace(1), form, before, 2).await.unwrap();
+            seen.extend(page.rows.iter().map(|submission| submission.id));
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+    }
+    interruption.assert_happened();
+    assert_eq!(seen, ids, "the older ones are missing");
+    seen
+}
+
+#[tokio::test]
+async fn a_list_whose_newest_submissions_are_purged_while_it_is_read_goes_on() {
+    assert_eq!(purged_while_read(b"PS", false).await.len(), 3);
+    assert_eq!(purged_while_read(b"PT", true).await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
+    let request =
+        IdempotentRequest { idempotency_key: Some("once"), query: "", body: r#"{"answers":{"q1":"x"}}"# };
+    let twin = move |this: Arc<Interruption<(Arc<App>, String)>>| async move {
+        let (app, form) = this.state.get().unwrap();
+        let caller = Caller::local_operator(workspace(1));
+        assert!(!app.create_submission(&caller, form, request, true).await.unwrap().replayed);
+    };
+    // The counters are read to see whether the form is full.
+    let (store, interruption) = Interruption::open(b"C", twin);
+    insert_workspace(&store, 1, 0).await;
+    let form = published_form(&store, 1).await;
+    let limit = patch(r#"{"settings":{"max_responses":1}}"#);
+    update_form(&store, workspace(1), form, limit, ExpectedRevision::Any, at(5)).await;
+    let store = Arc::new(store);
+    let (clock, random) = (Arc::new(SystemClock), Arc::new(SeededRandom::new(2)));
+    let (sender, settings) = (Arc::new(RecordingSender::default()), DeliverySettings::default());
+    let deliveries =
+        DeliveryService::new(store.clone(), VAULT.clone(), sender, clock.clone(), random.clone(), settings);
+    let app = App::new(store, CpuPool::default(), clock, random, Limits::default(), Arc::new(deliveries));
+    let app = Arc::new(app);
+    interruption.state.set((Arc::clone(&app), form.to_string())).ok().unwrap();
+    interruption.arm();
+    let caller = Caller::local_operator(workspace(1));
+    let accepted = app.create_submission(&caller, &form.to_string(), request, true).await;
+    interruption.assert_happened();
+    assert!(accepted.is_ok_and(|accepted| accepted.replayed));
+}
+
+#[tokio::test]
+async fn a_write_of_a_form_leaves_other_forms_in_the_cache() {
+    let store = open_observed(&Machine::new(1), |_| ());
+    let [one, other] = [published_form(&store, 1).await, published_form(&store, 2).await];
+    let find =
+        async |form| forms::store::Forms::find_form(&store, workspace(1), form).await.unwrap().unwrap();
+    let (found, changed) = (find(one).await, find(other).await);
+    update_form(&store, workspace(1), other, patch(r#"{"title":"New"}"#), ExpectedRevision::Any, at(5)).await;
+    assert!(Arc::ptr_eq(&found, &find(one).await), "it was decoded again");
+    assert_eq!((changed.title.as_str(), find(other).await.title.as_str()), ("Lunch", "New"));
+}
