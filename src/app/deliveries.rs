@@ -94,7 +94,9 @@ impl App {
         for delivery in page.rows {
             let form = match forms.get(&delivery.form) {
                 Some(known) => Option::clone(known),
-                None => self.store.find_delivery(caller.workspace, delivery.id()).await?.map(|(form, _)| form),
+                None => {
+                    self.store.find_delivery(caller.workspace, delivery.id()).await?.map(|(form, _)| form)
+                }
             };
             forms.insert(delivery.form, form.clone());
             items.push(DeliveryView { delivery, form });

@@ -115,8 +115,9 @@ impl App {
             IntegrationView { form, integration, totals, secret: secret.clone() }
         };
         let body_of = |form: &Arc<Form>, secret: &Option<Secret<String>>| render(&view(form, secret));
-        let edited =
-            self.edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of).await?;
+        let edited = self
+            .edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of)
+            .await?;
         Ok(edited.map(|(form, secret)| view(&form, &secret)))
     }
 
@@ -185,8 +186,9 @@ impl App {
             Ok((all, RotatedSecret { secret, previous_valid_until }))
         };
         let body_of = |_: &Arc<Form>, rotated: &RotatedSecret| render(rotated);
-        let edited =
-            self.edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of).await?;
+        let edited = self
+            .edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of)
+            .await?;
         Ok(edited.map(|(_, rotated)| rotated))
     }
 

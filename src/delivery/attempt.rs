@@ -201,7 +201,12 @@ impl DeliveryService {
     }
 
     /// Logs an attempt, and whether the delivery is dead: neither what was sent nor the answer, and of the URL the host.
-    fn log(&self, integration: &Integration, FinishedAttempt { delivery, result }: &FinishedAttempt, now: Timestamp) {
+    fn log(
+        &self,
+        integration: &Integration,
+        FinishedAttempt { delivery, result }: &FinishedAttempt,
+        now: Timestamp,
+    ) {
         let AttemptResult::Sent { report, jitter, .. } = result else { return };
         let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
         let (name, number) = (&integration.name, delivery.attempts + 1);

@@ -51,9 +51,10 @@ impl DeliveryService {
                 return Ok(BatchOutcome { finished, written: None, hold_ms: RETRY_MILLIS });
             }
         };
-        let (shown, others): (Vec<_>, Vec<_>) = batch.deliveries.iter().cloned().partition(|delivery| {
-            delivery.submission.is_some_and(|submission| rows.contains(&submission))
-        });
+        let (shown, others): (Vec<_>, Vec<_>) =
+            batch.deliveries.iter().cloned().partition(|delivery| {
+                delivery.submission.is_some_and(|submission| rows.contains(&submission))
+            });
         let report = SendReport::new(Outcome::Delivered, millis(started));
         let delivered = |delivery| {
             let result = self.sent(started_at, report.clone(), Vec::new());
@@ -76,7 +77,9 @@ impl DeliveryService {
     /// Writes the rows of all submissions. Returns those of the batch that are among them.
     async fn write_rows(&self, batch: &Batch) -> Result<io::Result<HashSet<SubmissionId>>> {
         let (form, integration) = (&batch.form, &batch.integration);
-        let Some(settings) = integration.csv_file() else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+        let Some(settings) = integration.csv_file() else {
+            return Ok(Err(io::ErrorKind::InvalidInput.into()));
+        };
         let columns = self.columns(form, integration).await?;
         let target = CsvTarget { exports: self.settings.exports.clone(), form: form.id, settings };
         let mut file = match on_disk(move || CsvWriter::create(target, columns)).await? {

@@ -104,7 +104,19 @@ impl DeliveryService {
         let versions = VersionCache::new(Arc::clone(&store), CpuPool::default(), VERSION_BYTES);
         let mailer = Arc::new(NoMailer);
         let (dispatcher, tokens, started_at) = (Dispatcher::default(), TokenCache::default(), clock.now());
-        Self { store, vault, sender, mailer, clock, random, settings, versions, dispatcher, tokens, started_at }
+        Self {
+            store,
+            vault,
+            sender,
+            mailer,
+            clock,
+            random,
+            settings,
+            versions,
+            dispatcher,
+            tokens,
+            started_at,
+        }
     }
 
     /// Returns it sending mail by `mailer`.

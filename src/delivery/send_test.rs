@@ -30,12 +30,20 @@ impl DeliveryService {
         Attempt::new(1, AttemptTrigger::Test, now, &report)
     }
 
-    async fn send_test_event(&self, form: &Arc<Form>, integration: &Integration, now: Timestamp) -> SendReport {
+    async fn send_test_event(
+        &self,
+        form: &Arc<Form>,
+        integration: &Integration,
+        now: Timestamp,
+    ) -> SendReport {
         if let Some(file) = integration.csv_file() {
             return self.check_file(form.id, file).await;
         }
         let Ok(Some(version)) = self.versions.find(form.workspace, form.id, form.version).await else {
-            return report::retryable(ErrorCode::StoreUnavailable, "the questions of the form cannot be read");
+            return report::retryable(
+                ErrorCode::StoreUnavailable,
+                "the questions of the form cannot be read",
+            );
         };
         let event = Event::test(form, &version, now, &*self.random);
         let Event { id, event_type, sequence, .. } = event;

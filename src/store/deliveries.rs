@@ -169,7 +169,9 @@ pub enum ConfirmationPermit {
     /// The address has had one of this form within a day.
     AlreadySent,
     /// The form has sent as many as it may within the hour.
-    Wait { wait_ms: i64 },
+    Wait {
+        wait_ms: i64,
+    },
 }
 
 /// The deliveries of all workspaces.

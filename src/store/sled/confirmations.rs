@@ -65,7 +65,12 @@ fn put_hour(tx: &mut Tx<'_>, form: FormId, since: Timestamp, count: u64) {
 
 /// Records how an attempt with a permit changed its delivery: one that was not accepted does not count, and one that is dead
 /// does not keep the respondent from another.
-pub(super) fn record_attempt(tx: &mut Tx<'_>, delivery: &Delivery, mailbox: u64, now: Timestamp) -> Result<()> {
+pub(super) fn record_attempt(
+    tx: &mut Tx<'_>,
+    delivery: &Delivery,
+    mailbox: u64,
+    now: Timestamp,
+) -> Result<()> {
     let form = delivery.form;
     if delivery.status != DeliveryStatus::Delivered {
         let (since, count) = hour(tx, form, now)?;

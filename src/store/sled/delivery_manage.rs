@@ -46,7 +46,8 @@ fn apply(
         return Ok(StepResult::Missing);
     };
     let id = found.target.integration;
-    let is_claimed = context.claims.is_claimed(QueueId { workspace, form: form.id, integration: id }, &delivery);
+    let is_claimed =
+        context.claims.is_claimed(QueueId { workspace, form: form.id, integration: id }, &delivery);
     let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery.clone() };
     let is_waiting = delivery.is_waiting() && !is_claimed;
     let changed = match change {

@@ -12,8 +12,8 @@ use super::queue::{QueueCounts, StoredQueue};
 use super::row_source::RowSource;
 use super::{SledStore, confirmations, delivery_rows, events, layout};
 use crate::clock::Timestamp;
-use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::delivery::health::Health;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::id::Random;
@@ -184,7 +184,8 @@ fn claim_queue(
         true => Some(QueueCounts::read(tx, key)?.changes).filter(|changes| *changes != state.written),
         false => None,
     };
-    let classes: &[QueueClass] = match (integration.enabled && state.health.paused.is_none(), form.deleted_at) {
+    let classes: &[QueueClass] = match (integration.enabled && state.health.paused.is_none(), form.deleted_at)
+    {
         (false, _) => &[],
         (true, Some(_)) => &[QueueClass::Deletion],
         (true, None) => &DUE_CLASSES,
@@ -260,7 +261,8 @@ fn finish(
                     layout::to_json(&current.log_attempt(*started_at, report))?,
                 );
                 let new = current.finish_attempt(report, schedule, *jitter, now);
-                let is_kept = new.status == DeliveryStatus::Delivered || tx.get(&keys::body(&current))?.is_some();
+                let is_kept =
+                    new.status == DeliveryStatus::Delivered || tx.get(&keys::body(&current))?.is_some();
                 if let Some(body) = body.as_ref().filter(|_| !is_kept) {
                     tx.put(keys::body(&current), body.clone());
                 }

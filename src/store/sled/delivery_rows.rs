@@ -48,9 +48,7 @@ pub(super) fn find(
     workspace: WorkspaceId,
     id: DeliveryId,
 ) -> Result<Option<Delivery>> {
-    for (key, body) in
-        rows.scan(keys::deliveries_with(workspace, id), Direction::Ascending, usize::MAX)?
-    {
+    for (key, body) in rows.scan(keys::deliveries_with(workspace, id), Direction::Ascending, usize::MAX)? {
         let (event, target) = keys::listed_delivery(&key)?;
         if DeliveryId::of(event, target) == id {
             return decode(&key, &body).map(Some);
@@ -82,12 +80,7 @@ pub(super) fn insert(tx: &mut Tx<'_>, workspace: WorkspaceId, new: &Delivery) ->
 }
 
 /// Writes a delivery in place of `old`, another state of it.
-pub(super) fn replace(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    old: &Delivery,
-    new: &Delivery,
-) -> Result<()> {
+pub(super) fn replace(tx: &mut Tx<'_>, workspace: WorkspaceId, old: &Delivery, new: &Delivery) -> Result<()> {
     let (replaced, entry) = (index_entry(old), index_entry(new));
     if replaced != entry {
         tx.delete(replaced);

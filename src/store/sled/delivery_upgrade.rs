@@ -90,7 +90,9 @@ impl SledStore {
         loop {
             match is_done.recv_timeout(POLL_INTERVAL) {
                 Ok(()) => return Ok(()),
-                Err(RecvTimeoutError::Timeout) if self.engine.health() == Health::Full => return Err(StoreError::Full),
+                Err(RecvTimeoutError::Timeout) if self.engine.health() == Health::Full => {
+                    return Err(StoreError::Full);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let what = "the deliveries of an earlier version cannot be converted";
@@ -193,7 +195,8 @@ fn upgrade_outbox(tx: &mut Tx<'_>, key: &[u8], body: &[u8]) -> Result<()> {
             if sequence > position && known.is_none() {
                 for recipient in 0..integration.recipients() {
                     let target = DeliveryTarget { integration: integration.id, recipient };
-                    let new = Delivery { in_order: integration.is_in_order(), ..Delivery::new(event, target) };
+                    let new =
+                        Delivery { in_order: integration.is_in_order(), ..Delivery::new(event, target) };
                     delivery_rows::insert(tx, workspace, &new)?;
                 }
             }

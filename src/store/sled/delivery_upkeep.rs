@@ -319,7 +319,9 @@ impl SledStore {
                 for batch in late.chunks(BATCH) {
                     let batch = batch.to_vec();
                     let work = move |tx: &mut Tx<'_>| {
-                        change_indexed(tx, queue.workspace, batch, |delivery| delivery.clone().pending(now, 0))
+                        change_indexed(tx, queue.workspace, batch, |delivery| {
+                            delivery.clone().pending(now, 0)
+                        })
                     };
                     self.engine.write_as(WriteKind::Reclaim, work).await?;
                     self.claims.wake(queue, now);

@@ -57,7 +57,12 @@ pub(super) fn record(
     if let Some(submission) = submission {
         tx.put(keys::submission_event(form.id, submission, id), Vec::new());
     }
-    insert_deliveries(tx, form, EventHead { id, event_type, sequence, form: form.id, submission }, &subscribers)
+    insert_deliveries(
+        tx,
+        form,
+        EventHead { id, event_type, sequence, form: form.id, submission },
+        &subscribers,
+    )
 }
 
 fn insert_deliveries(

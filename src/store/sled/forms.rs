@@ -22,8 +22,8 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, IntegrationId, Random, WorkspaceId};
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result,
-    StepResult, StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
+    StoreError,
 };
 
 #[async_trait]

@@ -72,7 +72,6 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
-
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
     key(FORM_WORKSPACES, &[&form.to_bytes()])
 }

@@ -55,7 +55,8 @@ impl StoredQueue {
     /// Returns it after the integration was enabled again: no longer paused, its dead deliveries to be revived.
     #[must_use]
     pub(super) fn resumed(self, now: Timestamp) -> Self {
-        let since = self.health.failing_since.into_iter().chain(self.revival.map(|earlier| earlier.since)).min();
+        let since =
+            self.health.failing_since.into_iter().chain(self.revival.map(|earlier| earlier.since)).min();
         let revival = since.map(|since| Revival { since, until: now });
         Self { health: self.health.resumed(), revival, ..self }
     }
@@ -83,13 +84,21 @@ pub(super) struct QueueCounts {
 
 impl QueueCounts {
     pub(super) fn read(rows: &impl RowSource, (form, integration): QueueKey) -> Result<Self> {
-        let Some(body) = rows.get(&keys::queue_counts(form, integration))? else { return Ok(Self::default()) };
+        let Some(body) = rows.get(&keys::queue_counts(form, integration))? else {
+            return Ok(Self::default());
+        };
         let unknown = || undecodable("the counters of a queue");
         let (numbers, delivered) = body.split_first_chunk::<40>().ok_or_else(unknown)?;
         let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_be_bytes(*number));
         let mut next = || numbers.next().unwrap_or_default();
-        let mut counts =
-            Self { pending: next(), paused: next(), dead: next(), changes: next(), hour: next(), ..Self::default() };
+        let mut counts = Self {
+            pending: next(),
+            paused: next(),
+            dead: next(),
+            changes: next(),
+            hour: next(),
+            ..Self::default()
+        };
         let (delivered, []) = delivered.as_chunks() else { return Err(unknown()) };
         for (count, bytes) in counts.delivered.iter_mut().zip(delivered) {
             *count = u32::from_be_bytes(*bytes);
@@ -105,7 +114,12 @@ impl QueueCounts {
     }
 
     /// Counts that a delivery went from one status to another; `None` before it exists and after it is erased.
-    pub(super) fn count(&mut self, from: Option<DeliveryStatus>, to: Option<DeliveryStatus>, at: Option<Timestamp>) {
+    pub(super) fn count(
+        &mut self,
+        from: Option<DeliveryStatus>,
+        to: Option<DeliveryStatus>,
+        at: Option<Timestamp>,
+    ) {
         if let Some(count) = from.and_then(|status| self.of(status)) {
             *count = count.saturating_sub(1);
         }

@@ -84,7 +84,12 @@ async fn a_file_follows_edits_deletions_and_erasure() {
     }
     write(&rig).await;
     let path = |id: &str| format!("/api/v1/forms/{}/submissions/{id}", rig.form);
-    rig.server.call(Method::PATCH, path(&ids[0])).json(json!({"answers": {"q1": "Adam"}})).send().await.expect(200);
+    rig.server
+        .call(Method::PATCH, path(&ids[0]))
+        .json(json!({"answers": {"q1": "Adam"}}))
+        .send()
+        .await
+        .expect(200);
     rig.server.call(Method::DELETE, path(&ids[1])).send().await;
     rig.server.call(Method::DELETE, format!("{}?purge=true", path(&ids[3]))).send().await;
     write(&rig).await;
@@ -121,7 +126,8 @@ async fn a_new_question_is_a_column_at_the_right_and_a_removed_one_stays() {
     let answers = json!({"q1": "Bea", "more": "a, \"b\""});
     let bea = rig.server.submit(&rig.form, answers).await;
     write(&rig).await;
-    let expected = [format!("{HEADER},more"), format!("{ada},Ada,,,"), format!("{bea},Bea,,,\"a, \"\"b\"\"\"")];
+    let expected =
+        [format!("{HEADER},more"), format!("{ada},Ada,,,"), format!("{bea},Bea,,,\"a, \"\"b\"\"\"")];
     assert_eq!(lines(&rig, "leads.csv"), expected);
 }
 
@@ -131,7 +137,9 @@ async fn whatever_else_writes_to_a_file_is_overwritten() {
     let mut expected = Vec::new();
     let file = exports(&rig).join("leads.csv");
     fs::create_dir_all(exports(&rig)).unwrap();
-    for (name, found) in [("Ada", Some("mine\r\n")), ("Bea", Some("")), ("Cem", Some("\u{feff}id;q1\nx")), ("Dot", None)] {
+    for (name, found) in
+        [("Ada", Some("mine\r\n")), ("Bea", Some("")), ("Cem", Some("\u{feff}id;q1\nx")), ("Dot", None)]
+    {
         match found {
             Some(text) => fs::write(&file, text).unwrap(),
             None => fs::rename(&file, exports(&rig).join("old.csv")).unwrap(),
@@ -166,7 +174,10 @@ async fn a_condition_and_a_selection_of_answers_hold_for_every_row() {
     rig.submit("Bea").await;
     write(&rig).await;
     let text = fs::read_to_string(exports(&rig).join("a.csv")).unwrap();
-    assert!(text.starts_with("id;submitted_at;q1;q3\r\n") && text.contains(&ada) && !text.contains("Bea"), "{text}");
+    assert!(
+        text.starts_with("id;submitted_at;q1;q3\r\n") && text.contains(&ada) && !text.contains("Bea"),
+        "{text}"
+    );
     assert_eq!(rig.deliveries("status=skipped").await.len(), 1);
 }
 
@@ -189,7 +200,11 @@ async fn cells_show_labels_or_values() {
     write(&rig).await;
     let header = |file| lines(&rig, file).remove(0);
     assert_eq!(header("people.csv"), header("programs.csv"));
-    assert!(lines(&rig, "people.csv")[1].ends_with(",Soup,Soup; Cake; =1,'=1+1"), "{:?}", lines(&rig, "people.csv"));
+    assert!(
+        lines(&rig, "people.csv")[1].ends_with(",Soup,Soup; Cake; =1,'=1+1"),
+        "{:?}",
+        lines(&rig, "people.csv")
+    );
     let raw = &lines(&rig, "programs.csv")[1];
     assert!(raw.starts_with(&id) && raw.ends_with(r#",s,"[""s"",""c""]",'=1+1"#), "{raw}");
 }
@@ -225,7 +240,10 @@ async fn a_file_that_cannot_be_written_is_tried_again() {
     let ada = rig.submit("Ada").await;
     rig.server.deliver().await;
     let waiting = rig.delivery().await;
-    assert_eq!((&waiting["status"], &waiting["last_error"]["code"]), (&json!("pending"), &json!("file_error")));
+    assert_eq!(
+        (&waiting["status"], &waiting["last_error"]["code"]),
+        (&json!("pending"), &json!("file_error"))
+    );
     fs::remove_dir(exports(&rig).join("leads.csv")).unwrap();
     write(&rig).await;
     assert_eq!(lines(&rig, "leads.csv"), rows(&[("Ada", &ada)]));

@@ -115,7 +115,11 @@ fn a_paced_answer_costs_no_attempt_until_there_are_too_many() {
         assert_eq!(delivery.next_attempt_at, Some(at(3_000)));
     }
     delivery = attempt(&delivery, &paced(2_000), 1.0, at(1_000));
-    assert_eq!((delivery.uncounted, delivery.next_attempt_at), (200, Some(at(61_000))), "counts as a failure");
+    assert_eq!(
+        (delivery.uncounted, delivery.next_attempt_at),
+        (200, Some(at(61_000))),
+        "counts as a failure"
+    );
     delivery = attempt(&delivery, &failure(false), 1.0, at(0));
     assert_eq!(delivery.next_attempt_at, Some(at(300_000)), "the second failure");
     let last = attempt(&new_delivery(), &paced(9 * HOUR), 1.0, at(0));

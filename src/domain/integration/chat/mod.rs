@@ -131,7 +131,9 @@ impl<T: Chat> Kind for T {
     }
 
     fn destination(&self, id: IntegrationId) -> String {
-        Some(self.receiver()).filter(|receiver| !receiver.is_empty()).unwrap_or_else(|| format!("{}/{id}", self.host()))
+        Some(self.receiver())
+            .filter(|receiver| !receiver.is_empty())
+            .unwrap_or_else(|| format!("{}/{id}", self.host()))
     }
 
     fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {

@@ -125,8 +125,6 @@ impl Chat for Ntfy {
     fn host(&self) -> String {
         Call::host_of(&self.settings().url(SERVER))
     }
-
-    /// A server limits the requests of an address, whatever the topic.}
 }
 
 fn classify(answer: &HttpAnswer<'_>) -> Classification {

@@ -60,7 +60,8 @@ pub struct CsvRows<'a> {
 
 impl<'a> CsvRows<'a> {
     pub fn new(integration: &'a Integration) -> Self {
-        let is_raw = if let IntegrationKind::CsvFile(file) = &integration.kind { file.is_raw() } else { false };
+        let is_raw =
+            if let IntegrationKind::CsvFile(file) = &integration.kind { file.is_raw() } else { false };
         Self { integration, condition: integration.condition(), is_raw }
     }
 
