@@ -97,6 +97,19 @@ async fn large_bodies_of_one_key_can_use_a_quarter_of_the_memory() {
 }
 
 #[tokio::test]
+async fn one_key_can_receive_bodies_on_a_quarter_of_the_connections() {
+    let server = Server::with_settings(HttpSettings { max_connections: 8, ..HttpSettings::default() }).await;
+    let other = server.key_with(&[Scope::Write]).await;
+    let call = |key: &str| begin(server.post(FORMS, json!({})).key(key).body(stalled_body(100)));
+    let mut in_flight: Vec<_> = (0..2).map(|_| call(&server.key).unwrap()).collect();
+    assert_overloaded(&call(&server.key).err().unwrap());
+    in_flight.push(call(&other).unwrap());
+    server.post(FORMS, json!({"title": "Visit"})).key(&other).send().await.expect(201);
+    drop(in_flight.remove(0));
+    assert!(call(&server.key).is_ok());
+}
+
+#[tokio::test]
 async fn a_body_of_unknown_length_is_counted_as_it_arrives() {
     let server = Server::start().await;
     let call = |chunks| server.post(FORMS, json!({})).body(Body::new(Stalled { chunks, length: None }));
