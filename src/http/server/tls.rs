@@ -1,11 +1,14 @@
 //! TLS: the certificate and its key, read from files and reloaded while the server runs.
 
-use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::{self, PemObject};
@@ -13,6 +16,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{InconsistentKeys, ServerConfig};
 use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -20,6 +25,12 @@ use crate::config::TlsFiles;
 
 /// Protocols offered by ALPN (RFC 7301), preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Maximum size of a certificate or key file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Maximum time for reading both files.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a connection's data that is encrypted but not yet taken by its socket, in bytes.
 const MAX_UNSENT: usize = 16 << 10;
@@ -30,6 +41,15 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
+    /// A file is a folder, a device, or a pipe.
+    #[error("{} is not a regular file", path.display())]
+    NotRegular { path: PathBuf },
+    /// A file is too large for a certificate or a key.
+    #[error("{} has more than 1 MiB", path.display())]
+    TooLarge { path: PathBuf },
+    /// A file is on a mount that does not respond.
+    #[error("reading {} and {} took longer than {} s", certificate.display(), key.display(), READ_TIMEOUT.as_secs())]
+    TimedOut { certificate: PathBuf, key: PathBuf },
     /// A file is not in PEM format.
     #[error("{} is not valid PEM: {source}", path.display())]
     Malformed { path: PathBuf, source: pem::Error },
@@ -59,15 +79,15 @@ pub struct Tls {
 
 impl Tls {
     /// Reads the certificate and its key.
-    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let current = RwLock::new(Arc::new(read(&files)?));
+    pub async fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let current = RwLock::new(read_in_time(&files).await?);
         Ok(Self { files, current })
     }
 
     /// Reads both files again. New connections get the new certificate, and do not resume sessions of the previous one.
     /// After an error they get the previous certificate.
-    pub fn reload(&self) -> Result<(), TlsError> {
-        let next = Arc::new(read(&self.files)?);
+    pub async fn reload(&self) -> Result<(), TlsError> {
+        let next = read_in_time(&self.files).await?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(())
     }
@@ -101,6 +121,20 @@ pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::
 /// Whether client and server agreed on HTTP/2.
 pub(crate) fn is_http2(stream: &TlsStream<TcpStream>) -> bool {
     stream.get_ref().1.alpn_protocol() == Some(PROTOCOLS[0])
+}
+
+/// Reads both files on a blocking thread.
+async fn read_in_time(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
+    let TlsFiles { certificate, key } = files.clone();
+    let reading = spawn_blocking({
+        let files = files.clone();
+        move || read(&files)
+    });
+    match timeout(READ_TIMEOUT, reading).await {
+        Ok(Ok(read)) => read.map(Arc::new),
+        Ok(Err(panicked)) => resume_unwind(panicked.into_panic()),
+        Err(_elapsed) => Err(TlsError::TimedOut { certificate, key }),
+    }
 }
 
 /// Reads both files. Supports TLS 1.2 and 1.3, and keys in PKCS#8, SEC1 and PKCS#1.
@@ -155,6 +189,16 @@ fn is_public(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o004 != 0
 }
 
+/// Reads a regular file of at most [`MAX_FILE`] bytes.
 fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
+    let unreadable = |source| TlsError::Unreadable { path: path.to_owned(), source };
+    // Otherwise, opening a pipe waits for its writer.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(TlsError::NotRegular { path: path.to_owned() });
+    }
+    let mut text = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_FILE { Err(TlsError::TooLarge { path: path.to_owned() }) } else { Ok(text) }
 }

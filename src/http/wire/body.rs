@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
 use crate::config::HttpSettings;
-use crate::http::server::byte_budget::{Reservation, uncharged};
+use crate::http::server::budget::{Reservation, uncharged};
 use crate::http::wire::problem::ApiError;
 
 /// Reads the body of `request`, of at most `limit` bytes. A large one is covered by `reservation` before it is received:

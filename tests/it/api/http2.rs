@@ -26,9 +26,9 @@ const SHORT: Duration = Duration::from_millis(50);
 /// More than the socket buffers and the windows of a client that does not read.
 const LARGE: usize = 16 << 20;
 
-/// Starts a server that responds `hello` at `/`, [`LARGE`] bytes at `/large`, at `/slow` once released, and at `/upload`
-/// once it has the body.
-async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore) {
+/// Routes that respond `hello` at `/`, [`LARGE`] bytes at `/large`, at `/slow` once released, and at `/upload` once they have
+/// the body.
+fn routes() -> (Router, &'static Semaphore) {
     let release: &'static Semaphore = Box::leak(Box::new(Semaphore::new(0)));
     let slow = get(async || {
         release.acquire().await.unwrap().forget();
@@ -36,7 +36,18 @@ async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore)
     });
     let large = get(async || "x".repeat(LARGE));
     let router = Router::new().route("/", get(async || "hello")).route("/slow", slow).route("/large", large);
-    let router = router.route("/upload", post(async |_body: Bytes| "hello"));
+    (router.route("/upload", post(async |_body: Bytes| "hello")), release)
+}
+
+async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore) {
+    let (router, release) = routes();
+    (ListeningServer::listen(Scheme::Https, router, settings).await, release)
+}
+
+/// Starts a server with one connection.
+async fn server_of_one() -> (ListeningServer, &'static Semaphore) {
+    let (router, release) = routes();
+    let settings = HttpSettings { max_connections: 1, ..Default::default() };
     let service = HttpService::of_routes(router, settings.clone());
     (ListeningServer::listen(Scheme::Https, service, settings).await, release)
 }
@@ -256,7 +267,7 @@ async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_limit_gets_one_response() {
-    let (wire, release) = server(HttpSettings { max_connections: 1, ..Default::default() }).await;
+    let (wire, release) = server_of_one().await;
     let mut busy = connect(&wire).await;
     let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
     // The request has begun.
@@ -281,7 +292,7 @@ async fn a_connection_beyond_the_limit_gets_one_response() {
 
 #[tokio::test]
 async fn a_connection_that_only_receives_bodies_is_closed_for_the_next() {
-    let (wire, release) = server(HttpSettings { max_connections: 1, ..Default::default() }).await;
+    let (wire, release) = server_of_one().await;
     let upload = || Request::post("https://localhost/upload").body(()).unwrap();
     let mut slow = connect(&wire).await;
     let _bodies = [slow.begin(upload(), true).await.unwrap(), slow.begin(upload(), true).await.unwrap()];

@@ -303,18 +303,14 @@ async fn a_change_is_applied_only_if_its_response_can_be_sent() {
 async fn large_responses_are_compressed_on_the_pool_or_not_at_all() {
     let server = Server::start().await;
     let (_, path) = with_large_submission(&server).await;
-    let get = |server: &Server, encoding| server.get(&path).header("accept-encoding", encoding).send();
-    for encoding in ["gzip", "zstd"] {
-        let response = get(&server, encoding).await;
-        assert_eq!(response.header("content-encoding"), Some(encoding));
-        assert!(response.body.len() < MIB / 10);
-    }
+    let get = |server: &Server| server.get(&path).header("accept-encoding", "gzip").send();
+    let response = get(&server).await;
+    assert_eq!(response.header("content-encoding"), Some("gzip"));
+    assert!(response.body.len() < MIB / 10);
     let server = server.with_pool(PoolLimits { jobs: 0, ..PoolLimits::default() }).await;
-    for encoding in ["gzip", "zstd"] {
-        let response = get(&server, encoding).await;
-        assert_eq!((response.status.as_u16(), response.header("content-encoding")), (200, None));
-        assert!(response.body.len() > MIB / 2);
-    }
+    let response = get(&server).await;
+    assert_eq!((response.status.as_u16(), response.header("content-encoding")), (200, None));
+    assert!(response.body.len() > MIB / 2);
 }
 
 #[tokio::test]

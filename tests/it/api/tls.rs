@@ -84,8 +84,8 @@ async fn every_response_over_tls_tells_browsers_to_use_https() {
     }
 }
 
-#[test]
-fn faults_in_the_files_are_reported_with_their_names() {
+#[tokio::test]
+async fn faults_in_the_files_are_reported_with_their_names() {
     let authority = Authority::new();
     let (good, other) = (authority.issue("good"), authority.issue("other"));
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn faults_in_the_files_are_reported_with_their_names() {
         (with(&good.certificate, &no_key), &no_key, "the key in"),
         (with(&good.certificate, &other.key), &other.key, "does not match"),
     ] {
-        let error = Tls::load(files).unwrap_err().to_string();
+        let error = Tls::load(files).await.unwrap_err().to_string();
         assert!(error.contains(path.to_str().unwrap()) && error.contains(fault), "{error}");
     }
 }

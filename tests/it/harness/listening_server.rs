@@ -44,7 +44,10 @@ pub(crate) enum Scheme {
 impl ListeningServer {
     pub(crate) async fn listen(scheme: Scheme, service: impl RequestService, settings: HttpSettings) -> Self {
         let authority = (scheme == Scheme::Https).then(Authority::new);
-        let tls = authority.as_ref().map(|authority| Tls::load(authority.issue("localhost")).unwrap());
+        let tls = match &authority {
+            Some(authority) => Some(Tls::load(authority.issue("localhost")).await.unwrap()),
+            None => None,
+        };
         let client = authority.map(|authority| authority.client(&[]));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -224,7 +224,9 @@ fn a_failed_reload_is_logged_and_keeps_the_certificate_until_the_next() {
         fs::remove_file(&files.key).unwrap();
         authority.issue_to("renewed", &files);
         server.signal(Signal::HUP).unwrap();
-        timeout(TIMEOUT, until_served(&server, &client, &files)).await.expect("the certificate is not renewed");
+        timeout(TIMEOUT, until_served(&server, &client, &files))
+            .await
+            .expect("the certificate is not renewed");
     });
 }
 
