@@ -1,6 +1,6 @@
 //! Budgets: large request bodies share one of bytes while they are received and processed, large responses another while
-//! they are sent, and all bodies one of connections while they are received. Requests that exceed a budget are refused, so
-//! memory is bounded whatever clients do, and no key takes all connections.
+//! they are sent, and slow bodies one of connections. Requests that exceed a budget are refused, so memory is bounded whatever
+//! clients do, and no key takes all connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -34,8 +34,8 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// The budgets and permits that all requests share.
 pub(crate) struct Budgets {
-    /// Requests whose bodies are being received, as many as connections.
-    pub(crate) receiving: Arc<Budget>,
+    /// Requests whose bodies are received slowly, as many as connections.
+    pub(crate) slow_bodies: Arc<Budget>,
     /// Large request bodies, from the moment their length is known until they are processed.
     pub(crate) bodies: Arc<Budget>,
     /// Large responses, until they are sent.
@@ -51,7 +51,7 @@ pub(crate) struct Budgets {
 impl Budgets {
     pub(crate) fn new(pool: CpuPool, max_connections: usize) -> Self {
         Self {
-            receiving: Budget::new(max_connections),
+            slow_bodies: Budget::new(max_connections),
             bodies: Budget::new(MEMORY),
             responses: Budget::new(MEMORY),
             large_bodies: FairSemaphore::new(LARGE_AT_ONCE, MAX_WAIT),

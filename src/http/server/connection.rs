@@ -1,6 +1,7 @@
 //! Serves one connection: hyper handles HTTP, this module the deadlines and the close.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,14 +16,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use crate::config::HttpSettings;
 use crate::http::server::accept_loop::RequestService;
-use crate::http::server::connection_state::{Connection, Overdue};
+use crate::http::server::connection_state::{Connection, Ending};
 use crate::http::server::connection_table::ConnectionSlot;
 use crate::http::server::refusal::{head_timeout, https_expected, require_https};
 use crate::http::server::timed_stream::TimedStream;
@@ -49,12 +51,18 @@ const CONNECTION_WINDOW: u32 = 128 << 10;
 /// the connection, and the response would be lost.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// Maximum input that is discarded then, in bytes.
+const MAX_DISCARDED: u64 = 16 << 20;
+
 /// A client's connection that was just accepted, but for its stream.
 pub(crate) struct Client<V> {
     pub(crate) address: IpAddr,
     pub(crate) slot: ConnectionSlot,
     pub(crate) service: V,
 }
+
+/// A stream over TCP, with or without TLS.
+type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// Serves HTTP/1.1, or with `tls` HTTPS and HTTP/2, until either side closes, or the connection table reclaims the slot. The
 /// TLS handshake is part of the time to the first byte.
@@ -64,18 +72,18 @@ pub(crate) async fn serve_connection(
     tls: Option<Arc<ServerConfig>>,
 ) {
     disable_delay(&stream);
-    let Some(config) = tls else { return serve_requests(stream, client).await };
+    let Some(config) = tls else { return serve_requests(Either::Left(stream), client).await };
     let connection = Arc::clone(&client.slot.connection);
     let accepted = tokio::select! {
         biased;
         accepted = tls::accept(stream, config) => accepted,
-        _overdue = connection.overdue() => return,
+        _ending = connection.overdue() => return,
         () = connection.close.notified() => return,
     };
     match accepted {
-        Ok(Handshake::Tls(stream)) => serve_requests(stream, client).await,
+        Ok(Handshake::Tls(stream)) => serve_requests(Either::Right(stream), client).await,
         Ok(Handshake::PlainHttp(stream)) => {
-            close(stream, https_expected(&connection.settings), &connection).await
+            close(Either::Left(stream), https_expected(&connection.settings), &connection).await
         }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
@@ -88,98 +96,55 @@ fn disable_delay(stream: &TcpStream) {
     }
 }
 
-/// A stream over TCP, with or without TLS.
-trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    const IS_TLS: bool;
-
-    fn tcp(&self) -> &TcpStream;
-
-    /// Whether client and server agreed on HTTP/2.
-    fn is_http2(&self) -> bool;
-}
-
-impl Socket for TcpStream {
-    const IS_TLS: bool = false;
-
-    fn tcp(&self) -> &TcpStream {
-        self
-    }
-
-    fn is_http2(&self) -> bool {
-        false
-    }
-}
-
-impl Socket for Box<TlsStream<TcpStream>> {
-    const IS_TLS: bool = true;
-
-    fn tcp(&self) -> &TcpStream {
-        self.get_ref().0
-    }
-
-    fn is_http2(&self) -> bool {
-        tls::is_http2(self)
-    }
-}
-
-/// How a connection ends.
-enum Ending {
-    /// Discards what the client did not read; the system would keep it for minutes.
-    Discard,
-    /// Closes at once: the client does not send more.
-    Closed,
-    /// Says farewell, and does not wait for the client: it has sent no request.
-    Idle,
-    /// Sends a last response, and waits until the client has read it.
-    Linger(Vec<u8>),
-}
-
 /// Serves requests until the connection ends, and closes it.
-async fn serve_requests<S: Socket>(stream: S, client: Client<impl RequestService>) {
+async fn serve_requests(stream: Stream, client: Client<impl RequestService>) {
     let Client { address, slot, service } = client;
-    let (connection, is_http2) = (&slot.connection, stream.is_http2());
+    let connection = &slot.connection;
+    let (is_tls, is_http2) = match &stream {
+        Either::Left(_) => (false, false),
+        Either::Right(stream) => (true, tls::is_http2(stream)),
+    };
     let stream = Arc::new(Mutex::new(stream));
     let timed = TimedStream::new(Arc::clone(&stream), Arc::clone(connection), is_http2);
     let shared = Arc::clone(connection);
     let service = service_fn(move |request| {
-        handle_request(request, address, S::IS_TLS, service.clone(), Arc::clone(&shared))
+        handle_request(request, address, is_tls, service.clone(), Arc::clone(&shared))
     });
     let builder = http_builder(&connection.settings, is_http2);
     let mut http = Box::pin(builder.serve_connection(TokioIo::new(timed), service));
     let mut overdue = pin!(connection.overdue());
+    let mut rest = Vec::new();
     let ending = loop {
         tokio::select! {
             biased;
-            _ended = &mut http => match connection.is_input_ended() {
-                true => break Ending::Closed,
-                false => break Ending::Linger(Vec::new()),
-            },
-            overdue = &mut overdue => match overdue {
-                Overdue::Response => break Ending::Discard,
-                // Over HTTP/2, the response would belong to no stream.
-                Overdue::Head if !is_http2 => break Ending::Linger(head_timeout(&connection.settings, S::IS_TLS)),
-                Overdue::Head | Overdue::Request => break Ending::Idle,
-            },
+            _ended = &mut http => break Ending::Complete,
+            ending = &mut overdue => break ending,
             () = connection.close.notified() => match connection.is_busy() {
-                true if connection.is_evicted() => break Ending::Discard,
+                true if connection.is_evicted() => break Ending::Unread,
                 true => http.as_mut().graceful_shutdown(),
                 // Nobody waits, and a request sent now is as late as a new connection.
                 false => break Ending::Idle,
             },
         }
     };
-    if let Ending::Idle = ending {
-        // hyper writes its farewell, as far as the socket takes it.
-        http.as_mut().graceful_shutdown();
-        std::future::poll_fn(|context| Poll::Ready(http.as_mut().poll(context).is_ready())).await;
+    match ending {
+        Ending::Complete | Ending::Unread => {}
+        // Over HTTP/2, the response would belong to no stream.
+        Ending::HalfHead if !is_http2 => rest = head_timeout(&connection.settings, is_tls),
+        Ending::HalfHead | Ending::Idle => {
+            // hyper writes its farewell, as far as the socket takes it.
+            http.as_mut().graceful_shutdown();
+            return poll_fn(|context| Poll::Ready(drop(http.as_mut().poll(context)))).await;
+        }
     }
     drop(http);
     let stream = Arc::into_inner(stream).expect("hyper's reference was dropped before");
     let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match ending {
-        Ending::Discard => drop(stream.tcp().set_zero_linger()),
-        Ending::Closed | Ending::Idle => {}
-        Ending::Linger(rest) => close(stream, rest, connection).await,
+    match (ending, &stream) {
+        // What the client did not read is discarded; the system would keep it for minutes.
+        (Ending::Unread, Either::Left(stream)) => drop(stream.set_zero_linger()),
+        (Ending::Unread, Either::Right(stream)) => drop(stream.get_ref().0.set_zero_linger()),
+        _ => close(stream, rest, connection).await,
     }
 }
 
@@ -215,7 +180,7 @@ async fn handle_request(
     connection: Arc<Connection>,
 ) -> Result<Response<TrackedBody>, Infallible> {
     let is_http2 = request.version() == Version::HTTP_2;
-    let (tracked, is_accepted) = TrackedRequest::begin(Arc::clone(&connection), is_http2);
+    let (tracked, is_accepted) = TrackedRequest::begin(Arc::clone(&connection));
     let mut request = request.map(|body| tracked.track_received(body));
     request.extensions_mut().insert(ClientAddress(address));
     // hyper silently drops a `Content-Length` beside `Transfer-Encoding`. A proxy that used that length sees another
@@ -234,17 +199,16 @@ async fn handle_request(
     if is_tls {
         require_https(response.headers_mut());
     }
-    Ok(response.map(|body| tracked.track(body)))
+    Ok(response.map(|body| tracked.track_sent(body, is_http2)))
 }
 
-/// Sends `rest`, closes the write side and discards input until the client closes too, for at most [`LINGER`], or until the
-/// connection is evicted.
-async fn close(mut stream: impl Socket, rest: Vec<u8>, connection: &Connection) {
+/// Sends `rest`, closes the write side and discards input until the client closes too, for at most [`LINGER`] and
+/// [`MAX_DISCARDED`], or until the connection is evicted.
+async fn close(mut stream: Stream, rest: Vec<u8>, connection: &Connection) {
     let discard = async {
         stream.write_all(&rest).await.ok();
         stream.shutdown().await.ok();
-        let mut unread = [0; 4096];
-        while stream.read(&mut unread).await.is_ok_and(|count| count > 0) {}
+        copy(&mut stream.take(MAX_DISCARDED), &mut sink()).await.ok();
     };
     tokio::select! {
         biased;

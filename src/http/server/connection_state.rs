@@ -44,15 +44,17 @@ enum ConnectionPhase {
     Idle,
 }
 
-/// Which deadline passed.
+/// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Overdue {
-    /// The head of a request did not arrive in time.
-    Head,
-    /// The client reads a response too slowly.
-    Response,
-    /// The client sends no request.
-    Request,
+pub(crate) enum Ending {
+    /// The client or hyper ended it.
+    Complete,
+    /// The client does not send the rest of a head.
+    HalfHead,
+    /// The client does not send a request.
+    Idle,
+    /// The client does not read a response, or send a body, and its connection is needed.
+    Unread,
 }
 
 /// An open connection, shared by its task, its stream and requests, and the connection table.
@@ -80,7 +82,6 @@ struct ConnectionState {
     /// When the connection began to wait for its client in all it does; later by the time that the bodies received earn.
     waiting_since: Option<Instant>,
     is_evicted: bool,
-    is_input_ended: bool,
     /// What the client has sent in vain, see [`MAX_WASTE`].
     waste: u32,
 }
@@ -98,7 +99,6 @@ impl Connection {
             sending: 0,
             waiting_since: Some(now),
             is_evicted: false,
-            is_input_ended: false,
             waste: 0,
         };
         Self { network, settings, close: Notify::new(), state: Mutex::new(state) }
@@ -123,11 +123,6 @@ impl Connection {
         state.requests > 0 || state.read_deadline.is_some()
     }
 
-    /// Whether the client has closed its side, or no more is read from it.
-    pub(crate) fn is_input_ended(&self) -> bool {
-        self.lock().is_input_ended
-    }
-
     /// Returns whether bodies are being received, and since when the connection waits for its client; `None` if it does not.
     /// The lowest is evicted first: a connection that waits for a request or for its response to be read, then slow bodies.
     pub(crate) fn eviction_order(&self) -> Option<(bool, Instant)> {
@@ -143,11 +138,11 @@ impl Connection {
     }
 
     /// Resolves when a deadline has passed.
-    pub(crate) async fn overdue(&self) -> Overdue {
+    pub(crate) async fn overdue(&self) -> Ending {
         loop {
-            let (now, (deadline, overdue)) = (Instant::now(), self.lock().deadline());
+            let (now, (deadline, ending)) = (Instant::now(), self.lock().deadline());
             match deadline {
-                Some(deadline) if deadline <= now => return overdue,
+                Some(deadline) if deadline <= now => return ending,
                 deadline => sleep_until(deadline.unwrap_or(now + RECHECK).min(now + RECHECK)).await,
             }
         }
@@ -228,7 +223,6 @@ impl Connection {
             state.phase = ConnectionPhase::Head;
         }
         state.waste = state.waste.saturating_add(frames.unwrap_or_default());
-        state.is_input_ended |= bytes == 0 || state.waste > MAX_WASTE;
         state.waste <= MAX_WASTE
     }
 
@@ -258,12 +252,12 @@ impl Connection {
 }
 
 impl ConnectionState {
-    /// Returns the deadline that applies, and what it is for.
-    fn deadline(&self) -> (Option<Instant>, Overdue) {
+    /// Returns the deadline that applies, and how the connection ends then.
+    fn deadline(&self) -> (Option<Instant>, Ending) {
         match self.phase {
-            _ if self.read_deadline.is_some() => (self.read_deadline, Overdue::Response),
-            ConnectionPhase::Head => (self.deadline, Overdue::Head),
-            _ => (self.deadline, Overdue::Request),
+            _ if self.read_deadline.is_some() => (self.read_deadline, Ending::Unread),
+            ConnectionPhase::Head => (self.deadline, Ending::HalfHead),
+            _ => (self.deadline, Ending::Idle),
         }
     }
 

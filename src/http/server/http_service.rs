@@ -16,7 +16,7 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -32,7 +32,7 @@ use crate::http::server::budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::client_address::client_address;
 use crate::http::server::cors::Cors;
 use crate::http::server::request_head::{check_headers, check_host};
-use crate::http::server::request_id::RequestIds;
+use crate::http::server::request_id::{X_REQUEST_ID, request_id};
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::accept::prefers_gzip;
 use crate::http::wire::problem::ApiError;
@@ -41,20 +41,17 @@ use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 /// Time to handle a request, besides the time that its body may take.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
 
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
 /// The routes with everything that applies to every request. Cheap to clone.
 #[derive(Clone)]
 pub struct HttpService {
     routes: Router,
     settings: Arc<HttpSettings>,
     budgets: Arc<Budgets>,
-    ids: Arc<RequestIds>,
 }
 
 impl HttpService {
     pub(crate) fn new(routes: Router, settings: Arc<HttpSettings>, budgets: Arc<Budgets>) -> Self {
-        Self { routes, settings, budgets, ids: Arc::new(RequestIds::new()) }
+        Self { routes, settings, budgets }
     }
 
     /// Returns a service of other routes than the API's, with budgets of its own.
@@ -71,7 +68,7 @@ impl HttpService {
     /// Handles one request.
     async fn handle(mut self, mut request: Request) -> Response {
         let begun = Instant::now();
-        let id = request_id(request.headers()).unwrap_or_else(|| self.ids.next_id());
+        let id = request_id(request.headers());
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let prefers_gzip = prefers_gzip(request.headers());
         let cors = Cors::of_request(&request, &self.settings.cors_origins);
@@ -134,16 +131,11 @@ impl Service<Request> for HttpService {
     }
 }
 
-/// Whether a trusted proxy sent `request`.
-fn is_from_proxy(request: &Request, settings: &HttpSettings) -> bool {
-    let peer = request.extensions().get::<ClientAddress>();
-    peer.is_some_and(|ClientAddress(peer)| settings.is_trusted_proxy(*peer))
-}
-
 /// Replaces the peer's address by the client's, and returns it with the base URL of the request.
 fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Option<IpAddr>) {
-    let base = base_url(request.headers(), is_from_proxy(request, settings), settings).into_owned();
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
+    let is_from_proxy = peer.is_some_and(|peer| settings.is_trusted_proxy(peer));
+    let base = base_url(request.headers(), is_from_proxy, settings).into_owned();
     let client = peer.map(|peer| client_address(peer, request.headers(), settings));
     if let Some(client) = client.filter(|client| Some(*client) != peer) {
         request.extensions_mut().insert(ClientAddress(client));
@@ -173,13 +165,6 @@ fn log_access(
     } else {
         tracing::info!(target: "forms::access", %method, path, status, micros, request_id, client);
     }
-}
-
-/// Returns the client's own request id, if it is safe to log as it is.
-fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
-    let id = headers.get(X_REQUEST_ID)?;
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    ((1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_plain)).then(|| id.clone())
 }
 
 /// Refuses all but health checks while all connections are taken.

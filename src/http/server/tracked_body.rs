@@ -17,7 +17,6 @@ pub(crate) const CHUNK: usize = 16 << 10;
 /// A request in progress, until hyper has taken its response.
 pub(crate) struct TrackedRequest {
     connection: Arc<Connection>,
-    is_http2: bool,
     /// Whether hyper has the response to send over HTTP/2.
     is_sending: bool,
     /// Whether hyper has taken all of the response.
@@ -26,9 +25,9 @@ pub(crate) struct TrackedRequest {
 
 impl TrackedRequest {
     /// Records that the head of a request is complete. Returns false with it if the connection was evicted before.
-    pub(crate) fn begin(connection: Arc<Connection>, is_http2: bool) -> (Self, bool) {
+    pub(crate) fn begin(connection: Arc<Connection>) -> (Self, bool) {
         let is_accepted = connection.begin_request();
-        (Self { connection, is_http2, is_sending: false, is_complete: false }, is_accepted)
+        (Self { connection, is_sending: false, is_complete: false }, is_accepted)
     }
 
     /// Converts the request's body to one that reports while it is awaited.
@@ -37,8 +36,8 @@ impl TrackedRequest {
     }
 
     /// Converts the response's body to one that reports its progress.
-    pub(crate) fn track(mut self, body: Body) -> TrackedBody {
-        if self.is_http2 {
+    pub(crate) fn track_sent(mut self, body: Body, is_http2: bool) -> TrackedBody {
+        if is_http2 {
             self.connection.begin_sending();
             self.is_sending = true;
         }
@@ -141,7 +140,7 @@ impl HttpBody for TrackedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        match self.request.is_http2 {
+        match self.request.is_sending {
             true => self.poll_chunk(context),
             false => Pin::new(&mut self.body).poll_frame(context),
         }
@@ -151,11 +150,8 @@ impl HttpBody for TrackedBody {
         self.pending.is_empty() && self.body.is_end_stream()
     }
 
+    /// Returns the size before the first piece is taken, for `Content-Length`.
     fn size_hint(&self) -> SizeHint {
-        let (rest, pending) = (self.body.size_hint(), self.pending.len() as u64);
-        let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower() + pending);
-        rest.upper().inspect(|upper| hint.set_upper(upper + pending));
-        hint
+        self.body.size_hint()
     }
 }

@@ -123,9 +123,8 @@ async fn read_text(
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
     let mut reservation = budgets.bodies.charge(owner, 0);
     let is_http2 = request.version() == Version::HTTP_2;
-    let receiving = budgets.receiving.reserve(owner, 1).ok_or_else(ApiError::overloaded)?;
-    let bytes = read_body(request, limit, &shared.settings, &mut reservation).await?;
-    drop(receiving);
+    let slow = budgets.slow_bodies.charge(owner, 0);
+    let bytes = read_body(request, limit, &shared.settings, &mut reservation, slow).await?;
     let permits = if bytes.len() <= SMALL { small } else { Some(&budgets.large_bodies) };
     let permit = match permits {
         Some(permits) => Some(permits.acquire(owner).await.ok_or_else(ApiError::overloaded)?),

@@ -109,9 +109,9 @@ async fn faults_in_the_files_are_reported_with_their_names() {
     for (files, path, fault) in [
         (with(&missing, &good.key), &missing, "cannot read"),
         (with(&good.certificate, &missing), &missing, "cannot read"),
-        (with(&fifo, &good.key), &fifo, "is not a regular file"),
-        (with(&good.certificate, &device), &device, "is not a regular file"),
-        (with(&large, &good.key), &large, "has more than 1 MiB"),
+        (with(&fifo, &good.key), &fifo, "not a regular file"),
+        (with(&good.certificate, &device), &device, "not a regular file"),
+        (with(&large, &good.key), &large, "larger than 1 MiB"),
         (with(&empty, &good.key), &empty, "has no certificate"),
         (with(&good.key, &good.key), &good.key, "has no certificate"),
         (with(&cut, &good.key), &cut, "is not valid PEM"),
