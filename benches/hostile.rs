@@ -38,8 +38,11 @@ use self::common::wire::{Connection, request};
 /// Descriptors that the server may open.
 const OPEN_FILES: usize = 1_024;
 
-/// Hostile clients with the same address.
+/// Hostile clients with the same address, unless an attack says otherwise.
 const CLIENTS_PER_ADDRESS: usize = 800;
+
+/// Connections that one address may hold.
+const CONNECTIONS_PER_ADDRESS: usize = 220;
 
 /// Keep-alive connections of the other clients, which store submissions.
 const OTHER_CLIENTS: usize = 4;
@@ -105,20 +108,21 @@ type Behaviour = fn(Target) -> Pin<Box<dyn Future<Output = io::Result<u16>> + Se
 struct Attack {
     name: &'static str,
     clients: usize,
+    clients_per_address: usize,
     needs_tls: bool,
     behaviour: Behaviour,
 }
 
 /// Declares an [`Attack`] over HTTP and TLS, or only over TLS.
 const fn attack(name: &'static str, clients: usize, behaviour: Behaviour) -> Attack {
-    Attack { name, clients, needs_tls: false, behaviour }
+    Attack { name, clients, clients_per_address: CLIENTS_PER_ADDRESS, needs_tls: false, behaviour }
 }
 
 const fn tls_attack(name: &'static str, clients: usize, behaviour: Behaviour) -> Attack {
-    Attack { name, clients, needs_tls: true, behaviour }
+    Attack { needs_tls: true, ..attack(name, clients, behaviour) }
 }
 
-const ATTACKS: [Attack; 12] = [
+const ATTACKS: [Attack; 14] = [
     attack("none", 1, |_| Box::pin(pending())),
     attack("half a head", 800, |target| Box::pin(half_head(target))),
     attack("a byte a second", 800, |target| Box::pin(byte_a_second(target))),
@@ -126,11 +130,16 @@ const ATTACKS: [Attack; 12] = [
     tls_attack("no handshake", 800, |target| Box::pin(no_handshake(target))),
     attack("a body without end", 16, |target| Box::pin(endless_body(target))),
     attack("a body, a byte a second", 800, |target| Box::pin(slow_body(target))),
+    Attack {
+        clients_per_address: CONNECTIONS_PER_ADDRESS,
+        ..attack("1,100 bodies, 1,100 bytes a second", 1_100, |target| Box::pin(slow_large_body(target)))
+    },
     attack("10,000 connections", 10_000, |target| Box::pin(silence(target))),
     attack("JSON of a million levels", 8, |target| Box::pin(post(target, "[".repeat(BODY), ""))),
     attack("JSON of 75,000 answers", 8, |target| Box::pin(many_answers(target))),
     attack("a gzip bomb", 8, |target| Box::pin(gzip_bomb(target))),
     tls_attack("HTTP/2 rapid reset", 8, |target| Box::pin(rapid_reset(target))),
+    tls_attack("HTTP/2 pings", 4, |target| Box::pin(pings(target))),
 ];
 
 /// The server under attack, a form with its key, and the address of the hostile client.
@@ -153,13 +162,13 @@ impl Attack {
     async fn measure(&self, data: &Path, is_tls: bool, duration: Duration) -> io::Result<[String; 9]> {
         let mut command = serve(data, is_tls)?;
         // What every address has that is not loopback.
-        command.args(["--max-connections-per-address", "220"]);
+        command.args(["--max-connections-per-address", &CONNECTIONS_PER_ADDRESS.to_string()]);
         let server = Server::start(with_open_files(command).stderr(log_of(data)?))?;
         let form = published_form(server.endpoint(), &operator_key(data)?).await?;
         let statuses: Arc<Mutex<BTreeMap<u16, usize>>> = Arc::default();
         let mut clients = JoinSet::new();
         for number in 0..self.clients {
-            let source = Ipv4Addr::new(127, 0, 1, (number / CLIENTS_PER_ADDRESS) as u8);
+            let source = Ipv4Addr::new(127, 0, 1, (number / self.clients_per_address) as u8);
             let target = Target { endpoint: server.endpoint(), form: form.clone(), source };
             clients.spawn(repeat(*self, target, Arc::clone(&statuses)));
         }
@@ -259,24 +268,33 @@ async fn half_head(target: Target) -> io::Result<u16> {
 
 async fn byte_a_second(target: Target) -> io::Result<u16> {
     let stream = target.connect(b"http/1.1").await?;
-    Ok(trickle(stream, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n").await)
+    Ok(trickle(stream, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", 1).await)
 }
 
 async fn slow_body(target: Target) -> io::Result<u16> {
-    let form = &target.form;
-    let head = request("POST", &format!("{}/submissions", form.path()), &form.key, &" ".repeat(1_000));
-    let end = head.len() - 1_000;
-    let mut stream = target.connect(b"http/1.1").await?;
-    stream.write_all(&head[..end]).await?;
-    Ok(trickle(stream, &head[end..]).await)
+    body_at_rate(target, 1_000, 1).await
 }
 
-/// Sends `bytes` at one per second until the server responds or closes.
-async fn trickle(stream: Box<dyn ByteStream>, bytes: &[u8]) -> u16 {
+async fn slow_large_body(target: Target) -> io::Result<u16> {
+    body_at_rate(target, 60_000, 1_100).await
+}
+
+/// Sends a body of `size` bytes, `rate` bytes a second.
+async fn body_at_rate(target: Target, size: usize, rate: usize) -> io::Result<u16> {
+    let form = &target.form;
+    let head = request("POST", &format!("{}/submissions", form.path()), &form.key, &" ".repeat(size));
+    let end = head.len() - size;
+    let mut stream = target.connect(b"http/1.1").await?;
+    stream.write_all(&head[..end]).await?;
+    Ok(trickle(stream, &head[end..], rate).await)
+}
+
+/// Sends `rate` of the `bytes` per second until the server responds or closes.
+async fn trickle(stream: Box<dyn ByteStream>, bytes: &[u8], rate: usize) -> u16 {
     let (reading, mut writing) = tokio::io::split(stream);
     let send = async {
-        for byte in bytes {
-            writing.write_all(&[*byte]).await?;
+        for part in bytes.chunks(rate) {
+            writing.write_all(part).await?;
             writing.flush().await?;
             sleep(Duration::from_secs(1)).await;
         }
@@ -370,6 +388,20 @@ async fn rapid_reset(target: Target) -> io::Result<u16> {
         tokio::task::yield_now().await;
     }
     connection.abort();
+    Ok(0)
+}
+
+/// Sends pings (RFC 9113 §6.7) until the server closes the connection.
+async fn pings(target: Target) -> io::Result<u16> {
+    let (mut reading, mut writing) = tokio::io::split(target.connect(b"h2").await?);
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    writing.write_all(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", settings.as_slice()].concat()).await?;
+    let pings = [0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(1_000);
+    let send = async { while writing.write_all(&pings).await.is_ok() {} };
+    tokio::select! {
+        _ended = tokio::io::copy(&mut reading, &mut tokio::io::sink()) => {}
+        () = send => {}
+    }
     Ok(0)
 }
 

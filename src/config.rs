@@ -60,12 +60,12 @@ impl Config {
 
     /// Fails if the server would send keys and answers unencrypted to other machines. A trusted proxy receives them
     /// encrypted and passes them on.
-    pub fn check(&self) -> Result<(), Exposed> {
+    pub fn check(&self) -> Result<(), InsecureListen> {
         let safe = self.listen.ip().to_canonical().is_loopback()
             || self.insecure_http
             || self.tls.is_some()
             || !self.http.trusted_proxies.is_empty();
-        if safe { Ok(()) } else { Err(Exposed { listen: self.listen }) }
+        if safe { Ok(()) } else { Err(InsecureListen { listen: self.listen }) }
     }
 }
 
@@ -146,7 +146,7 @@ pub struct TlsFiles {
     "{listen} can be reached from other machines, and keys and answers would travel unencrypted; serve HTTPS with \
      --tls-cert and --tls-key, name a proxy that speaks HTTPS with --trusted-proxy, or allow it with --insecure-http"
 )]
-pub struct Exposed {
+pub struct InsecureListen {
     listen: SocketAddr,
 }
 
@@ -225,6 +225,17 @@ impl HttpSettings {
     /// Returns the maximum number of connections from one address, if it is neither loopback nor a trusted proxy.
     pub fn connections_per_address(&self) -> usize {
         self.max_connections_per_address.unwrap_or(self.max_connections / 4).min(self.max_connections).max(1)
+    }
+
+    /// Returns the maximum number of connections from `address`. Without a limit of their own, loopback and trusted proxies
+    /// may hold all: a proxy connects for all clients.
+    pub fn connections_from(&self, address: IpAddr) -> usize {
+        let is_proxy = address.to_canonical().is_loopback() || self.is_trusted_proxy(address);
+        if is_proxy && self.max_connections_per_address.is_none() {
+            self.max_connections
+        } else {
+            self.connections_per_address()
+        }
     }
 
     /// Whether `address` belongs to a trusted proxy.

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::config::HttpSettings;
 use crate::http::openapi::DocumentText;
 use crate::http::routes::about;
-use crate::http::server::byte_budget::Budgets;
+use crate::http::server::budget::Budgets;
 use crate::http::server::rate_limiter::RateLimiter;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::AppState;
@@ -31,7 +31,8 @@ pub use crate::http::wire::state::{ClientAddress, LocalOperator};
 /// Returns the HTTP service for `app`.
 pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
     let (routes, document) = routes::operations();
-    let (settings, budgets) = (Arc::new(settings), Arc::new(Budgets::new(app.pool.clone())));
+    let budgets = Arc::new(Budgets::new(app.pool.clone(), settings.max_connections));
+    let settings = Arc::new(settings);
     let shared = Arc::new(AppState {
         app,
         auth_failures: settings.auth_failures.map(RateLimiter::new),

@@ -10,7 +10,6 @@ mod private_file;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +23,7 @@ use tokio::time::{Instant, sleep};
 use self::deliveries::Deliveries;
 use crate::app::{App, MaintenanceOutcome, oldest_workspace};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Exposed, InvalidMail, TlsFiles};
+use crate::config::{Config, InsecureListen, InvalidMail};
 use crate::cpu_pool::CpuPool;
 use crate::domain::workspace::Caller;
 use crate::http::server::accept_loop::serve;
@@ -42,7 +41,7 @@ pub use operator_key::{read_operator_key, write_operator_key};
 pub enum ServerError {
     /// The settings would send keys and answers in the clear.
     #[error(transparent)]
-    Exposed(#[from] Exposed),
+    InsecureListen(#[from] InsecureListen),
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -101,15 +100,18 @@ pub async fn run(
     config.check()?;
     config.delivery.mail.check()?;
     let mut shutdown = pin!(shutdown);
+    let load = async {
+        let Some(files) = config.tls.clone() else { return Ok(None) };
+        Tls::load(files).await.map(Some)
+    };
     let tls = tokio::select! {
-        tls = load_certificate(config.tls.clone()) => tls?,
+        tls = load => tls?,
         () = &mut shutdown => return Ok(()),
     };
     let listener = listen(&config).await?;
     let address =
         listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
-    let Some((listener, opened)) = open_serving(&config, listener, tls.as_deref(), &mut shutdown).await?
-    else {
+    let Some((listener, opened)) = open_serving(&config, listener, tls.as_ref(), &mut shutdown).await? else {
         return Ok(());
     };
     let local_url = local_url(address, tls.is_some());
@@ -126,39 +128,27 @@ pub async fn run(
         deliveries.begin_stop();
     };
     tokio::select! {
-        () = serve(listener, opened.api.clone(), &config.http, tls.as_deref(), shutdown) => {}
+        () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
         () = run_maintenance(&opened.app, config.trash_days) => {}
-        () = reload_certificate(tls.clone(), reload) => {}
+        () = reload_certificate(tls.as_ref(), reload) => {}
     }
     deliveries.stop().await;
     store_key_uses(&opened.app).await;
     opened.close().await
 }
 
-/// Reads the certificate, if HTTPS is served.
-async fn load_certificate(files: Option<TlsFiles>) -> Result<Option<Arc<Tls>>, TlsError> {
-    let Some(files) = files else { return Ok(None) };
-    let tls = read_files(move || Tls::load(files)).await?;
-    Ok(Some(Arc::new(tls)))
-}
-
 /// Reads the certificate again whenever `next` resolves. Never ends.
-async fn reload_certificate(tls: Option<Arc<Tls>>, mut next: impl AsyncFnMut()) {
+async fn reload_certificate(tls: Option<&Tls>, mut next: impl AsyncFnMut()) {
     loop {
         next().await;
-        let Some(tls) = tls.clone() else { continue };
-        match read_files(move || tls.reload()).await {
+        let Some(tls) = tls else { continue };
+        match tls.reload().await {
             Ok(()) => tracing::info!("reloaded the TLS certificate"),
             Err(error) => {
                 tracing::error!(%error, "cannot reload the TLS certificate; the previous one stays in use");
             }
         }
     }
-}
-
-/// Calls `read` on a blocking thread: the files may be on a mount that does not respond.
-async fn read_files<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
-    spawn_blocking(read).await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
 }
 
 /// Runs maintenance now and once an hour, and stores once a minute when keys were last used, until dropped.

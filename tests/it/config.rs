@@ -25,6 +25,29 @@ fn an_address_may_use_a_quarter_of_the_connections_by_default() {
 }
 
 #[test]
+fn a_proxy_may_use_all_connections_unless_a_limit_is_set() {
+    for (address, by_default) in [
+        ("192.0.2.1", 2),
+        ("2001:db8::1", 2),
+        ("127.0.0.2", 8),
+        ("::1", 8),
+        ("::ffff:127.0.0.1", 8),
+        ("10.1.2.3", 8),
+        ("::ffff:10.1.2.3", 8),
+        ("10.2.0.1", 2),
+    ] {
+        let settings = |max_connections_per_address| HttpSettings {
+            max_connections: 8,
+            max_connections_per_address,
+            trusted_proxies: vec!["10.1.0.0/16".parse().unwrap()],
+            ..HttpSettings::default()
+        };
+        let share = |limit| settings(limit).connections_from(address.parse().unwrap());
+        assert_eq!([share(None), share(Some(3))], [by_default, 3], "{address}");
+    }
+}
+
+#[test]
 fn a_rate_parses_its_own_text() {
     for text in ["10/min", "1/s", "4000000000/h"] {
         assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);

@@ -85,7 +85,6 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/", "src/delivery/report.rs"]),
     ("hyper_util", &["src/http/"]),
     ("flate2", &["src/http/", "src/cli/output/zip_archive.rs"]),
-    ("zstd", &["src/http/"]),
     (
         "ipnet",
         &[

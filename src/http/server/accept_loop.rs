@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tower::Service;
 
 use crate::config::{HttpSettings, KEPT_CONNECTIONS};
-use crate::http::server::connection::{Client, serve_plain, serve_tls};
+use crate::http::server::connection::{Client, serve_connection};
 use crate::http::server::connection_table::ConnectionTable;
 use crate::http::server::tls::Tls;
 
@@ -63,8 +63,7 @@ pub async fn serve(
     if let Err(error) = set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER) {
         tracing::debug!(%error, "cannot bound the send buffer");
     }
-    let settings = Arc::new(settings.clone());
-    let table = Arc::new(ConnectionTable::new(Arc::clone(&settings)));
+    let table = Arc::new(ConnectionTable::new(Arc::new(settings.clone())));
     // Evicted connections take a moment to close.
     let most = settings.max_connections.saturating_add(2 * KEPT_CONNECTIONS);
     let mut connections = JoinSet::new();
@@ -77,12 +76,8 @@ pub async fn serve(
             Some(_ended) = connections.join_next() => {}
             (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
                 if let Some(slot) = table.admit(peer.ip()) {
-                    let (service, settings) = (service.clone(), Arc::clone(&settings));
-                    let client = Client { address: peer.ip(), slot, service, settings };
-                    match tls {
-                        None => connections.spawn(serve_plain(stream, client)),
-                        Some(tls) => connections.spawn(serve_tls(stream, client, tls.current())),
-                    };
+                    let client = Client { address: peer.ip(), slot, service: service.clone() };
+                    connections.spawn(serve_connection(stream, client, tls.map(Tls::current)));
                 }
             }
         }

@@ -1,34 +1,35 @@
 //! Serves one connection: hyper handles HTTP, this module the deadlines and the close.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Response, Version};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as HyperService, service_fn};
-use hyper_util::rt::TokioIo;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use crate::config::HttpSettings;
 use crate::http::server::accept_loop::RequestService;
-use crate::http::server::connection_table::{Connection, ConnectionSlot};
-use crate::http::server::deadlines::{Phase, TimedStream};
-use crate::http::server::http2::Http2Connection;
+use crate::http::server::connection_state::{Connection, Ending};
+use crate::http::server::connection_table::ConnectionSlot;
 use crate::http::server::refusal::{head_timeout, https_expected, require_https};
+use crate::http::server::timed_stream::TimedStream;
 use crate::http::server::tls::{self, Handshake};
-use crate::http::server::tracked_body::{TrackedBody, TrackedRequest};
+use crate::http::server::tracked_body::{CHUNK, TrackedBody, TrackedRequest};
 use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Minimum size of hyper's read buffer for one connection, in bytes; higher limits enlarge it.
@@ -37,44 +38,52 @@ const MIN_BUFFER: usize = 128 << 10;
 /// Header lines that hyper accepts by default; setting any number makes each request slower.
 const HYPER_MAX_HEADERS: usize = 100;
 
+/// Maximum number of requests in progress on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 32;
+
+/// Bytes of a request body that an HTTP/2 client may send before they are read.
+const STREAM_WINDOW: u32 = 64 << 10;
+
+/// Bytes of all request bodies of a connection that an HTTP/2 client may send before they are read.
+const CONNECTION_WINDOW: u32 = 128 << 10;
+
 /// Time for the client to read the last response while its input is discarded: closing a socket with unread bytes resets
 /// the connection, and the response would be lost.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// Maximum input that is discarded then, in bytes.
+const MAX_DISCARDED: u64 = 16 << 20;
 
 /// A client's connection that was just accepted, but for its stream.
 pub(crate) struct Client<V> {
     pub(crate) address: IpAddr,
     pub(crate) slot: ConnectionSlot,
     pub(crate) service: V,
-    pub(crate) settings: Arc<HttpSettings>,
 }
 
-/// Serves plain HTTP/1.1 until either side closes, or the connection table reclaims the slot.
-pub(crate) async fn serve_plain(stream: TcpStream, client: Client<impl RequestService>) {
-    disable_delay(&stream);
-    serve_http1(stream, client).await;
-}
+/// A stream over TCP, with or without TLS.
+type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Serves HTTPS until either side closes, or the connection table reclaims the slot. The TLS handshake is part of the
-/// time to the first byte.
-pub(crate) async fn serve_tls(
+/// Serves HTTP/1.1, or with `tls` HTTPS and HTTP/2, until either side closes, or the connection table reclaims the slot. The
+/// TLS handshake is part of the time to the first byte.
+pub(crate) async fn serve_connection(
     stream: TcpStream,
     client: Client<impl RequestService>,
-    config: Arc<ServerConfig>,
+    tls: Option<Arc<ServerConfig>>,
 ) {
     disable_delay(&stream);
+    let Some(config) = tls else { return serve_requests(Either::Left(stream), client).await };
     let connection = Arc::clone(&client.slot.connection);
     let accepted = tokio::select! {
         biased;
         accepted = tls::accept(stream, config) => accepted,
-        _phase = connection.deadlines.overdue() => return,
+        _ending = connection.overdue() => return,
         () = connection.close.notified() => return,
     };
     match accepted {
-        Ok(Handshake::Tls(stream)) if tls::is_http2(&stream) => serve_http2(stream, client).await,
-        Ok(Handshake::Tls(stream)) => serve_http1(stream, client).await,
+        Ok(Handshake::Tls(stream)) => serve_requests(Either::Right(stream), client).await,
         Ok(Handshake::PlainHttp(stream)) => {
-            close(stream, https_expected(&connection.settings), &connection).await
+            close(Either::Left(stream), https_expected(&connection.settings), &connection).await
         }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
@@ -87,117 +96,79 @@ fn disable_delay(stream: &TcpStream) {
     }
 }
 
-/// A stream over TCP, with or without TLS.
-pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    const IS_TLS: bool;
-
-    fn tcp(&self) -> &TcpStream;
-}
-
-impl Socket for TcpStream {
-    const IS_TLS: bool = false;
-
-    fn tcp(&self) -> &TcpStream {
-        self
-    }
-}
-
-impl Socket for Box<TlsStream<TcpStream>> {
-    const IS_TLS: bool = true;
-
-    fn tcp(&self) -> &TcpStream {
-        self.get_ref().0
-    }
-}
-
-/// hyper's side of a connection.
-pub(crate) trait HttpConnection: Future + Unpin {
-    type Stream: Socket;
-
-    /// Whether a response can be sent to a head that did not arrive in time.
-    const CAN_REFUSE_HEAD: bool;
-
-    /// Ends the connection after the requests in progress.
-    fn end_gracefully(&mut self);
-
-    fn into_stream(self) -> Self::Stream;
-}
-
-impl<S, V> HttpConnection for http1::Connection<TokioIo<TimedStream<S>>, V>
-where
-    S: Socket,
-    V: HyperService<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible>,
-{
-    type Stream = S;
-
-    const CAN_REFUSE_HEAD: bool = true;
-
-    fn end_gracefully(&mut self) {
-        Pin::new(self).graceful_shutdown();
-    }
-
-    fn into_stream(self) -> S {
-        self.into_parts().io.into_inner().stream
-    }
-}
-
-async fn serve_http1<S: Socket>(stream: S, client: Client<impl RequestService>) {
-    let Client { address, slot, service, settings } = client;
-    let connection = &slot.connection;
-    let shared = Arc::clone(connection);
-    let service = service_fn(move |request| {
-        handle_request(request, address, S::IS_TLS, service.clone(), Arc::clone(&shared))
-    });
-    let stream = TokioIo::new(TimedStream { stream, deadlines: Arc::clone(&connection.deadlines) });
-    serve_requests(http1_builder(&settings).serve_connection(stream, service), connection).await;
-}
-
-async fn serve_http2<S: Socket>(stream: S, client: Client<impl RequestService>) {
-    let Client { address, slot, service, settings } = client;
-    let connection = &slot.connection;
-    let shared = Arc::clone(connection);
-    let service = service_fn(move |request| {
-        handle_request(request, address, S::IS_TLS, service.clone(), Arc::clone(&shared))
-    });
-    let deadlines = Arc::clone(&connection.deadlines);
-    serve_requests(Http2Connection::new(stream, deadlines, service, &settings), connection).await;
-}
-
 /// Serves requests until the connection ends, and closes it.
-async fn serve_requests<H: HttpConnection>(mut http: H, connection: &Connection) {
-    let deadlines = &connection.deadlines;
-    let mut overdue = pin!(deadlines.overdue());
-    loop {
+async fn serve_requests(stream: Stream, client: Client<impl RequestService>) {
+    let Client { address, slot, service } = client;
+    let connection = &slot.connection;
+    let (is_tls, is_http2) = match &stream {
+        Either::Left(_) => (false, false),
+        Either::Right(stream) => (true, tls::is_http2(stream)),
+    };
+    let stream = Arc::new(Mutex::new(stream));
+    let timed = TimedStream::new(Arc::clone(&stream), Arc::clone(connection), is_http2);
+    let shared = Arc::clone(connection);
+    let service = service_fn(move |request| {
+        handle_request(request, address, is_tls, service.clone(), Arc::clone(&shared))
+    });
+    let builder = http_builder(&connection.settings, is_http2);
+    let mut http = Box::pin(builder.serve_connection(TokioIo::new(timed), service));
+    let mut overdue = pin!(connection.overdue());
+    let mut rest = Vec::new();
+    let ending = loop {
         tokio::select! {
             biased;
-            _ = &mut http => break,
-            phase = &mut overdue => return close_overdue(phase, http, connection).await,
-            () = connection.close.notified() => {
-                let state = deadlines.state();
-                match state.phase.is_responding() {
-                    true if state.is_evicted => return discard_unread(&http.into_stream()),
-                    true => http.end_gracefully(),
-                    // Nobody waits, and a request sent now is as late as a new connection.
-                    false => return close_idle(http).await,
-                }
-            }
+            _ended = &mut http => break Ending::Complete,
+            ending = &mut overdue => break ending,
+            () = connection.close.notified() => match connection.is_busy() {
+                true if connection.is_evicted() => break Ending::Unread,
+                true => http.as_mut().graceful_shutdown(),
+                // Nobody waits, and a request sent now is as late as a new connection.
+                false => break Ending::Idle,
+            },
+        }
+    };
+    match ending {
+        Ending::Complete | Ending::Unread => {}
+        // Over HTTP/2, the response would belong to no stream.
+        Ending::HalfHead if !is_http2 => rest = head_timeout(&connection.settings, is_tls),
+        Ending::HalfHead | Ending::Idle => {
+            // hyper writes its farewell, as far as the socket takes it.
+            http.as_mut().graceful_shutdown();
+            return poll_fn(|context| Poll::Ready(drop(http.as_mut().poll(context)))).await;
         }
     }
-    if !deadlines.state().has_client_ended {
-        close(http.into_stream(), Vec::new(), connection).await;
+    drop(http);
+    let stream = Arc::into_inner(stream).expect("hyper's reference was dropped before");
+    let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match (ending, &stream) {
+        // What the client did not read is discarded; the system would keep it for minutes.
+        (Ending::Unread, Either::Left(stream)) => drop(stream.set_zero_linger()),
+        (Ending::Unread, Either::Right(stream)) => drop(stream.get_ref().0.set_zero_linger()),
+        _ => close(stream, rest, connection).await,
     }
 }
 
-/// Returns hyper's HTTP/1.1 builder. Its limits are above ours, so that ours are hit first and return a problem document.
-fn http1_builder(settings: &HttpSettings) -> http1::Builder {
-    let mut builder = http1::Builder::new();
-    // Some clients close their side as soon as the request is sent, and still wait for the response.
-    builder.half_close(true);
-    builder.max_buf_size(MIN_BUFFER.max(2 * (settings.max_head + settings.max_uri)));
-    if settings.max_headers >= HYPER_MAX_HEADERS {
-        builder.max_headers(settings.max_headers + HYPER_MAX_HEADERS);
+/// Returns hyper's builder for one version of HTTP. Its limits on heads are above ours, so that ours are hit first and return
+/// a problem document. It limits resets of HTTP/2 requests not yet begun by itself (CVE-2023-44487).
+fn http_builder(settings: &HttpSettings, is_http2: bool) -> Builder<TokioExecutor> {
+    let (mut builder, max_head) =
+        (Builder::new(TokioExecutor::new()), 2 * (settings.max_head + settings.max_uri));
+    if is_http2 {
+        builder
+            .http2()
+            .max_concurrent_streams(MAX_STREAMS)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buf_size(CHUNK)
+            .max_header_list_size(u32::try_from(max_head).unwrap_or(u32::MAX));
+        return builder.http2_only();
     }
-    builder
+    // Some clients close their side as soon as the request is sent, and still wait for the response.
+    builder.http1().half_close(true).max_buf_size(MIN_BUFFER.max(max_head));
+    if settings.max_headers >= HYPER_MAX_HEADERS {
+        builder.http1().max_headers(settings.max_headers + HYPER_MAX_HEADERS);
+    }
+    builder.http1_only()
 }
 
 /// Passes one request to `service`, and records when it begins and when hyper has taken its response.
@@ -209,8 +180,8 @@ async fn handle_request(
     connection: Arc<Connection>,
 ) -> Result<Response<TrackedBody>, Infallible> {
     let is_http2 = request.version() == Version::HTTP_2;
-    let (tracked, is_accepted) = TrackedRequest::begin(Arc::clone(&connection), is_http2);
-    let mut request = request.map(Body::new);
+    let (tracked, is_accepted) = TrackedRequest::begin(Arc::clone(&connection));
+    let mut request = request.map(|body| tracked.track_received(body));
     request.extensions_mut().insert(ClientAddress(address));
     // hyper silently drops a `Content-Length` beside `Transfer-Encoding`. A proxy that used that length sees another
     // request where the chunks end, so the connection must not be reused (RFC 9112 §6.1).
@@ -228,45 +199,20 @@ async fn handle_request(
     if is_tls {
         require_https(response.headers_mut());
     }
-    Ok(response.map(|body| tracked.track(body)))
+    Ok(response.map(|body| tracked.track_sent(body, is_http2)))
 }
 
-/// Ends a connection whose client missed the deadline of `phase`.
-async fn close_overdue<H: HttpConnection>(phase: Phase, http: H, connection: &Connection) {
-    match phase {
-        Phase::Head if H::CAN_REFUSE_HEAD => {
-            let refusal = head_timeout(&connection.settings, H::Stream::IS_TLS);
-            close(http.into_stream(), refusal, connection).await
-        }
-        Phase::Handling | Phase::Sending => discard_unread(&http.into_stream()),
-        Phase::New | Phase::Head | Phase::Idle => close_idle(http).await,
-    }
-}
-
-/// Closes a connection without requests in progress, and without waiting for its client.
-async fn close_idle(mut http: impl HttpConnection) {
-    http.end_gracefully();
-    // hyper writes its farewell, as far as the socket takes it.
-    std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut http).poll(context).is_ready())).await;
-}
-
-/// Sends `rest`, closes the write side and discards input until the client closes too, for at most [`LINGER`], or until the
-/// connection is evicted.
-async fn close(mut stream: impl Socket, rest: Vec<u8>, connection: &Connection) {
+/// Sends `rest`, closes the write side and discards input until the client closes too, for at most [`LINGER`] and
+/// [`MAX_DISCARDED`], or until the connection is evicted.
+async fn close(mut stream: Stream, rest: Vec<u8>, connection: &Connection) {
     let discard = async {
         stream.write_all(&rest).await.ok();
         stream.shutdown().await.ok();
-        let mut unread = [0; 4096];
-        while stream.read(&mut unread).await.is_ok_and(|count| count > 0) {}
+        copy(&mut stream.take(MAX_DISCARDED), &mut sink()).await.ok();
     };
     tokio::select! {
         biased;
         () = connection.close.notified() => {}
         _elapsed = timeout(LINGER, discard) => {}
     }
-}
-
-/// Closes the connection, discarding what the client did not read; the system would keep it for minutes.
-fn discard_unread(stream: &impl Socket) {
-    stream.tcp().set_zero_linger().ok();
 }

@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
-
 use crate::config::{HttpSettings, KEPT_CONNECTIONS};
 use crate::http::server::client_address::client_network;
-use crate::http::server::deadlines::ConnectionDeadlines;
+use crate::http::server::connection_state::Connection;
 
 /// The open connections of one accept loop.
 pub(crate) struct ConnectionTable {
@@ -20,23 +18,6 @@ pub(crate) struct ConnectionTable {
 struct OpenConnections {
     next_id: u64,
     connections: HashMap<u64, Arc<Connection>>,
-}
-
-/// An open connection, shared by the table and the connection's own task.
-pub(crate) struct Connection {
-    /// The network whose limit it counts against; `None` for one of the few connections that serve only health checks.
-    network: Option<IpAddr>,
-    pub(crate) deadlines: Arc<ConnectionDeadlines>,
-    pub(crate) settings: Arc<HttpSettings>,
-    /// Notified when the connection should close, after the request in progress.
-    pub(crate) close: Notify,
-}
-
-impl Connection {
-    /// Whether the connection serves only health checks, because all others are taken.
-    pub(crate) fn is_health_only(&self) -> bool {
-        self.network.is_none()
-    }
 }
 
 /// A slot in the table, released when dropped.
@@ -57,14 +38,12 @@ impl ConnectionTable {
         Self { settings, open: Mutex::default() }
     }
 
-    /// Returns a slot for a new connection from `address`. If all are taken, evicts the connection idle longest; if none is
-    /// idle, the slot is one of the few that serve only health checks; `None` if those are taken too.
+    /// Returns a slot for a new connection from `address`. If all are taken, evicts the connection that has waited longest for
+    /// its client; if none does, the slot is one of the few that serve only health checks; `None` if those are taken too.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut open = self.lock();
         let network = open.make_room(address, &self.settings)?;
-        let settings = Arc::clone(&self.settings);
-        let deadlines = Arc::new(ConnectionDeadlines::new(Arc::clone(&settings)));
-        let connection = Arc::new(Connection { network, deadlines, settings, close: Notify::new() });
+        let connection = Arc::new(Connection::new(network, Arc::clone(&self.settings)));
         let id = open.next_id;
         open.next_id += 1;
         open.connections.insert(id, Arc::clone(&connection));
@@ -91,7 +70,7 @@ impl OpenConnections {
         let count = |network| self.connections.values().filter(|open| open.network == network).count();
         let (from_network, health_only) = (count(network), count(None));
         let ordinary = self.connections.len() - health_only;
-        let has_room = if from_network >= share(address, settings) {
+        let has_room = if from_network >= settings.connections_from(address) {
             self.evict(|candidate| candidate == network)
         } else {
             ordinary < settings.max_connections || self.evict(|candidate| candidate.is_some())
@@ -103,58 +82,18 @@ impl OpenConnections {
         has_room.then_some(None)
     }
 
-    /// Closes the connection idle longest in the networks that `is_candidate` accepts: one that sends no request or does not
-    /// read its response. Returns false if none is idle.
+    /// Closes the first connection in [`Connection::eviction_order`] of the networks that `is_candidate` accepts. Returns
+    /// false if none waits for its client.
     fn evict(&mut self, is_candidate: impl Fn(Option<IpAddr>) -> bool) -> bool {
         loop {
             let candidates = self.connections.iter().filter(|(_, open)| is_candidate(open.network));
-            let idle = candidates.filter_map(|(id, open)| Some((open.deadlines.state().idle_since?, *id)));
-            let Some((_, id)) = idle.min() else { return false };
-            // By now it may have begun a request.
-            if self.connections[&id].deadlines.evict() {
+            let waiting = candidates.filter_map(|(id, open)| Some((open.eviction_order()?, *id)));
+            let Some((_, id)) = waiting.min() else { return false };
+            // By now its client may have sent a request, or the rest of it.
+            if self.connections[&id].evict() {
                 self.connections.remove(&id).inspect(|evicted| evicted.close.notify_one());
                 return true;
             }
-        }
-    }
-}
-
-/// Returns how many connections `address` may hold. Loopback and trusted proxies are exempt: a proxy connects for all
-/// clients.
-fn share(address: IpAddr, settings: &HttpSettings) -> usize {
-    let is_proxy = address.to_canonical().is_loopback() || settings.is_trusted_proxy(address);
-    if is_proxy && settings.max_connections_per_address.is_none() {
-        usize::MAX
-    } else {
-        settings.connections_per_address()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::share;
-    use crate::config::HttpSettings;
-
-    #[test]
-    fn an_address_has_a_quarter_and_a_proxy_all_unless_a_limit_is_set() {
-        for (address, by_default) in [
-            ("192.0.2.1", 2),
-            ("2001:db8::1", 2),
-            ("127.0.0.2", usize::MAX),
-            ("::1", usize::MAX),
-            ("::ffff:127.0.0.1", usize::MAX),
-            ("10.1.2.3", usize::MAX),
-            ("::ffff:10.1.2.3", usize::MAX),
-            ("10.2.0.1", 2),
-        ] {
-            let settings = |max_connections_per_address| HttpSettings {
-                max_connections: 8,
-                max_connections_per_address,
-                trusted_proxies: vec!["10.1.0.0/16".parse().unwrap()],
-                ..HttpSettings::default()
-            };
-            let shares = [None, Some(3)].map(|limit| share(address.parse().unwrap(), &settings(limit)));
-            assert_eq!(shares, [by_default, 3], "{address}");
         }
     }
 }

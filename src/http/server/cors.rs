@@ -1,6 +1,7 @@
 //! Cross-origin resource sharing (WHATWG Fetch §3.2): which web origins may read responses. Without configured origins,
 //! nothing here changes a response.
 
+use axum::extract::Request;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, ORIGIN,
@@ -22,49 +23,38 @@ const ACCEPTED: HeaderValue =
 /// Seconds for which browsers may keep the answer to a preflight request.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// What the head of a request implies for the CORS headers of its response.
-pub(crate) enum Cors {
-    /// No origins are configured.
-    Off,
-    /// The request does not come from an allowed origin.
-    Refused,
-    /// The request comes from an allowed origin.
-    Allowed { origin: HeaderValue, is_preflight: bool },
+/// What the head of a request implies for the CORS headers of its response, if any origins are allowed.
+pub(crate) struct Cors {
+    /// The origin of the request, if it is allowed.
+    origin: Option<HeaderValue>,
+    is_preflight: bool,
 }
 
 impl Cors {
     /// Reads the head of a request. Credentials are never allowed: the API has no cookies.
-    pub(crate) fn of_request(method: &Method, headers: &HeaderMap, origins: &[WebOrigin]) -> Self {
-        if origins.is_empty() {
-            return Self::Off;
-        }
-        let mut sent = headers.get_all(ORIGIN).iter();
-        match (sent.next(), sent.next()) {
-            (Some(origin), None) if origins.iter().any(|allowed| origin == allowed.as_str()) => {
-                let asks = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-                Self::Allowed { origin: origin.clone(), is_preflight: method == Method::OPTIONS && asks }
-            }
-            _ => Self::Refused,
-        }
+    pub(crate) fn of_request(request: &Request, origins: &[WebOrigin]) -> Option<Self> {
+        let headers = request.headers();
+        let is_preflight =
+            request.method() == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let origin = headers.get(ORIGIN).filter(|sent| {
+            headers.get_all(ORIGIN).iter().count() == 1
+                && origins.iter().any(|allowed| *sent == allowed.as_str())
+        });
+        (!origins.is_empty()).then(|| Self { origin: origin.cloned(), is_preflight })
     }
 
     /// Adds the headers to a response. All responses vary by origin, so that no cache serves one origin's to another.
     pub(crate) fn add_headers(self, headers: &mut HeaderMap) {
-        match self {
-            Self::Off => {}
-            Self::Refused => drop(headers.append(VARY, HeaderValue::from(ORIGIN))),
-            Self::Allowed { origin, is_preflight } => {
-                headers.append(VARY, HeaderValue::from(ORIGIN));
-                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-                match headers.get(ALLOW).cloned().filter(|_| is_preflight) {
-                    Some(methods) => {
-                        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-                        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED);
-                        headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
-                    }
-                    None => drop(headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED)),
-                }
+        headers.append(VARY, HeaderValue::from(ORIGIN));
+        let Some(origin) = self.origin else { return };
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        match headers.get(ALLOW).cloned().filter(|_| self.is_preflight) {
+            Some(methods) => {
+                headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+                headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED);
+                headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
             }
+            None => drop(headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED)),
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use tokio::time::timeout;
 use tower::Service;
 
@@ -28,20 +28,18 @@ use crate::api::Code;
 use crate::config::HttpSettings;
 use crate::cpu_pool::CpuPool;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
-use crate::http::server::byte_budget::{AuthenticatedKey, Budgets, uncharged};
+use crate::http::server::budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::client_address::client_address;
 use crate::http::server::cors::Cors;
 use crate::http::server::request_head::{check_headers, check_host};
-use crate::http::server::request_id::RequestIds;
+use crate::http::server::request_id::{X_REQUEST_ID, request_id};
 use crate::http::server::response_body::prepare_response;
-use crate::http::wire::compression::Encoding;
+use crate::http::wire::accept::prefers_gzip;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Time to handle a request, besides the time that its body may take.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
-
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The routes with everything that applies to every request. Cheap to clone.
 #[derive(Clone)]
@@ -49,17 +47,17 @@ pub struct HttpService {
     routes: Router,
     settings: Arc<HttpSettings>,
     budgets: Arc<Budgets>,
-    ids: Arc<RequestIds>,
 }
 
 impl HttpService {
     pub(crate) fn new(routes: Router, settings: Arc<HttpSettings>, budgets: Arc<Budgets>) -> Self {
-        Self { routes, settings, budgets, ids: Arc::new(RequestIds::new()) }
+        Self { routes, settings, budgets }
     }
 
     /// Returns a service of other routes than the API's, with budgets of its own.
     pub fn of_routes(routes: Router, settings: HttpSettings) -> Self {
-        Self::new(routes, Arc::new(settings), Arc::new(Budgets::new(CpuPool::default())))
+        let budgets = Budgets::new(CpuPool::default(), settings.max_connections);
+        Self::new(routes, Arc::new(settings), Arc::new(budgets))
     }
 
     /// Converts the service into a router, for callers that need one.
@@ -70,10 +68,10 @@ impl HttpService {
     /// Handles one request.
     async fn handle(mut self, mut request: Request) -> Response {
         let begun = Instant::now();
-        let id = request_id(request.headers()).unwrap_or_else(|| self.ids.next_id());
+        let id = request_id(request.headers());
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let encoding = request.headers().get(ACCEPT_ENCODING).and_then(Encoding::preferred);
-        let cors = Cors::of_request(&method, request.headers(), &self.settings.cors_origins);
+        let prefers_gzip = prefers_gzip(request.headers());
+        let cors = Cors::of_request(&request, &self.settings.cors_origins);
         let (base, client) = resolve_proxy(&mut request, &self.settings);
         let uncharged = uncharged(request.version());
         let authenticated_key = AuthenticatedKey::default();
@@ -81,8 +79,13 @@ impl HttpService {
         let response = match check_overload(&request).and_then(|()| check_head(&request, &self.settings)) {
             Ok(()) => {
                 let limit = max_duration(&request, &self.settings);
-                let handled = timeout(limit, catch_panic(self.routes.call(request))).await;
-                handled.unwrap_or_else(|_elapsed| ApiError::unfinished(limit).into_response())
+                // A request that panicked is not polled again, and shared state is behind locks that recover from poisoning.
+                let handling = AssertUnwindSafe(self.routes.call(request)).catch_unwind();
+                match timeout(limit, handling).await {
+                    Ok(Ok(Ok(response))) => response,
+                    Ok(Err(payload)) => ApiError::panicked(panic_text(&*payload)).into_response(),
+                    Err(_elapsed) => ApiError::unfinished(limit).into_response(),
+                }
             }
             Err(error) => error.into_response(),
         };
@@ -94,7 +97,7 @@ impl HttpService {
         let ready = prepare_response(
             response,
             &method,
-            encoding,
+            prefers_gzip,
             &self.budgets,
             authenticated_key.owner(),
             uncharged,
@@ -104,7 +107,9 @@ impl HttpService {
         if !base.is_empty() {
             add_base(response.headers_mut(), &base);
         }
-        cors.add_headers(response.headers_mut());
+        if let Some(cors) = cors {
+            cors.add_headers(response.headers_mut());
+        }
         set_common_headers(response.headers_mut(), &id);
         log_access(&method, uri.path(), response.status(), begun.elapsed(), text, client);
         response
@@ -126,16 +131,11 @@ impl Service<Request> for HttpService {
     }
 }
 
-/// Whether a trusted proxy sent `request`.
-fn is_from_proxy(request: &Request, settings: &HttpSettings) -> bool {
-    let peer = request.extensions().get::<ClientAddress>();
-    peer.is_some_and(|ClientAddress(peer)| settings.is_trusted_proxy(*peer))
-}
-
 /// Replaces the peer's address by the client's, and returns it with the base URL of the request.
 fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Option<IpAddr>) {
-    let base = base_url(request.headers(), is_from_proxy(request, settings), settings).into_owned();
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
+    let is_from_proxy = peer.is_some_and(|peer| settings.is_trusted_proxy(peer));
+    let base = base_url(request.headers(), is_from_proxy, settings).into_owned();
     let client = peer.map(|peer| client_address(peer, request.headers(), settings));
     if let Some(client) = client.filter(|client| Some(*client) != peer) {
         request.extensions_mut().insert(ClientAddress(client));
@@ -165,13 +165,6 @@ fn log_access(
     } else {
         tracing::info!(target: "forms::access", %method, path, status, micros, request_id, client);
     }
-}
-
-/// Returns the client's own request id, if it is safe to log as it is.
-fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
-    let id = headers.get(X_REQUEST_ID)?;
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    ((1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_plain)).then(|| id.clone())
 }
 
 /// Refuses all but health checks while all connections are taken.
@@ -214,19 +207,6 @@ fn max_duration(request: &Request, settings: &HttpSettings) -> Duration {
     let receiving =
         settings.body_timeout + Duration::from_secs(size / u64::from(settings.min_body_rate.max(1)));
     HANDLING_TIMEOUT + receiving
-}
-
-/// Returns the response of `work`, or an internal error if it panics.
-async fn catch_panic(work: impl Future<Output = Result<Response, Infallible>>) -> Response {
-    let mut work = pin!(work);
-    std::future::poll_fn(move |context| {
-        // A request that panicked is not polled again, and shared state is behind locks that recover from poisoning.
-        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-            Ok(poll) => poll.map(|Ok(response)| response),
-            Err(payload) => Poll::Ready(ApiError::panicked(panic_text(&*payload)).into_response()),
-        }
-    })
-    .await
 }
 
 fn panic_text(payload: &(dyn Any + Send)) -> String {

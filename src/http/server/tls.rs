@@ -1,18 +1,20 @@
 //! TLS: the certificate and its key, read from files and reloaded while the server runs.
 
-use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-use rustls::crypto::CryptoProvider;
+use rustix::fs::OFlags;
+use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{InconsistentKeys, ServerConfig};
 use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -20,6 +22,12 @@ use crate::config::TlsFiles;
 
 /// Protocols offered by ALPN (RFC 7301), preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Maximum size of a certificate or key file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Maximum time for reading one of them.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a connection's data that is encrypted but not yet taken by its socket, in bytes.
 const MAX_UNSENT: usize = 16 << 10;
@@ -59,15 +67,15 @@ pub struct Tls {
 
 impl Tls {
     /// Reads the certificate and its key.
-    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let current = RwLock::new(Arc::new(read(&files)?));
+    pub async fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let current = RwLock::new(read(&files).await?);
         Ok(Self { files, current })
     }
 
     /// Reads both files again. New connections get the new certificate, and do not resume sessions of the previous one.
     /// After an error they get the previous certificate.
-    pub fn reload(&self) -> Result<(), TlsError> {
-        let next = Arc::new(read(&self.files)?);
+    pub async fn reload(&self) -> Result<(), TlsError> {
+        let next = read(&self.files).await?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(())
     }
@@ -104,45 +112,38 @@ pub(crate) fn is_http2(stream: &TlsStream<TcpStream>) -> bool {
 }
 
 /// Reads both files. Supports TLS 1.2 and 1.3, and keys in PKCS#8, SEC1 and PKCS#1.
-fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
-    let provider = Arc::new(default_provider());
-    let certified = certified_key(files, &provider)?;
-    let mut config = ServerConfig::builder_with_provider(provider)
+async fn read(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
+    let TlsFiles { certificate, key } = files.clone();
+    let (chain, private_key) = (read_certificates(&certificate).await?, read_key(&key).await?);
+    let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let mut config = builder
         .with_safe_default_protocol_versions()
         .expect("ring supports TLS 1.2 and 1.3")
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        .with_single_cert(chain, private_key)
+        .map_err(|source| match source {
+            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch { certificate, key },
+            rustls::Error::InvalidCertificate(_) => {
+                TlsError::InvalidCertificate { path: certificate, source }
+            }
+            source => TlsError::InvalidKey { path: key, source },
+        })?;
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-    Ok(config)
-}
-
-fn certified_key(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
-    let (path, key_path) = (files.certificate.clone(), files.key.clone());
-    let chain = read_certificates(&path)?;
-    let key = provider.key_provider.load_private_key(read_key(&key_path)?);
-    let key = key.map_err(|source| TlsError::InvalidKey { path: key_path.clone(), source })?;
-    let certified = CertifiedKey::new(chain, key);
-    match certified.keys_match() {
-        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
-        Err(rustls::Error::InconsistentKeys(_)) => {
-            Err(TlsError::KeyMismatch { certificate: path, key: key_path })
-        }
-        Err(source) => Err(TlsError::InvalidCertificate { path, source }),
-    }
+    Ok(Arc::new(config))
 }
 
 /// Reads a certificate chain, the server's own certificate first.
-fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let text = read_file(path)?;
+async fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let (text, _mode) = read_file(path).await?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let chain = chain.map_err(|source| TlsError::Malformed { path: path.to_owned(), source })?;
     if chain.is_empty() { Err(TlsError::NoCertificate { path: path.to_owned() }) } else { Ok(chain) }
 }
 
 /// Reads a private key. Warns if other users can read it, too.
-fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let text = read_file(path)?;
-    if fs::metadata(path).is_ok_and(|metadata| is_public(&metadata)) {
+async fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let (text, mode) = read_file(path).await?;
+    if mode & 0o004 != 0 {
         tracing::warn!(file = %path.display(), "other users can read the TLS key; remove their permission");
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
@@ -151,10 +152,27 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     })
 }
 
-fn is_public(metadata: &Metadata) -> bool {
-    metadata.permissions().mode() & 0o004 != 0
+/// Reads a file on a blocking thread, within [`READ_TIMEOUT`]: it may be on a mount that does not respond. Returns its mode
+/// too.
+async fn read_file(path: &Path) -> Result<(Vec<u8>, u32), TlsError> {
+    let file = path.to_owned();
+    let reading = timeout(READ_TIMEOUT, spawn_blocking(move || read_regular_file(&file)));
+    let read = async { reading.await?? }.await;
+    read.map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
+/// Reads a regular file of at most [`MAX_FILE`] bytes.
+fn read_regular_file(path: &Path) -> io::Result<(Vec<u8>, u32)> {
+    // Otherwise, opening a pipe waits for its writer.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut text = Vec::new();
+    if file.take(MAX_FILE + 1).read_to_end(&mut text)? as u64 > MAX_FILE {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, "larger than 1 MiB"));
+    }
+    Ok((text, metadata.permissions().mode()))
 }

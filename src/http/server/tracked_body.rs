@@ -6,23 +6,18 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Frame, Incoming, SizeHint};
 
-use crate::http::server::connection_table::Connection;
+use crate::http::server::connection_state::Connection;
 
 /// Maximum size of the pieces in which hyper takes a body over HTTP/2. It asks for the next one once the client has
 /// allowed it to send the previous one.
 pub(crate) const CHUNK: usize = 16 << 10;
 
-/// Requests that the client of an HTTP/2 connection may cancel before it is disconnected (CVE-2023-44487). Each completed
-/// request takes one off the count.
-const MAX_RESETS: u32 = 100;
-
 /// A request in progress, until hyper has taken its response.
 pub(crate) struct TrackedRequest {
     connection: Arc<Connection>,
-    is_http2: bool,
-    /// Whether hyper has the response.
+    /// Whether hyper has the response to send over HTTP/2.
     is_sending: bool,
     /// Whether hyper has taken all of the response.
     is_complete: bool,
@@ -30,16 +25,20 @@ pub(crate) struct TrackedRequest {
 
 impl TrackedRequest {
     /// Records that the head of a request is complete. Returns false with it if the connection was evicted before.
-    pub(crate) fn begin(connection: Arc<Connection>, is_http2: bool) -> (Self, bool) {
-        let deadlines = &connection.deadlines;
-        let is_accepted = if is_http2 { deadlines.begin_stream() } else { deadlines.begin_request() };
-        (Self { connection, is_http2, is_sending: false, is_complete: false }, is_accepted)
+    pub(crate) fn begin(connection: Arc<Connection>) -> (Self, bool) {
+        let is_accepted = connection.begin_request();
+        (Self { connection, is_sending: false, is_complete: false }, is_accepted)
+    }
+
+    /// Converts the request's body to one that reports while it is awaited.
+    pub(crate) fn track_received(&self, body: Incoming) -> Body {
+        Body::new(ReceivedBody { body, connection: Arc::clone(&self.connection), is_awaited: false })
     }
 
     /// Converts the response's body to one that reports its progress.
-    pub(crate) fn track(mut self, body: Body) -> TrackedBody {
-        if self.is_http2 {
-            self.connection.deadlines.begin_sending();
+    pub(crate) fn track_sent(mut self, body: Body, is_http2: bool) -> TrackedBody {
+        if is_http2 {
+            self.connection.begin_sending();
             self.is_sending = true;
         }
         TrackedBody { body, request: self, pending: Bytes::new(), taken: 0 }
@@ -48,15 +47,53 @@ impl TrackedRequest {
 
 impl Drop for TrackedRequest {
     fn drop(&mut self) {
-        let deadlines = &self.connection.deadlines;
-        if !self.is_http2 {
-            return deadlines.response_ended();
+        self.connection.end_request(self.is_sending, self.is_complete);
+    }
+}
+
+/// A request body that is awaited from the first time that the handler asks for more than has arrived.
+struct ReceivedBody {
+    body: Incoming,
+    connection: Arc<Connection>,
+    is_awaited: bool,
+}
+
+impl Drop for ReceivedBody {
+    fn drop(&mut self) {
+        if self.is_awaited {
+            self.connection.end_body();
         }
-        let resets = deadlines.end_stream(self.is_sending, self.is_complete);
-        if resets > MAX_RESETS && deadlines.close_now() {
-            tracing::debug!("a client cancelled too many requests and is disconnected");
-            self.connection.close.notify_one();
+    }
+}
+
+impl HttpBody for ReceivedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) if self.is_awaited => {
+                self.connection.on_body(frame.data_ref().map_or(0, Bytes::len));
+            }
+            Poll::Pending if !self.is_awaited => {
+                self.is_awaited = true;
+                self.connection.begin_body();
+            }
+            _ => {}
         }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -73,7 +110,7 @@ pub(crate) struct TrackedBody {
 impl TrackedBody {
     /// Returns the next piece of at most [`CHUNK`] bytes.
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.request.connection.deadlines.on_sent(std::mem::take(&mut self.taken));
+        self.request.connection.on_sent(std::mem::take(&mut self.taken));
         if self.pending.is_empty() {
             match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
@@ -103,7 +140,7 @@ impl HttpBody for TrackedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        match self.request.is_http2 {
+        match self.request.is_sending {
             true => self.poll_chunk(context),
             false => Pin::new(&mut self.body).poll_frame(context),
         }
@@ -113,11 +150,8 @@ impl HttpBody for TrackedBody {
         self.pending.is_empty() && self.body.is_end_stream()
     }
 
+    /// Returns the size before the first piece is taken, for `Content-Length`.
     fn size_hint(&self) -> SizeHint {
-        let (rest, pending) = (self.body.size_hint(), self.pending.len() as u64);
-        let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower() + pending);
-        rest.upper().inspect(|upper| hint.set_upper(upper + pending));
-        hint
+        self.body.size_hint()
     }
 }

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::workspace::Caller;
-use crate::http::server::byte_budget::AuthenticatedKey;
+use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
 use crate::http::server::rate_limiter::RateExceeded;
 use crate::http::wire::accept::{SCHEMA, check_accept};
@@ -63,7 +63,7 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
 fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
     let Some(requests) = &shared.requests else { return Ok(()) };
     requests.try_acquire(key, shared.app.now()).map_err(|exceeded| {
-        let rate = requests.rate();
+        let rate = requests.rate;
         rate_limited(&format!("this API key has reached its rate limit of {rate}"), exceeded)
     })
 }

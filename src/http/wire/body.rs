@@ -10,16 +10,20 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
 use crate::config::HttpSettings;
-use crate::http::server::byte_budget::{Reservation, uncharged};
+use crate::http::server::budget::{Reservation, uncharged};
 use crate::http::wire::problem::ApiError;
 
+/// Time after which a body counts against its key's share of those that are received slowly.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// Reads the body of `request`, of at most `limit` bytes. A large one is covered by `reservation` before it is received:
-/// all of it if its length is announced, else as it grows.
+/// all of it if its length is announced, else as it grows. A slow one is given up if `slow` has no room.
 pub(crate) async fn read_body(
     request: Request,
     limit: usize,
     settings: &HttpSettings,
     reservation: &mut Reservation,
+    mut slow: Reservation,
 ) -> Result<Bytes, ApiError> {
     let uncharged = uncharged(request.version());
     let mut body = request.into_body();
@@ -34,13 +38,24 @@ pub(crate) async fn read_body(
         if is_covered { Ok(()) } else { Err(ApiError::overloaded()) }
     };
     cover(announced)?;
-    // Extended by the bytes received. Nearly all bodies arrive with their head and never start a timer.
-    let deadline = Instant::now() + settings.body_timeout;
+    // Nearly all bodies arrive with their head and never start a timer.
+    let begun = Instant::now();
+    let mut next_check = Some(begun + SLOW);
     let mut whole = Vec::new();
     loop {
-        let earned = whole.len() as u64 / u64::from(settings.min_body_rate.max(1));
-        let frame = timeout_at(deadline + Duration::from_secs(earned), body.frame()).await;
-        let Some(frame) = frame.map_err(|_elapsed| timed_out())? else { return Ok(whole.into()) };
+        let earned = Duration::from_secs(whole.len() as u64 / u64::from(settings.min_body_rate.max(1)));
+        let deadline = begun + settings.body_timeout + earned;
+        let Ok(frame) = timeout_at(next_check.unwrap_or(deadline).min(deadline), body.frame()).await else {
+            if deadline <= Instant::now() {
+                return Err(timed_out());
+            }
+            if !slow.grow_to(1) {
+                return Err(ApiError::overloaded());
+            }
+            next_check = None;
+            continue;
+        };
+        let Some(frame) = frame else { return Ok(whole.into()) };
         let chunk = frame.map_err(|error| incomplete_body(&error))?.into_data().unwrap_or_default();
         let length = whole.len() + chunk.len();
         if length > limit {

@@ -12,7 +12,7 @@ use crate::api::Code;
 use crate::app::AppError;
 use crate::domain::json;
 use crate::domain::validation::fields::Fields;
-use crate::http::server::byte_budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
+use crate::http::server::budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
 use crate::http::wire::accept::JSON;
 use crate::http::wire::body::read_body;
 use crate::http::wire::problem::ApiError;
@@ -123,7 +123,8 @@ async fn read_text(
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
     let mut reservation = budgets.bodies.charge(owner, 0);
     let is_http2 = request.version() == Version::HTTP_2;
-    let bytes = read_body(request, limit, &shared.settings, &mut reservation).await?;
+    let slow = budgets.slow_bodies.charge(owner, 0);
+    let bytes = read_body(request, limit, &shared.settings, &mut reservation, slow).await?;
     let permits = if bytes.len() <= SMALL { small } else { Some(&budgets.large_bodies) };
     let permit = match permits {
         Some(permits) => Some(permits.acquire(owner).await.ok_or_else(ApiError::overloaded)?),

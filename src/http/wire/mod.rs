@@ -3,7 +3,6 @@
 pub(crate) mod accept;
 pub(crate) mod authenticated;
 pub(crate) mod body;
-pub(crate) mod compression;
 pub(crate) mod conditional;
 pub(crate) mod extract;
 pub(crate) mod problem;

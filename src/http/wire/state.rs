@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::config::HttpSettings;
 use crate::domain::workspace::Caller;
 use crate::http::openapi::DocumentText;
-use crate::http::server::byte_budget::Budgets;
+use crate::http::server::budget::Budgets;
 use crate::http::server::rate_limiter::RateLimiter;
 use crate::secret::KeyId;
 

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::get;
+use axum::body::Body;
+use axum::routing::{get, post};
 use forms::config::HttpSettings;
 use forms::http::HttpService;
+use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -17,16 +19,21 @@ use crate::harness::{
 /// Reached only if the server hangs.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Bytes of a body for `/upload`.
+const UPLOAD: usize = 1 << 20;
+
 const ONE: [u8; 4] = [127, 0, 0, 1];
 const OTHER: [u8; 4] = [127, 0, 0, 2];
 
-/// Reports when requests of `/slow` begin, and lets them end.
+/// Reports when requests of `/slow` begin, and lets them end. Counts the bytes that `/upload` has received.
 struct Gate {
     begun: &'static Semaphore,
     release: &'static Semaphore,
+    received: &'static Semaphore,
 }
 
-/// Starts a server that responds `hello` at once at `/`, `/healthz` and `/readyz`, and at `/slow` once released.
+/// Starts a server that responds `hello` at once at `/`, `/healthz` and `/readyz`, at `/slow` once released, and at
+/// `/upload` once it has the body.
 async fn server(
     scheme: Scheme,
     max_connections: usize,
@@ -35,8 +42,9 @@ async fn server(
     let gate = Gate {
         begun: Box::leak(Box::new(Semaphore::new(0))),
         release: Box::leak(Box::new(Semaphore::new(0))),
+        received: Box::leak(Box::new(Semaphore::new(0))),
     };
-    let Gate { begun, release } = gate;
+    let Gate { begun, release, received } = gate;
     let slow = get(async || {
         begun.add_permits(1);
         release.acquire().await.unwrap().forget();
@@ -45,7 +53,13 @@ async fn server(
     let hello = || get(async || "hello");
     // More than the socket buffers of a client that does not read.
     let large = get(async || "x".repeat(16 << 20));
-    let router = Router::new().route("/slow", slow).route("/large", large);
+    let upload = post(async |mut body: Body| {
+        while let Some(Ok(frame)) = body.frame().await {
+            received.add_permits(frame.into_data().unwrap().len());
+        }
+        "hello"
+    });
+    let router = Router::new().route("/slow", slow).route("/large", large).route("/upload", upload);
     let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
     let settings =
         HttpSettings { max_connections, max_connections_per_address: per_address, ..Default::default() };
@@ -80,6 +94,21 @@ async fn busy_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) -> Cl
     stream.write_all(request("/slow").as_bytes()).await.unwrap();
     gate.begun.acquire().await.unwrap().forget();
     stream
+}
+
+/// Opens a connection with a request whose body has arrived up to its first byte.
+async fn uploading_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) -> ClientStream {
+    let mut stream = wire.connect_from(ip).await;
+    let head = format!("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: {UPLOAD}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    send_body(&mut stream, gate, 1).await;
+    stream
+}
+
+/// Sends a part of a body, and waits until the server has received it.
+async fn send_body(stream: &mut ClientStream, gate: &Gate, bytes: usize) {
+    stream.write_all(&vec![b' '; bytes]).await.unwrap();
+    gate.received.acquire_many(bytes as u32).await.unwrap().forget();
 }
 
 /// Reads until the server closes the connection.
@@ -191,7 +220,30 @@ async fn a_connection_with_an_unread_response_is_closed_before_an_idle_one(schem
     assert!(cut.is_err() || seen.len() < 16 << 20, "the whole response was sent");
 }
 
+async fn the_slowest_body_is_given_up_for_the_next_connection(scheme: Scheme) {
+    for (max_connections, per_address) in [(3, None), (8, Some(3))] {
+        let (wire, gate) = server(scheme, max_connections, per_address).await;
+        let mut under_way = busy_connection(&wire, &gate, ONE).await;
+        let mut fast = uploading_connection(&wire, &gate, ONE).await;
+        let mut slow = uploading_connection(&wire, &gate, ONE).await;
+        send_body(&mut fast, &gate, UPLOAD / 2).await;
+        let mut next = idle_connection(&wire, ONE).await;
+        let mut seen = Vec::new();
+        timeout(TIMEOUT, slow.read_to_end(&mut seen)).await.expect("the slow body is still received").ok();
+        assert_eq!(seen, b"");
+        // An idle connection is closed before a body is given up.
+        let _another = idle_connection(&wire, ONE).await;
+        assert_eq!(read_until_closed(&mut next).await, "");
+        fast.write_all(&[b' '; UPLOAD / 2 - 1]).await.unwrap();
+        gate.release.add_permits(1);
+        for stream in [&mut fast, &mut under_way] {
+            exchange_hello(stream).await;
+        }
+    }
+}
+
 over_http_and_https! {
+    the_slowest_body_is_given_up_for_the_next_connection,
     the_connection_that_is_idle_longest_is_closed_for_the_next,
     an_address_cannot_exceed_its_share,
     a_connection_beyond_a_busy_share_is_refused_at_once,

@@ -133,32 +133,25 @@ async fn large_responses_are_compressed_if_the_client_accepts_it() {
     let server = Server::start().await;
     let path = "/api/v1/openapi.json";
     let plain = server.get(path).send().await;
-    for encoding in ["gzip", "zstd"] {
-        let response = server.get(path).header("accept-encoding", encoding).send().await;
-        assert_eq!(response.header("content-encoding"), Some(encoding));
-        assert!(response.body.len() < plain.body.len() / 4, "{} bytes", response.body.len());
-        assert_eq!(response.header("content-type"), Some("application/json"));
-    }
-    assert_eq!(&server.get(path).header("accept-encoding", "gzip").send().await.body[..2], [0x1f, 0x8b]);
-    assert_eq!(
-        &server.get(path).header("accept-encoding", "zstd").send().await.body[..4],
-        [0x28, 0xb5, 0x2f, 0xfd]
-    );
-    for (path, encoding) in [("/healthz", "gzip, zstd"), (path, "br"), (path, "gzip;q=0")] {
-        let response = server.get(path).header("accept-encoding", encoding).send().await;
-        assert_eq!(response.header("content-encoding"), None, "{path} {encoding}");
-    }
-    for (accepted, encoding) in [
-        ("X-GZIP;q=0.1", Some("gzip")),
-        ("gzip, deflate, br, zstd", Some("zstd")),
-        ("zstd;q=0.5, gzip; q=0.8", Some("gzip")),
-        ("gzip;q=0, zstd;Q=0.000", None),
-        ("gzip;q=0.5, identity", None),
-        ("gzip;q=0.5, identity;q=0", Some("gzip")),
-        ("gzip;q=high", None),
-        ("*", None),
+    let response = server.get(path).header("accept-encoding", "gzip").send().await;
+    assert_eq!(response.header("content-encoding"), Some("gzip"));
+    assert_eq!(response.body[..2], [0x1f, 0x8b]);
+    assert!(response.body.len() < plain.body.len() / 4, "{} bytes", response.body.len());
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    for (path, accepted, encoding) in [
+        ("/healthz", "gzip", None),
+        (path, "br, zstd", None),
+        (path, "gzip;q=0", None),
+        (path, "X-GZIP;q=0.1", Some("gzip")),
+        (path, "gzip, deflate, br, zstd", Some("gzip")),
+        (path, "identity;q=0.5, gzip; q=0.8", Some("gzip")),
+        (path, "gzip;Q=0.000", None),
+        (path, "gzip;q=0.5, identity", None),
+        (path, "gzip;q=0.5, identity;q=0", Some("gzip")),
+        (path, "*", None),
+        (path, "", None),
     ] {
         let response = server.get(path).header("accept-encoding", accepted).send().await;
-        assert_eq!(response.header("content-encoding"), encoding, "{accepted}");
+        assert_eq!(response.header("content-encoding"), encoding, "{path} {accepted}");
     }
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::{Method, Request};
-use axum::routing::get;
+use axum::routing::{get, post};
 use bytes::Bytes;
 use forms::config::HttpSettings;
+use forms::http::HttpService;
 use h2::{Ping, Reason, client};
 use serde_json::json;
+use tokio::io::{AsyncWriteExt, copy, sink, split};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{advance, pause, sleep, timeout};
@@ -24,8 +26,9 @@ const SHORT: Duration = Duration::from_millis(50);
 /// More than the socket buffers and the windows of a client that does not read.
 const LARGE: usize = 16 << 20;
 
-/// Starts a server that responds `hello` at `/` and [`LARGE`] bytes at `/large`, and at `/slow` once released.
-async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore) {
+/// Routes that respond `hello` at `/`, [`LARGE`] bytes at `/large`, at `/slow` once released, and at `/upload` once they have
+/// the body.
+fn routes() -> (Router, &'static Semaphore) {
     let release: &'static Semaphore = Box::leak(Box::new(Semaphore::new(0)));
     let slow = get(async || {
         release.acquire().await.unwrap().forget();
@@ -33,7 +36,20 @@ async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore)
     });
     let large = get(async || "x".repeat(LARGE));
     let router = Router::new().route("/", get(async || "hello")).route("/slow", slow).route("/large", large);
+    (router.route("/upload", post(async |_body: Bytes| "hello")), release)
+}
+
+async fn server(settings: HttpSettings) -> (ListeningServer, &'static Semaphore) {
+    let (router, release) = routes();
     (ListeningServer::listen(Scheme::Https, router, settings).await, release)
+}
+
+/// Starts a server with one connection.
+async fn server_of_one() -> (ListeningServer, &'static Semaphore) {
+    let (router, release) = routes();
+    let settings = HttpSettings { max_connections: 1, ..Default::default() };
+    let service = HttpService::of_routes(router, settings.clone());
+    (ListeningServer::listen(Scheme::Https, service, settings).await, release)
 }
 
 async fn connect(wire: &ListeningServer) -> Http2Client {
@@ -251,14 +267,10 @@ async fn an_idle_connection_is_closed_for_the_next_and_a_busy_one_is_not() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_limit_gets_one_response() {
-    let server = Server::with_settings(HttpSettings { max_connections: 1, ..Default::default() }).await;
-    let wire = server.listen_over(Scheme::Https).await;
+    let (wire, release) = server_of_one().await;
     let mut busy = connect(&wire).await;
-    let post = Request::post("https://localhost/api/v1/forms")
-        .header("authorization", format!("Bearer {}", server.key))
-        .header("content-type", "application/json");
-    let (response, mut body) = busy.begin(post.body(()).unwrap(), true).await.unwrap();
-    // The head has arrived; the body is missing.
+    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
+    // The request has begun.
     busy.pings.ping(Ping::opaque()).await.unwrap();
     for method in [Method::GET, Method::HEAD] {
         let mut refused = connect(&wire).await;
@@ -274,8 +286,66 @@ async fn a_connection_beyond_the_limit_gets_one_response() {
         }
         closed(refused.ended).await;
     }
-    body.send_data(Bytes::from_static(b"[]"), true).unwrap();
-    assert_eq!(receive(response).await.unwrap().status, 422);
+    release.add_permits(1);
+    assert_eq!(receive(response).await.unwrap().text(), "hello");
+}
+
+#[tokio::test]
+async fn a_connection_that_only_receives_bodies_is_closed_for_the_next() {
+    let (wire, release) = server_of_one().await;
+    let upload = || Request::post("https://localhost/upload").body(()).unwrap();
+    let mut slow = connect(&wire).await;
+    let _bodies = [slow.begin(upload(), true).await.unwrap(), slow.begin(upload(), true).await.unwrap()];
+    slow.pings.ping(Ping::opaque()).await.unwrap();
+    let mut busy = connect(&wire).await;
+    let (response, _) = busy.begin(request("/slow"), false).await.unwrap();
+    let _body = busy.begin(upload(), true).await.unwrap();
+    busy.pings.ping(Ping::opaque()).await.unwrap();
+    closed(slow.ended).await;
+    assert_eq!(connect(&wire).await.get("/").await.code(), "overloaded");
+    release.add_permits(1);
+    assert_eq!(receive(response).await.unwrap().text(), "hello");
+}
+
+/// A frame on stream 0, or for `PRIORITY` on stream 1 (RFC 9113 §4.1).
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let stream = u8::from(kind == PRIORITY);
+    [&[0, 0, payload.len() as u8, kind, 0, 0, 0, 0, stream], payload].concat()
+}
+
+const PRIORITY: u8 = 2;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+const UNKNOWN: u8 = 0xfa;
+
+#[tokio::test]
+async fn a_client_that_sends_frames_without_requests_is_disconnected() {
+    let (wire, _) = server(HttpSettings::default()).await;
+    let mut other = connect(&wire).await;
+    for (kind, payload) in [
+        (PRIORITY, &[0, 0, 0, 0, 1][..]),
+        (SETTINGS, &[]),
+        (PING, &[0; 8]),
+        (WINDOW_UPDATE, &[0, 0, 0, 1]),
+        (UNKNOWN, &[]),
+        (UNKNOWN, &[0; 200]),
+    ] {
+        let (mut reading, mut writing) = split(wire.connect_h2_tls().await);
+        writing.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+        writing.write_all(&frame(SETTINGS, &[])).await.unwrap();
+        let (frames, mut discarded) = (frame(kind, payload).repeat(100), sink());
+        let flood = async {
+            for _ in 0..100 {
+                writing.write_all(&frames).await.ok();
+                assert_eq!(other.get("/").await.text(), "hello");
+            }
+        };
+        tokio::select! {
+            _ended = copy(&mut reading, &mut discarded) => {}
+            () = flood => panic!("the connection is still open after 10,000 frames of type {kind}"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! TLS: the handshake's deadline, plain HTTP on the port for HTTPS, faults in the files, and reloading them.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use axum::Router;
@@ -82,8 +84,8 @@ async fn every_response_over_tls_tells_browsers_to_use_https() {
     }
 }
 
-#[test]
-fn faults_in_the_files_are_reported_with_their_names() {
+#[tokio::test]
+async fn faults_in_the_files_are_reported_with_their_names() {
     let authority = Authority::new();
     let (good, other) = (authority.issue("good"), authority.issue("other"));
     let folder = tempfile::tempdir().unwrap();
@@ -96,6 +98,10 @@ fn faults_in_the_files_are_reported_with_their_names() {
     let cut = file("cut.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n");
     let garbage = file("garbage.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     let no_key = file("no.key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let large = file("large.pem", &"x".repeat((1 << 20) + 1));
+    let device = PathBuf::from("/dev/zero");
     let with = |certificate: &_, key: &_| TlsFiles {
         certificate: Clone::clone(certificate),
         key: Clone::clone(key),
@@ -103,6 +109,9 @@ fn faults_in_the_files_are_reported_with_their_names() {
     for (files, path, fault) in [
         (with(&missing, &good.key), &missing, "cannot read"),
         (with(&good.certificate, &missing), &missing, "cannot read"),
+        (with(&fifo, &good.key), &fifo, "not a regular file"),
+        (with(&good.certificate, &device), &device, "not a regular file"),
+        (with(&large, &good.key), &large, "larger than 1 MiB"),
         (with(&empty, &good.key), &empty, "has no certificate"),
         (with(&good.key, &good.key), &good.key, "has no certificate"),
         (with(&cut, &good.key), &cut, "is not valid PEM"),
@@ -111,7 +120,7 @@ fn faults_in_the_files_are_reported_with_their_names() {
         (with(&good.certificate, &no_key), &no_key, "the key in"),
         (with(&good.certificate, &other.key), &other.key, "does not match"),
     ] {
-        let error = Tls::load(files).unwrap_err().to_string();
+        let error = Tls::load(files).await.unwrap_err().to_string();
         assert!(error.contains(path.to_str().unwrap()) && error.contains(fault), "{error}");
     }
 }

@@ -44,7 +44,10 @@ pub(crate) enum Scheme {
 impl ListeningServer {
     pub(crate) async fn listen(scheme: Scheme, service: impl RequestService, settings: HttpSettings) -> Self {
         let authority = (scheme == Scheme::Https).then(Authority::new);
-        let tls = authority.as_ref().map(|authority| Tls::load(authority.issue("localhost")).unwrap());
+        let tls = match &authority {
+            Some(authority) => Some(Tls::load(authority.issue("localhost")).await.unwrap()),
+            None => None,
+        };
         let client = authority.map(|authority| authority.client(&[]));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -83,11 +86,16 @@ impl ListeningServer {
         socket.connect(self.address).await.unwrap()
     }
 
-    /// Connects over HTTP/2, with the client's settings.
-    pub(crate) async fn connect_http2(&self, settings: &client::Builder) -> Http2Client {
+    /// Connects over TLS, offering only HTTP/2.
+    pub(crate) async fn connect_h2_tls(&self) -> TlsStream<TcpStream> {
         let mut tls = ClientConfig::clone(self.tls.as_ref().unwrap());
         tls.alpn_protocols = vec![b"h2".to_vec()];
-        let stream = handshake(self.connect_tcp([127, 0, 0, 1]).await, &Arc::new(tls)).await.unwrap();
+        handshake(self.connect_tcp([127, 0, 0, 1]).await, &Arc::new(tls)).await.unwrap()
+    }
+
+    /// Connects over HTTP/2, with the client's settings.
+    pub(crate) async fn connect_http2(&self, settings: &client::Builder) -> Http2Client {
+        let stream = self.connect_h2_tls().await;
         let (sender, mut connection) = settings.handshake(stream).await.unwrap();
         let pings = connection.ping_pong().unwrap();
         Http2Client { sender, pings, ended: tokio::spawn(connection) }

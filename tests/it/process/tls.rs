@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forms::config::TlsFiles;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
@@ -199,21 +198,35 @@ fn reloading_the_certificate_under_load_drops_no_request() {
 }
 
 #[test]
-fn a_failed_reload_is_logged_and_keeps_the_certificate() {
+fn a_failed_reload_is_logged_and_keeps_the_certificate_until_the_next() {
     let (folder, authority) = (settings::folder().unwrap(), Authority::new());
     let data = folder.path().join("store");
     let files = authority.issue("localhost");
     let client = authority.client(&[]);
     block_on(async {
         let server = serve(&data, &files);
-        write_private(&files.key, "not a key");
-        server.signal(Signal::HUP).unwrap();
         let log = data.with_extension("log");
-        while !fs::read_to_string(&log).unwrap().contains("cannot reload the TLS certificate") {
-            until_served(&server, &client, &files).await;
-        }
-        until_served(&server, &client, &files).await;
+        let fail = async |count| {
+            server.signal(Signal::HUP).unwrap();
+            let failures = || fs::read_to_string(&log).unwrap().matches("cannot reload the TLS").count();
+            let logged = async {
+                while failures() < count {
+                    until_served(&server, &client, &files).await;
+                }
+            };
+            timeout(TIMEOUT, logged).await.expect("the failure is not logged");
+        };
+        write_private(&files.key, "not a key");
+        fail(1).await;
+        replace_by_fifo(&files.key);
+        fail(2).await;
         assert!(fs::read_to_string(&log).unwrap().contains(files.key.to_str().unwrap()));
+        fs::remove_file(&files.key).unwrap();
+        authority.issue_to("renewed", &files);
+        server.signal(Signal::HUP).unwrap();
+        timeout(TIMEOUT, until_served(&server, &client, &files))
+            .await
+            .expect("the certificate is not renewed");
     });
 }
 
@@ -222,41 +235,4 @@ fn replace_by_fifo(path: &Path) {
     fs::remove_file(path).unwrap();
     let (output, text) = run(Command::new("mkfifo").arg(path));
     assert!(output.status.success(), "{text}");
-}
-
-/// Waits until the FIFO `path` is being read. The read ends with the returned file.
-fn begin_to_write(path: &Path) -> fs::File {
-    fs::OpenOptions::new().write(true).open(path).unwrap()
-}
-
-#[test]
-fn a_reload_that_waits_for_its_file_delays_nothing() {
-    let (folder, authority) = (settings::folder().unwrap(), Authority::new());
-    let files = authority.issue("localhost");
-    let client = authority.client(&[]);
-    block_on(async {
-        let server = serve(&folder.path().join("store"), &files);
-        replace_by_fifo(&files.key);
-        server.signal(Signal::HUP).unwrap();
-        let _held = begin_to_write(&files.key);
-        let served = timeout(TIMEOUT, until_served(&server, &client, &files)).await;
-        served.expect("new connections are not accepted");
-        assert_eq!(server.stop().unwrap().code(), Some(0));
-    });
-}
-
-#[test]
-fn a_start_that_waits_for_its_file_can_be_stopped() {
-    let (folder, authority) = (settings::folder().unwrap(), Authority::new());
-    let files = authority.issue("localhost");
-    replace_by_fifo(&files.key);
-    let mut command = forms_serve(&folder.path().join("store")).unwrap();
-    command.arg("--tls-cert").arg(&files.certificate).arg("--tls-key").arg(&files.key);
-    block_on(async {
-        let mut starting = command.stdin(Stdio::null()).spawn().unwrap();
-        let _held = begin_to_write(&files.key);
-        kill_process(Pid::from_child(&starting), Signal::TERM).unwrap();
-        let ended = timeout(TIMEOUT, spawn_blocking(move || starting.wait())).await;
-        assert_eq!(ended.expect("the server still waits for its key").unwrap().unwrap().code(), Some(0));
-    });
 }

@@ -1,5 +1,6 @@
-//! Byte budgets: large request bodies share one while they are received and processed, large responses another while
-//! they are sent. Requests that exceed a budget are refused, so memory is bounded whatever clients do.
+//! Budgets: large request bodies share one of bytes while they are received and processed, large responses another while
+//! they are sent, and slow bodies one of connections. Requests that exceed a budget are refused, so memory is bounded whatever
+//! clients do, and no key takes all connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,11 +20,8 @@ pub(crate) fn uncharged(version: Version) -> usize {
     if version == Version::HTTP_2 { 1 << 10 } else { SMALL }
 }
 
-/// Size of each budget, in bytes.
-const TOTAL: usize = 64 << 20;
-
-/// Bytes of each budget that one owner may reserve.
-const SHARE: usize = TOTAL / 4;
+/// Size of each budget of bytes.
+const MEMORY: usize = 64 << 20;
 
 /// Large bodies processed concurrently.
 const LARGE_AT_ONCE: usize = 4;
@@ -36,10 +34,12 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// The budgets and permits that all requests share.
 pub(crate) struct Budgets {
+    /// Requests whose bodies are received slowly, as many as connections.
+    pub(crate) slow_bodies: Arc<Budget>,
     /// Large request bodies, from the moment their length is known until they are processed.
-    pub(crate) bodies: Arc<ByteBudget>,
+    pub(crate) bodies: Arc<Budget>,
     /// Large responses, until they are sent.
-    pub(crate) responses: Arc<ByteBudget>,
+    pub(crate) responses: Arc<Budget>,
     /// Permits for processing large bodies.
     pub(crate) large_bodies: FairSemaphore<BudgetOwner>,
     /// Permits for changing an object and returning it.
@@ -49,10 +49,11 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    pub(crate) fn new(pool: CpuPool) -> Self {
+    pub(crate) fn new(pool: CpuPool, max_connections: usize) -> Self {
         Self {
-            bodies: Arc::default(),
-            responses: Arc::default(),
+            slow_bodies: Budget::new(max_connections),
+            bodies: Budget::new(MEMORY),
+            responses: Budget::new(MEMORY),
             large_bodies: FairSemaphore::new(LARGE_AT_ONCE, MAX_WAIT),
             changes: FairSemaphore::new(CHANGES_AT_ONCE, MAX_WAIT),
             pool,
@@ -77,54 +78,61 @@ impl AuthenticatedKey {
     }
 }
 
-/// A byte budget of which one owner gets at most a quarter: the reserved bytes by owner, without entries of 0.
-#[derive(Default)]
-pub(crate) struct ByteBudget(Mutex<HashMap<BudgetOwner, usize>>);
+/// A budget of which one owner gets at most a quarter.
+pub(crate) struct Budget {
+    total: usize,
+    /// What is reserved by owner, without entries of 0.
+    reserved: Mutex<HashMap<BudgetOwner, usize>>,
+}
 
-impl ByteBudget {
-    /// Reserves `bytes`, or returns `None` if that exceeds the budget.
-    pub(crate) fn reserve(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.charge(owner, 0);
-        reservation.grow_to(bytes).then_some(reservation)
+impl Budget {
+    fn new(total: usize) -> Arc<Self> {
+        Arc::new(Self { total, reserved: Mutex::default() })
     }
 
-    /// Reserves `bytes` even if that exceeds the budget.
-    pub(crate) fn charge(self: &Arc<Self>, owner: BudgetOwner, bytes: usize) -> Reservation {
-        if bytes > 0 {
-            *self.lock().entry(owner).or_default() += bytes;
+    /// Reserves `amount`, or returns `None` if that exceeds the budget.
+    pub(crate) fn reserve(self: &Arc<Self>, owner: BudgetOwner, amount: usize) -> Option<Reservation> {
+        let mut reservation = self.charge(owner, 0);
+        reservation.grow_to(amount).then_some(reservation)
+    }
+
+    /// Reserves `amount` even if that exceeds the budget.
+    pub(crate) fn charge(self: &Arc<Self>, owner: BudgetOwner, amount: usize) -> Reservation {
+        if amount > 0 {
+            *self.lock().entry(owner).or_default() += amount;
         }
-        Reservation { budget: Arc::clone(self), owner, bytes }
+        Reservation { budget: Arc::clone(self), owner, amount }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<BudgetOwner, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Reserved bytes of a budget, returned when dropped.
+/// A part of a budget, returned when dropped.
 pub(crate) struct Reservation {
-    budget: Arc<ByteBudget>,
+    budget: Arc<Budget>,
     owner: BudgetOwner,
-    bytes: usize,
+    amount: usize,
 }
 
 impl Reservation {
-    /// Grows to at least `bytes`. Returns false, and changes nothing, if that exceeds the budget.
+    /// Grows to at least `amount`. Returns false, and changes nothing, if that exceeds the budget.
     ///
     /// The only reservation may always grow: limits may be set higher than a share, and bodies within the limits must be
     /// accepted.
-    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
-        let more = bytes.saturating_sub(self.bytes);
+    pub(crate) fn grow_to(&mut self, amount: usize) -> bool {
+        let more = amount.saturating_sub(self.amount);
         if more == 0 {
             return true;
         }
-        let mut reserved = self.budget.lock();
-        let fits = |reserved: usize, most: usize| reserved == self.bytes || reserved + more <= most;
+        let (total, mut reserved) = (self.budget.total, self.budget.lock());
+        let fits = |reserved: usize, most: usize| reserved == self.amount || reserved + more <= most;
         let share = reserved.get(&self.owner).copied().unwrap_or_default();
-        let has_room = fits(reserved.values().sum(), TOTAL) && fits(share, SHARE);
+        let has_room = fits(reserved.values().sum(), total) && fits(share, total / 4);
         if has_room {
             reserved.insert(self.owner, share + more);
-            self.bytes += more;
+            self.amount += more;
         }
         has_room
     }
@@ -132,12 +140,12 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.bytes == 0 {
+        if self.amount == 0 {
             return;
         }
         let mut reserved = self.budget.lock();
         match reserved.get_mut(&self.owner) {
-            Some(share) if *share > self.bytes => *share -= self.bytes,
+            Some(share) if *share > self.amount => *share -= self.amount,
             _ => drop(reserved.remove(&self.owner)),
         }
     }
