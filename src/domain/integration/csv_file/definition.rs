@@ -24,7 +24,7 @@ impl Described for CsvFile {
                 name: "path",
                 need: Need::Required,
                 value: MemberValue::Own {
-                    schema: r#"{"type":"string","minLength":5,"maxLength":255,"pattern":"\\.csv$"}"#,
+                    schema: r#"{"type":"string","minLength":5,"maxLength":255,"pattern":"^.*\\.csv$"}"#,
                     shown: None,
                     entry: Entry::Text,
                 },

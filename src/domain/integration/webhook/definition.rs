@@ -43,7 +43,7 @@ const DESCRIPTION: Description = Description {
             name: Webhook::SECRET,
             need: Need::Optional,
             value: MemberValue::Own {
-                schema: r##"{"$ref":"#/components/schemas/NewSecret"}"##,
+                schema: r##"{"$ref":"#/components/schemas/Secret"}"##,
                 shown: Some(
                     r##"{"$ref":"#/components/schemas/SigningSecret","description":"The signing secret."}"##,
                 ),
@@ -63,7 +63,7 @@ const DESCRIPTION: Description = Description {
             name: "headers",
             need: Need::Optional,
             value: MemberValue::Own {
-                schema: r##"{"type":"object","maxProperties":20,"additionalProperties":{"$ref":"#/components/schemas/NewHeader"}}"##,
+                schema: r##"{"type":"object","maxProperties":20,"additionalProperties":{"$ref":"#/components/schemas/HeaderValue"}}"##,
                 shown: Some(
                     r##"{"type":"object","additionalProperties":{"$ref":"#/components/schemas/Header"},"description":"Additional headers, by name."}"##,
                 ),
