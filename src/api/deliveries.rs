@@ -15,16 +15,13 @@ use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
 /// One event owed to one integration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryDetail {
-    #[schema(schema_with = schema::delivery_id)]
     pub id: DeliveryId,
-    #[schema(schema_with = schema::delivery_status)]
+    #[schema(value_type = schema::DeliveryStatusOrOther)]
     pub status: OpenEnum<DeliveryStatus>,
     /// The event that is delivered.
     pub event: EventRef,
-    #[schema(schema_with = schema::form_id)]
     pub form_id: FormId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::submission_id)]
     pub submission_id: Option<SubmissionId>,
     /// Where it is sent.
     pub integration: IntegrationRef,
@@ -36,43 +33,35 @@ pub struct DeliveryDetail {
     pub attempts: u32,
     /// When the next attempt is due; left out if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub next_attempt_at: Option<Timestamp>,
     /// Why the last attempt failed; left out if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = DeliveryFailure)]
     pub last_error: Option<DeliveryFailure>,
     /// When the event happened.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// When it was delivered, failed for good, was canceled or skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub finished_at: Option<Timestamp>,
 }
 
 /// The event of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventRef {
-    #[schema(schema_with = schema::event_id)]
     pub id: EventId,
     #[serde(rename = "type")]
-    #[schema(schema_with = schema::event_type)]
+    #[schema(value_type = schema::EventTypeOrOther)]
     pub event_type: OpenEnum<EventType>,
 }
 
 /// The integration of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IntegrationRef {
-    #[schema(schema_with = schema::integration_id)]
     pub id: IntegrationId,
     /// Its name; left out if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub name: Option<String>,
     /// Its type, such as `webhook`; left out if it was deleted.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub kind: Option<String>,
 }
 
@@ -149,7 +138,6 @@ pub struct DeliveryTypeStats {
     pub dead: u64,
     /// When the delivery that waits longest was due; left out if none waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub oldest_due_at: Option<Timestamp>,
     /// The number of deliveries that succeeded within 24 hours, counted by the hour.
     pub delivered_24h: u64,

@@ -18,63 +18,57 @@ use crate::id::FormId;
 /// were sent.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormCreated {
-    #[schema(schema_with = schema::form_id)]
     pub id: FormId,
     /// The title.
     pub title: String,
     /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub description: Option<String>,
     /// A short name that is usable wherever the id is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub slug: Option<String>,
-    #[schema(schema_with = schema::form_status)]
+    #[schema(value_type = schema::FormStatusOrOther)]
     pub status: OpenEnum<FormStatus>,
-    #[schema(schema_with = schema::questions)]
+    /// The questions in canonical form.
+    #[schema(value_type = Vec<schema::Question>)]
     pub questions: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Settings::is_empty", deserialize_with = "known_settings")]
-    #[schema(schema_with = schema::form_settings)]
+    #[schema(value_type = schema::FormSettings)]
     pub settings: Settings,
+    /// Where the form sends its events; left out if nowhere, or if the key lacks the scope `read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(schema_with = schema::form_integrations)]
+    #[schema(value_type = Vec<schema::Integration>)]
     pub integrations: Vec<Box<RawValue>>,
+    /// Who gets mail with each response, as it was written; left out if nobody, or if the key lacks the scope `read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(schema_with = schema::form_notifications)]
+    #[schema(value_type = Vec<schema::Notification>)]
     pub notifications: Vec<Box<RawValue>>,
     /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
 
 /// A form in the list.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormEntry {
-    #[schema(schema_with = schema::form_id)]
     pub id: FormId,
     /// The title.
     pub title: String,
     /// A short name that is usable wherever the id is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub slug: Option<String>,
-    #[schema(schema_with = schema::form_status)]
+    #[schema(value_type = schema::FormStatusOrOther)]
     pub status: OpenEnum<FormStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::accepting_reason)]
+    #[schema(value_type = Option<schema::AcceptingReasonOrOther>)]
     pub accepting_reason: Option<OpenEnum<AcceptingReason>>,
     /// The number of submissions, without those in the trash.
     pub response_count: u64,
     /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// When the form was last changed.
-    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// When it was moved to the trash; left out if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
 }
 
@@ -91,9 +85,9 @@ pub struct VersionView {
     /// The number of the version, from 1.
     pub version: u32,
     /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    #[schema(schema_with = schema::questions)]
+    /// The questions in canonical form.
+    #[schema(value_type = Vec<schema::Question>)]
     pub questions: Box<RawValue>,
 }
 
@@ -107,49 +101,46 @@ pub struct VersionList {
 /// A form with its questions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormDetail {
-    #[schema(schema_with = schema::form_id)]
     pub id: FormId,
     /// The title.
     pub title: String,
     /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub description: Option<String>,
     /// A short name that is usable wherever the id is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub slug: Option<String>,
-    #[schema(schema_with = schema::form_status)]
+    #[schema(value_type = schema::FormStatusOrOther)]
     pub status: OpenEnum<FormStatus>,
     /// The number of the questions' version, from 1.
     pub version: u32,
     /// Whether the form accepts answers now.
     pub accepting: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::accepting_reason)]
+    #[schema(value_type = Option<schema::AcceptingReasonOrOther>)]
     pub accepting_reason: Option<OpenEnum<AcceptingReason>>,
-    #[schema(schema_with = schema::questions)]
+    /// The questions in canonical form.
+    #[schema(value_type = Vec<schema::Question>)]
     pub questions: Box<RawValue>,
     #[serde(deserialize_with = "known_settings")]
-    #[schema(schema_with = schema::form_settings)]
+    #[schema(value_type = schema::FormSettings)]
     pub settings: Settings,
+    /// Where the form sends its events; left out if nowhere, or if the key lacks the scope `read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(schema_with = schema::form_integrations)]
+    #[schema(value_type = Vec<schema::Integration>)]
     pub integrations: Vec<Box<RawValue>>,
+    /// Who gets mail with each response, as it was written; left out if nobody, or if the key lacks the scope `read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(schema_with = schema::form_notifications)]
+    #[schema(value_type = Vec<schema::Notification>)]
     pub notifications: Vec<Box<RawValue>>,
     /// The number of submissions, without those in the trash.
     pub response_count: u64,
     /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// When the form was last changed.
-    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// When it was last published; left out if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub published_at: Option<Timestamp>,
 }
 

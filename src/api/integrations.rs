@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -67,19 +67,16 @@ pub enum SecretView {
 /// Whether the receiver accepts deliveries, judged by the last ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IntegrationHealth {
-    #[schema(schema_with = schema::health_state)]
+    #[schema(value_type = schema::HealthStateOrOther)]
     pub state: OpenEnum<HealthState>,
     /// Why the server has paused the integration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub reason: Option<String>,
     /// Since when every attempt failed; left out if the last one succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub failing_since: Option<Timestamp>,
     /// When the last attempt succeeded; left out if none has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub last_success_at: Option<Timestamp>,
     /// The number of deliveries that wait.
     pub pending: u64,
@@ -92,30 +89,25 @@ pub struct IntegrationHealth {
 pub struct AttemptView {
     /// The number of the attempt, from 1.
     pub number: u32,
-    #[schema(schema_with = schema::attempt_trigger)]
+    #[schema(value_type = schema::AttemptTriggerOrOther)]
     pub trigger: OpenEnum<AttemptTrigger>,
     /// When it began.
-    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
-    #[schema(schema_with = schema::attempt_result)]
+    #[schema(value_type = schema::AttemptResultOrOther)]
     pub result: OpenEnum<AttemptResult>,
     /// The HTTP status of the receiver's response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = u16)]
     pub http_status: Option<u16>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = DeliveryFailure)]
     pub error: Option<DeliveryFailure>,
     /// The beginning of the receiver's response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub response: Option<String>,
     /// The address of the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub remote_address: Option<String>,
 }
 
@@ -129,7 +121,6 @@ pub struct DeliveryFailure {
     pub message: String,
     /// The HTTP status of the receiver's response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = u16)]
     pub http_status: Option<u16>,
 }
 
@@ -144,11 +135,11 @@ pub struct RotateSecret {
 /// A signing secret that was made.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SecretRotated {
+    /// The new secret; left out of a repeated response.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
-    #[schema(schema_with = schema::signing_secret)]
+    #[schema(value_type = Option<String>, example = "whsec_…")]
     pub secret: Option<Secret<String>>,
     /// Until when the old secret signs too.
-    #[schema(value_type = String, format = DateTime)]
     pub previous_valid_until: Timestamp,
 }
 
@@ -159,12 +150,24 @@ impl IntegrationDetail {
         health: &IntegrationHealth,
         secret: Option<&Secret<String>>,
     ) -> String {
-        let mut members: Object = vec![("id".to_owned(), text(integration.id))];
-        members.extend(shown_members(integration, secret.map(|secret| secret.reveal().as_str().into())));
-        members.push(("health".to_owned(), health.to_value()));
-        members.push(("created_at".to_owned(), text(integration.created_at)));
-        members.push(("updated_at".to_owned(), text(integration.updated_at)));
-        Value::Object(members).to_string()
+        let secret = secret.map(|secret| secret.reveal().as_str().into());
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            id: IntegrationId,
+            #[serde(flatten)]
+            members: Value,
+            health: &'a IntegrationHealth,
+            created_at: Timestamp,
+            updated_at: Timestamp,
+        }
+        let shown = Shown {
+            id: integration.id,
+            members: Value::Object(shown_members(integration, secret)),
+            health,
+            created_at: integration.created_at,
+            updated_at: integration.updated_at,
+        };
+        serde_json::to_string(&shown).expect("members are JSON")
     }
 
     /// The text of the secret, if the server has made it for this request.
@@ -238,24 +241,6 @@ impl IntegrationHealth {
         let Health { failing_since, last_success_at, paused, .. } = health.clone();
         Self { state: state.into(), reason: paused, failing_since, last_success_at, pending, dead }
     }
-
-    fn to_value(&self) -> Value {
-        let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-        let members = [
-            ("state", Some(text(&self.state))),
-            ("reason", self.reason.as_deref().map(Value::from)),
-            ("failing_since", self.failing_since.map(text)),
-            ("last_success_at", self.last_success_at.map(text)),
-            ("pending", Some(number(self.pending))),
-            ("dead", Some(number(self.dead))),
-        ];
-        let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Value::Object(present.collect())
-    }
-}
-
-fn text(value: impl std::fmt::Display) -> Value {
-    Value::String(value.to_string())
 }
 
 impl From<Attempt> for AttemptView {
@@ -296,11 +281,9 @@ fn secret_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret<Stri
 }
 
 /// The integrations of a form.
-#[derive(Debug, Clone)]
-pub struct IntegrationList(pub Vec<Box<RawValue>>);
-
-impl Serialize for IntegrationList {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        BTreeMap::from([("integrations", &self.0)]).serialize(serializer)
-    }
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct IntegrationList {
+    /// The integrations, in the order of the form.
+    #[schema(value_type = Vec<schema::Integration>)]
+    pub integrations: Vec<Box<RawValue>>,
 }

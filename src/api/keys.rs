@@ -40,57 +40,31 @@ pub struct NewWorkspace {
     pub name: String,
 }
 
-/// An API key that was created.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct KeyCreated {
-    #[schema(schema_with = schema::key_id)]
-    pub id: KeyId,
-    /// The name.
-    pub name: String,
-    #[schema(schema_with = schema::scopes)]
-    pub scopes: Vec<OpenEnum<Scope>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::key_forms)]
-    pub forms: Option<Vec<FormId>>,
-    /// When it stops being valid; left out if it never does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
-    pub expires_at: Option<Timestamp>,
-    #[schema(schema_with = schema::workspace_id)]
-    pub workspace: WorkspaceId,
-    /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
-    #[schema(schema_with = schema::key_text)]
-    pub key: Option<Secret<String>>,
-}
-
-/// An API key in the list.
+/// An API key.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct KeyDetail {
-    #[schema(schema_with = schema::key_id)]
     pub id: KeyId,
     /// The name.
     pub name: String,
-    #[schema(schema_with = schema::scopes)]
+    /// The scopes.
+    #[schema(value_type = Vec<schema::ScopeOrOther>)]
     pub scopes: Vec<OpenEnum<Scope>>,
+    /// The only forms that the key may be used for; left out if it may be used for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::key_forms)]
     pub forms: Option<Vec<FormId>>,
     /// When it stops being valid; left out if it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub expires_at: Option<Timestamp>,
-    #[schema(schema_with = schema::workspace_id)]
     pub workspace: WorkspaceId,
     /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// When it was last used, to the minute; left out if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub last_used_at: Option<Timestamp>,
+    /// The text of the key, for `Authorization: Bearer`; only in the response that creates it, and not if that is repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[schema(value_type = Option<String>, example = "fk_8Xk2mQ4z…")]
+    pub key: Option<Secret<String>>,
 }
 
 /// The keys of a workspace, newest first.
@@ -100,31 +74,18 @@ pub struct KeyList {
     pub keys: Vec<KeyDetail>,
 }
 
-/// A workspace that was created.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct WorkspaceCreated {
-    #[schema(schema_with = schema::workspace_id)]
-    pub id: WorkspaceId,
-    /// The name.
-    pub name: String,
-    /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
-    #[schema(schema_with = schema::key_text)]
-    pub key: Option<Secret<String>>,
-}
-
-/// A workspace in the list.
+/// A workspace.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct WorkspaceDetail {
-    #[schema(schema_with = schema::workspace_id)]
     pub id: WorkspaceId,
     /// The name.
     pub name: String,
     /// When it was created.
-    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+    /// The text of its first key; only in the response that creates it, and not if that is repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[schema(value_type = Option<String>, example = "fk_8Xk2mQ4z…")]
+    pub key: Option<Secret<String>>,
 }
 
 /// The workspaces of the server, newest first.
@@ -134,37 +95,22 @@ pub struct WorkspaceList {
     pub workspaces: Vec<WorkspaceDetail>,
 }
 
-impl KeyCreated {
-    /// The response to the creation of `key`; a replay is without its `text`.
-    pub fn new(key: ApiKey, text: Option<&KeyText>) -> Self {
-        let expires_at = key.end();
-        let ApiKey { id, workspace, name, scopes, forms, created_at, .. } = key;
-        let scopes = scopes.into_iter().map(OpenEnum::from).collect();
-        Self { id, name, scopes, forms, expires_at, workspace, created_at, key: text.map(revealed) }
-    }
-}
-
 impl KeyDetail {
-    /// `key`, last used at that time.
-    pub fn new(key: &ApiKey, last_used_at: Option<Timestamp>) -> Self {
+    /// `key`, last used at that time, with its `text` in the response to its creation.
+    pub fn new(key: &ApiKey, last_used_at: Option<Timestamp>, text: Option<&KeyText>) -> Self {
         let expires_at = key.end();
         let ApiKey { id, workspace, name, scopes, forms, created_at, .. } = key.clone();
         let scopes = scopes.into_iter().map(OpenEnum::from).collect();
-        Self { id, name, scopes, forms, expires_at, workspace, created_at, last_used_at }
+        let key = text.map(revealed);
+        Self { id, name, scopes, forms, expires_at, workspace, created_at, last_used_at, key }
     }
 }
 
-impl WorkspaceCreated {
-    /// The response to the creation of `workspace`; a replay is without the `text` of its first key.
+impl WorkspaceDetail {
+    /// `workspace`, with the `text` of its first key in the response to its creation.
     pub fn new(workspace: Workspace, text: Option<&KeyText>) -> Self {
         let Workspace { id, name, created_at } = workspace;
         Self { id, name, created_at, key: text.map(revealed) }
-    }
-}
-
-impl From<Workspace> for WorkspaceDetail {
-    fn from(Workspace { id, name, created_at }: Workspace) -> Self {
-        Self { id, name, created_at }
     }
 }
 

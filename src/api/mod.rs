@@ -21,10 +21,7 @@ pub use integrations::{
     AttemptView, DeliveryFailure, GeneratedSecrets, HealthState, IntegrationDetail, IntegrationHealth,
     IntegrationList, RotateSecret, SecretRotated, SecretView,
 };
-pub use keys::{
-    KeyCreated, KeyDetail, KeyList, NewKey, NewWorkspace, RotateKey, WorkspaceCreated, WorkspaceDetail,
-    WorkspaceList,
-};
+pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, RotateKey, WorkspaceDetail, WorkspaceList};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
 pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::schema;
@@ -43,7 +43,7 @@ codes! {
     MalformedJson "malformed_json" 400 "The body is not valid JSON"
         "The body must be one JSON value in UTF-8. Duplicate keys in one object, NUL characters, numbers outside the range of a double and more than 16 levels of nesting are refused, since parsers disagree on them. The detail shows line and column.";
     InvalidQuery "invalid_query" 400 "A query parameter is not valid"
-        "A parameter is unknown, its value is not valid, or a filter can never match, such as `filter[score][gte]=9` for a rating from 1 to 5. Each entry of `errors` points to one parameter, such as `/limit` or `/filter/score/gte`, and shows what was expected.";
+        "A parameter is unknown, its value is not valid, or a filter can never match, such as `filter[score][gte]=9` for a rating from 1 to 5. Each entry of `errors` points to one parameter, such as `/limit`, `/filter/score/gte` or `/where/score.gte`, and shows what was expected.";
     InvalidCursor "invalid_cursor" 400 "The cursor does not belong to this list"
         "A cursor is only valid for the list that returned it. Start again without a cursor.";
     InvalidHeader "invalid_header" 400 "A request header is not valid"
@@ -145,7 +145,7 @@ pub fn explain(name: &str) -> Option<&'static str> {
 }
 
 /// A problem document.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// `/problems/` and the code, after the server's URL if it is known.
     #[serde(rename = "type")]
@@ -154,15 +154,13 @@ pub struct Problem {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    #[schema(schema_with = schema::problem_code)]
+    #[schema(value_type = schema::ErrorCodeOrOther)]
     pub code: OpenEnum<Code>,
     /// An explanation of this occurrence of the problem, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub detail: Option<String>,
     /// The id of this request in the server's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
     pub request_id: Option<String>,
     /// Path and query of the request, as its client knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,9 +171,8 @@ pub struct Problem {
     #[schema(example = "frm_7k2m9q4x1abz")]
     pub form_id: Option<String>,
     /// Every broken rule, with `validation_failed`, `slug_taken` and `invalid_query`; pointers of the last lead into an
-    /// object of the query's parameters: `/limit`, `/filter/score/gte`.
+    /// object of the query's parameters: `/limit`, `/filter/score/gte`, `/where/score.gte`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(schema_with = schema::violations)]
     pub errors: Vec<Violation>,
     /// Unknown members sent by a newer server (RFC 9457 §3.2).
     #[serde(flatten)]
@@ -184,23 +181,9 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Parses the problem document in `body`, which came with `status`, as far as it can be read; `None` if it has no
-    /// code. A member of another type than expected is kept in `extensions`.
+    /// Parses the problem document in `body`, which came with `status`; `None` if it is none.
     pub fn read(body: &[u8], status: u16) -> Option<Self> {
-        let mut members: Map<String, Value> = serde_json::from_slice(body).ok()?;
-        let code = take_text(&mut members, "code")?;
-        Some(Self {
-            kind: take_text(&mut members, "type").unwrap_or_else(|| format!("/problems/{code}")),
-            title: take_text(&mut members, "title").unwrap_or_else(|| code.clone()),
-            status,
-            code: Code::parse(&code).map_or(OpenEnum::Unknown(code), OpenEnum::Known),
-            detail: take_text(&mut members, "detail"),
-            request_id: take_text(&mut members, "request_id"),
-            instance: take_text(&mut members, "instance"),
-            form_id: take_text(&mut members, "form_id"),
-            errors: take_list(&mut members, "errors").into_iter().filter_map(read_violation).collect(),
-            extensions: members.into_iter().filter(|(name, _)| name != "status").collect(),
-        })
+        Some(Self { status, ..serde_json::from_slice(body).ok()? })
     }
 
     /// A problem of the kind `code`, with that kind's title.
@@ -224,49 +207,5 @@ impl Problem {
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
-    }
-}
-
-/// Parses an entry of `errors` as far as it can be read; `None` if it has no code.
-fn read_violation(entry: Value) -> Option<Violation> {
-    let Value::Object(mut members) = entry else { return None };
-    let code = take_text(&mut members, "code")?;
-    Some(Violation {
-        pointer: take_text(&mut members, "pointer").unwrap_or_default(),
-        question: take_text(&mut members, "question"),
-        message: take_text(&mut members, "message").unwrap_or_else(|| code.clone()),
-        code: Rule::parse(&code).map_or(OpenEnum::Unknown(code), OpenEnum::Known),
-        allowed: take_list(&mut members, "allowed").iter().filter_map(name_of).collect(),
-        help: take_text(&mut members, "help"),
-        related: take_text(&mut members, "related"),
-        extensions: members.into_iter().collect(),
-    })
-}
-
-/// Removes the member `name` and returns its text, if it has one.
-fn take_text(members: &mut Map<String, Value>, name: &str) -> Option<String> {
-    let text = members.get(name)?.as_str()?.to_owned();
-    members.remove(name);
-    Some(text)
-}
-
-/// Removes the member `name` and returns its items, if it is a list.
-fn take_list(members: &mut Map<String, Value>, name: &str) -> Vec<Value> {
-    match members.get_mut(name) {
-        Some(Value::Array(items)) => {
-            let items = std::mem::take(items);
-            members.remove(name);
-            items
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The text of an item of `allowed`.
-fn name_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -23,7 +23,6 @@ pub struct Whoami {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct WorkspaceView {
     /// The id.
-    #[schema(value_type = String, example = "ws_3f8k2m9q4x1a")]
     pub id: WorkspaceId,
     /// The name.
     pub name: String,
@@ -33,18 +32,17 @@ pub struct WorkspaceView {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct KeyView {
     /// The id.
-    #[schema(value_type = String, example = "key_8Xk2mQ4z")]
     pub id: KeyId,
     /// The name.
     pub name: String,
-    #[schema(schema_with = schema::scopes)]
+    /// The scopes of the key.
+    #[schema(value_type = Vec<schema::ScopeOrOther>)]
     pub scopes: Vec<OpenEnum<Scope>>,
+    /// The only forms that the key may be used for; left out if it may be used for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::key_forms)]
     pub forms: Option<Vec<FormId>>,
     /// When it stops being valid; left out if it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub expires_at: Option<Timestamp>,
 }
 

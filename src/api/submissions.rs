@@ -14,48 +14,40 @@ use crate::id::{FormId, SubmissionId};
 /// A submission that was created.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionBody {
-    #[schema(schema_with = schema::submission_id)]
     pub id: SubmissionId,
-    #[schema(schema_with = schema::form_id)]
     pub form_id: FormId,
-    #[schema(schema_with = schema::submission_status)]
+    #[schema(value_type = schema::SubmissionStatusOrOther)]
     pub status: OpenEnum<SubmissionStatus>,
-    #[schema(schema_with = schema::answers)]
+    #[schema(value_type = schema::Answers)]
     pub answers: Box<RawValue>,
     /// When it was accepted.
-    #[schema(value_type = String, format = DateTime)]
     pub submitted_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::metadata)]
+    #[schema(value_type = Option<schema::Metadata>)]
     pub metadata: Option<Box<RawValue>>,
 }
 
 /// A submission.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionDetail {
-    #[schema(schema_with = schema::submission_id)]
     pub id: SubmissionId,
-    #[schema(schema_with = schema::form_id)]
     pub form_id: FormId,
-    #[schema(schema_with = schema::submission_status)]
+    #[schema(value_type = schema::SubmissionStatusOrOther)]
     pub status: OpenEnum<SubmissionStatus>,
-    #[schema(schema_with = schema::answers)]
+    #[schema(value_type = schema::Answers)]
     pub answers: Box<RawValue>,
     /// When it was accepted.
-    #[schema(value_type = String, format = DateTime)]
     pub submitted_at: Timestamp,
     /// The version of the form's questions that the answers were checked against.
     pub form_version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::metadata)]
+    #[schema(value_type = Option<schema::Metadata>)]
     pub metadata: Option<Box<RawValue>>,
     /// When it was last edited; left out if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Option<Timestamp>,
     /// When it was moved to the trash; left out if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime)]
     pub deleted_at: Option<Timestamp>,
 }
 
@@ -69,20 +61,18 @@ pub struct SubmissionList {
     pub next_cursor: Option<String>,
     /// The number of submissions on all pages, with `count=true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = u64)]
     pub total: Option<u64>,
 }
 
 /// The state of a submission before an edit.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ReplacedView {
-    #[schema(schema_with = schema::answers)]
+    #[schema(value_type = schema::Answers)]
     pub answers: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = schema::metadata)]
+    #[schema(value_type = Option<schema::Metadata>)]
     pub metadata: Option<Box<RawValue>>,
     /// When an edit replaced this state.
-    #[schema(value_type = String, format = DateTime)]
     pub replaced_at: Timestamp,
 }
 

@@ -223,12 +223,13 @@ impl App {
         + 'static,
     ) -> Result<(Arc<Form>, T), AppError> {
         let named = name.to_owned();
+        // Before the revision is checked: of what does not exist there is none.
+        let no_key = |form: &Form| find(form, name).map(|_| None);
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let one = find(&current.form, &named)?;
             let (edited, value) = change(one, current, context)?;
             Ok((replaced(&current.form, one.id, edited), value))
         };
-        let no_key = |_: &Form| Ok(None);
         let resumed = resumes.then_some(name);
         let edited =
             self.edit_integrations(caller, (form, resumed), expected, change, no_key, |_, _| String::new());

@@ -69,10 +69,7 @@ impl App {
     async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, AppError> {
         let workspace = match KeyRequest::named_workspace(body) {
             None => Some(caller.workspace),
-            Some(named) => match named.as_str().and_then(|id| id.parse().ok()) {
-                Some(id) => self.store.find_workspace(id).await?.map(|found| found.id),
-                None => None,
-            },
+            Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
         };
         let mut references = KeyReferences { workspace, ..KeyReferences::default() };
         let Some(workspace) = workspace else { return Ok(references) };
@@ -85,27 +82,50 @@ impl App {
         Ok(references)
     }
 
-    /// Lists the keys of the caller's workspace, newest first, each with the minute of its last use.
+    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>, AppError> {
+        let Ok(id) = id.parse() else { return Ok(None) };
+        Ok(self.store.find_workspace(id).await?.map(|found| found.id))
+    }
+
+    /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
+    async fn managed_workspace(&self, caller: &Caller, named: Option<&str>) -> Result<WorkspaceId, AppError> {
+        let Some(named) = named else {
+            require_key_management(caller)?;
+            return Ok(caller.workspace);
+        };
+        require_scope(caller, Scope::Operator)?;
+        require_unlimited(caller)?;
+        self.find_named_workspace(named).await?.ok_or_else(|| no_workspace(named))
+    }
+
+    /// Lists the keys of the caller's workspace, or of the one that an operator names, newest first, each with the minute of
+    /// its last use.
     pub async fn list_keys(
         &self,
         caller: &Caller,
+        workspace: Option<&str>,
     ) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>, AppError> {
-        require_key_management(caller)?;
+        let workspace = self.managed_workspace(caller, workspace).await?;
         // Before the store is read: what is written in between is then in both.
         let unwritten = self.key_uses.snapshot();
-        let mut keys = self.store.list_keys(caller.workspace).await?;
+        let mut keys = self.store.list_keys(workspace).await?;
         for (key, last_used_at) in &mut keys {
             *last_used_at = unwritten.get(&key.id).copied().or(*last_used_at);
         }
         Ok(keys)
     }
 
-    /// Revokes a key of the caller's workspace, from the next request on.
-    pub async fn revoke_key(&self, caller: &Caller, id: &str) -> Result<(), AppError> {
-        require_key_management(caller)?;
+    /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
+    pub async fn revoke_key(
+        &self,
+        caller: &Caller,
+        id: &str,
+        workspace: Option<&str>,
+    ) -> Result<(), AppError> {
+        let workspace = self.managed_workspace(caller, workspace).await?;
         let key = key_id(id)?;
         self.require_scopes_of(caller, key).await?;
-        let step = self.store.delete_key(caller.workspace, key).await?;
+        let step = self.store.delete_key(workspace, key).await?;
         into_result(step, no_key(id)).map(drop)
     }
 

@@ -4,16 +4,14 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use super::{Client, ClientError, ReceivedBody, Request, check_name, to_json};
-use crate::api::{
-    Code, KeyCreated, KeyDetail, NewKey, NewWorkspace, RotateKey, WorkspaceCreated, WorkspaceDetail,
-};
+use crate::api::{Code, KeyDetail, NewKey, NewWorkspace, RotateKey, WorkspaceDetail};
 
 const KEYS: &str = "/api/v1/keys";
 const WORKSPACES: &str = "/api/v1/workspaces";
 
 impl Client {
     /// Creates an API key. If an earlier attempt created it and its response was lost, the text of the key is lost, too.
-    pub async fn create_key(&self, new: &NewKey) -> Result<ReceivedBody<KeyCreated>, ClientError> {
+    pub async fn create_key(&self, new: &NewKey) -> Result<ReceivedBody<KeyDetail>, ClientError> {
         self.call(Request::post(KEYS).body(&to_json(new))).await
     }
 
@@ -33,7 +31,7 @@ impl Client {
         &self,
         id: &str,
         rotation: &RotateKey,
-    ) -> Result<ReceivedBody<KeyCreated>, ClientError> {
+    ) -> Result<ReceivedBody<KeyDetail>, ClientError> {
         self.call(Request::post(key_path(id)? + "/rotate").body(&to_json(rotation))).await
     }
 
@@ -42,7 +40,7 @@ impl Client {
     pub async fn create_workspace(
         &self,
         new: &NewWorkspace,
-    ) -> Result<ReceivedBody<WorkspaceCreated>, ClientError> {
+    ) -> Result<ReceivedBody<WorkspaceDetail>, ClientError> {
         self.call(Request::post(WORKSPACES).body(&to_json(new))).await
     }
 

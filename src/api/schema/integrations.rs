@@ -1,83 +1,70 @@
-//! The schemas of integrations: for each type one as it is sent, one as it is in the body of its form, and one as it is
-//! returned on its own; and the unions of each.
+//! The schemas of integrations: one for each type, their union, and one for changes.
 
 use serde_json::{Map, Value, json};
 
-use super::questions::pascal;
-use super::{Schemas, nullable};
+use super::{Schemas, add_union, extend, make_nullable, reference};
 use crate::domain::integration::IntegrationType;
 use crate::domain::integration::settings::{MAX_HEADERS, MAX_QUESTION_ID, MAX_URL};
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
+use crate::domain::integration::spec::{Member, MemberValue, Need};
 
-/// The prefix of the schemas of integrations to create.
-const SENT: &str = "New";
-
-/// The prefix of the schemas of integrations in the body of their form.
-const IN_FORM: &str = "Form";
-
-/// Adds the schemas.
 pub(super) fn add(schemas: &mut Schemas) {
     let texts: Value =
         serde_json::from_str(include_str!("integrations.json")).expect("integrations.json is JSON");
-    let types: Map<_, _> =
-        IntegrationType::ALL.into_iter().map(|one| (one.name().to_owned(), own(one.spec()))).collect();
-    for prefix in [SENT, IN_FORM, ""] {
-        let (mut members, mut mapping) = (Vec::new(), Map::new());
-        for (kind, own) in &types {
-            let name = format!("{prefix}{}Integration", pascal(kind));
-            let path = format!("#/components/schemas/{name}");
-            members.push(json!({ "$ref": path }));
-            mapping.insert(kind.clone(), path.into());
-            let schema = if prefix == SENT {
-                sent(kind, own, &texts)
-            } else {
-                shown(kind, own, &texts, prefix != IN_FORM)
-            };
-            schemas.insert(name, schema);
-        }
-        let union = json!({
-            "description": texts["unions"][format!("{prefix}Integration")],
-            "oneOf": members,
-            "discriminator": { "propertyName": "type", "mapping": mapping },
-        });
-        schemas.insert(format!("{prefix}Integration"), union);
-    }
-    schemas.insert("IntegrationPatch".to_owned(), patch(&types, &texts));
-    let mut redelivery = texts["schemas"]["DeliverySelection"].clone();
-    extend(&mut redelivery["properties"], &json!({ "rate": texts["rate"] }));
+    let types = IntegrationType::ALL.into_iter().map(|one| (one.name(), integration(one, &texts)));
+    add_union(schemas, "Integration", &texts["description"], types);
+    schemas.insert("IntegrationPatch".to_owned(), patch(&texts));
+    extend(schemas, &texts["schemas"]);
+    let mut redelivery = schemas["DeliverySelection"].clone();
+    redelivery["properties"]["rate"] = texts["rate"].clone();
     schemas.insert("RedeliverySelection".to_owned(), redelivery);
-    for (name, schema) in texts["schemas"].as_object().into_iter().flatten() {
-        schemas.insert(name.clone(), schema.clone());
-    }
 }
 
-/// The schemas of a type's own members, as sent and as shown.
-fn own(description: &IntegrationSpec) -> Value {
-    let (mut settings, mut shown) = (Map::new(), Map::new());
-    for member in description.members {
-        let (as_sent, as_shown) = schemas_of(member);
-        settings.insert(member.name.to_owned(), described(as_sent, member));
-        shown.extend(as_shown.map(|schema| (member.name.to_owned(), schema)));
-    }
-    let names = |is_included: fn(&Member) -> bool| -> Value {
-        description.members.iter().filter(|member| is_included(member)).map(|member| member.name).collect()
-    };
+fn integration(kind: IntegrationType, texts: &Value) -> Value {
+    let description = kind.spec();
+    let mut properties = Map::new();
+    extend(&mut properties, &texts["common"]);
+    properties.extend(description.members.iter().map(|member| (member.name.to_owned(), schema_of(member))));
+    let needed = description.members.iter().filter(|member| member.need == Need::Required);
+    let required: Vec<_> = ["type"].into_iter().chain(needed.map(|member| member.name)).collect();
+    make_nullable(&mut properties, &required);
+    extend(&mut properties, &texts["state"]);
     json!({
+        "type": "object",
         "description": description.about,
-        "required": names(|member| member.need == Need::Required),
-        "always": names(|member| member.need != Need::Optional),
-        "settings": settings,
-        "shown": shown,
+        "required": required,
+        "properties": properties,
     })
 }
 
-/// The schemas of a member as sent, and as shown if that differs.
-fn schemas_of(member: &Member) -> (Value, Option<Value>) {
-    let schema = match member.value {
+/// The schema of a change, which has the members of all types.
+fn patch(texts: &Value) -> Value {
+    let mut properties = Map::new();
+    extend(&mut properties, &texts["common"]);
+    for member in IntegrationType::all_members() {
+        let schema = schema_of(member);
+        // A member that is a secret for one type and text for another is sent as text in both.
+        if !properties.contains_key(member.name) || schema["$ref"].is_string() {
+            properties.insert(member.name.to_owned(), schema);
+        }
+    }
+    make_nullable(&mut properties, &[]);
+    let kind = json!({ "type": "string", "description": "The type, which cannot change." });
+    properties.insert("type".to_owned(), kind);
+    json!({
+        "type": "object",
+        "description": texts["patch"],
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+/// The schema of a member, with what it means, its default and its example.
+fn schema_of(member: &Member) -> Value {
+    let mut schema = match member.value {
         MemberValue::Text { max, .. } | MemberValue::Template(max) => {
             json!({ "type": "string", "maxLength": max })
         }
-        MemberValue::Choice(names) => json!({ "type": "string", "enum": names }),
+        MemberValue::Choice(names) => choice(names),
         MemberValue::Number { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         MemberValue::Flag => json!({ "type": "boolean" }),
         MemberValue::Texts { max_items, max, .. } => {
@@ -87,144 +74,37 @@ fn schemas_of(member: &Member) -> (Value, Option<Value>) {
         MemberValue::Url => {
             json!({ "type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://", "maxLength": MAX_URL })
         }
-        MemberValue::Secret(_) | MemberValue::SecretUrl => {
-            let state = json!({ "$ref": "#/components/schemas/SecretState", "description": member.about });
-            return (json!({ "$ref": "#/components/schemas/NewSecret" }), Some(state));
-        }
+        MemberValue::Secret(_) | MemberValue::SecretUrl | MemberValue::SigningSecret => reference("Secret"),
         MemberValue::EmailQuestion => json!({ "type": "string", "maxLength": MAX_QUESTION_ID }),
-        MemberValue::SigningSecret => {
-            let shown =
-                json!({ "$ref": "#/components/schemas/SigningSecret", "description": "The signing secret." });
-            return (json!({ "$ref": "#/components/schemas/NewSecret" }), Some(shown));
-        }
-        MemberValue::Headers => {
-            let headers = |schema: &str| json!({ "type": "object", "additionalProperties": { "$ref": format!("#/components/schemas/{schema}") } });
-            let (mut sent, mut shown) = (headers("NewHeader"), headers("Header"));
-            extend(&mut sent, &json!({ "maxProperties": MAX_HEADERS }));
-            extend(&mut shown, &json!({ "description": member.about }));
-            return (sent, Some(shown));
-        }
+        MemberValue::Headers => json!({
+            "type": "object",
+            "maxProperties": MAX_HEADERS,
+            "additionalProperties": { "$ref": "#/components/schemas/HeaderValue" },
+        }),
     };
-    (schema, None)
-}
-
-/// Adds what a member means, its default and its example.
-fn described(mut schema: Value, member: &Member) -> Value {
-    let about = match member.need {
-        Need::Default(value) => format!("{} Default: `{}`.", member.about, value.trim_matches('"')),
-        Need::Required | Need::Optional => member.about.to_owned(),
+    schema["description"] = match member.need {
+        Need::Default(value) => format!("{} Default: `{}`.", member.about, value.trim_matches('"')).into(),
+        Need::Required | Need::Optional => member.about.into(),
     };
-    extend(&mut schema, &json!({ "description": about }));
     if let Ok(example) = serde_json::from_str::<Value>(member.example) {
-        extend(&mut schema, &json!({ "example": example }));
+        schema["example"] = example;
     }
     schema
 }
 
-/// The schema of an integration to create.
-fn sent(kind: &str, own: &Value, texts: &Value) -> Value {
-    let mut properties = properties(kind, own, texts);
-    let mut required = vec![json!("type")];
-    required.extend(items(&own["required"]));
-    let all = properties.as_object_mut().into_iter().flatten();
-    let optional = all.filter(|(name, _)| !required.contains(&json!(name)));
-    optional.for_each(|(_, schema)| *schema = nullable(schema));
-    json!({
-        "type": "object",
-        "description": own["description"],
-        "required": required,
-        "properties": properties,
-        "additionalProperties": false,
-    })
-}
-
-/// The schema of an integration in a response, on its own with its id and health.
-fn shown(kind: &str, own: &Value, texts: &Value, has_state: bool) -> Value {
-    let mut properties = properties(kind, own, texts);
-    extend(&mut properties, &own["shown"]);
-    let mut required = vec![json!("type")];
-    required.extend(items(&texts["always"]).chain(items(&own["always"])));
-    if has_state {
-        extend(&mut properties, &texts["state"]);
-        let state = texts["state"].as_object().into_iter().flat_map(Map::keys);
-        required.extend(state.map(|name| json!(name)));
+/// The schema of one of `names`; those that are no words have names for generated code.
+fn choice(names: &[&'static str]) -> Value {
+    let mut schema = json!({ "type": "string", "enum": names });
+    let word = |name: &&'static str| match *name {
+        "," => "comma",
+        ";" => "semicolon",
+        "\t" => "tab",
+        "|" => "pipe",
+        other => other,
+    };
+    let words: Vec<&str> = names.iter().map(word).collect();
+    if words != names {
+        schema["x-enum-varnames"] = words.into();
     }
-    json!({
-        "type": "object",
-        "description": own["description"],
-        "required": required,
-        "properties": properties,
-    })
-}
-
-/// The members of an integration as they are sent.
-fn properties(kind: &str, own: &Value, texts: &Value) -> Value {
-    let mut properties = json!({ "type": { "type": "string", "const": kind } });
-    extend(&mut properties, &texts["common"]);
-    extend(&mut properties, &own["settings"]);
-    properties
-}
-
-/// The schema of a change, which has the members of all types.
-fn patch(types: &Map<String, Value>, texts: &Value) -> Value {
-    let mut properties = texts["common"].clone();
-    properties.as_object_mut().into_iter().flatten().for_each(|(_, schema)| *schema = nullable(schema));
-    for name in IntegrationType::all_members().map(|member| member.name) {
-        let of_type =
-            |one: IntegrationType| Some((one.name(), types.get(one.name())?["settings"].get(name)?));
-        let schemas: Vec<_> = IntegrationType::ALL.into_iter().filter_map(of_type).collect();
-        extend(&mut properties, &json!({ name: union_of(&schemas) }));
-    }
-    let kind = json!({ "type": { "type": "string", "description": "The type, which cannot change." } });
-    extend(&mut properties, &kind);
-    json!({
-        "type": "object",
-        "description": texts["unions"]["IntegrationPatch"],
-        "properties": properties,
-        "additionalProperties": false,
-    })
-}
-
-/// The schema of a member in a change: what any of the types that have it accepts, or `null`. `schemas` has them by type.
-fn union_of(schemas: &[(&str, &Value)]) -> Value {
-    let mut alternatives: Vec<Value> = Vec::new();
-    let mut descriptions: Vec<(&Value, Vec<String>)> = Vec::new();
-    for (kind, schema) in schemas {
-        let mut bare = (*schema).clone();
-        let texts = bare.as_object_mut();
-        texts
-            .into_iter()
-            .for_each(|texts| texts.retain(|name, _| name != "description" && name != "example"));
-        if !alternatives.contains(&bare) {
-            alternatives.push(bare);
-        }
-        let (text, kind) = (&schema["description"], format!("`{kind}`"));
-        match descriptions.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, kinds)) => kinds.push(kind),
-            None => descriptions.push((text, vec![kind])),
-        }
-    }
-    let mut schema = schemas.first().map(|(_, schema)| (*schema).clone()).unwrap_or_default();
-    if let [_, _, ..] = &*descriptions {
-        let text = |(text, kinds): &(&Value, Vec<String>)| {
-            format!("{}: {}", kinds.join(", "), text.as_str().unwrap_or_default())
-        };
-        schema["description"] = descriptions.iter().map(text).collect::<Vec<_>>().join(" ").into();
-    }
-    if alternatives.len() == 1 {
-        return nullable(&schema);
-    }
-    alternatives.push(json!({ "type": "null" }));
-    json!({ "description": schema["description"], "anyOf": alternatives })
-}
-
-fn items(list: &Value) -> impl Iterator<Item = Value> {
-    list.as_array().into_iter().flatten().cloned()
-}
-
-/// Adds the members of `more` to the object `target`; one of the same name is replaced.
-fn extend(target: &mut Value, more: &Value) {
-    if let (Some(target), Some(more)) = (target.as_object_mut(), more.as_object()) {
-        target.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
-    }
+    schema
 }

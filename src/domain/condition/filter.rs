@@ -158,16 +158,15 @@ fn of_parameter(
         })
     };
     let key = FilterKey { question, operator };
-    let shown = shortened(&key.question);
     let help = match tests.get(&key) {
         Some(text) if text.trim().is_empty() => {
-            Some(format!("write `filter[{shown}][answered]=false` to ask for no answer"))
+            Some("the operator `answered` with `false` asks for no answer")
         }
-        // The help for a condition suggests JSON; for a list, it suggests `includes`.
+        // The help for a condition suggests JSON.
         _ if violation.help.is_some() && is_list(&key.question) => {
-            Some(format!("write `filter[{shown}][includes]`"))
+            Some("the operator `includes` tests one option")
         }
         _ => None,
     };
-    Violation { pointer, help, ..violation }
+    Violation { pointer, help: help.map(str::to_owned), ..violation }
 }

@@ -29,7 +29,8 @@ impl Version {
             if question.required && !is_conditional && question.kind.rules().default_answer().is_none() {
                 required.push(id);
             }
-            properties.push((id.to_owned(), property(question, page_condition.as_deref())));
+            let is_required = required.last() == Some(&id);
+            properties.push((id.to_owned(), property(question, page_condition.as_deref(), is_required)));
         }
         let mut schema = vec![
             ("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into()),
@@ -43,7 +44,7 @@ impl Version {
 }
 
 /// The schema of an answer to `question`, on a page that is shown under `page_condition`.
-fn property(question: &Question, page_condition: Option<&str>) -> Value {
+fn property(question: &Question, page_condition: Option<&str>, is_required: bool) -> Value {
     let mut members = vec![("title".to_owned(), question.title.as_str().into())];
     members.extend(
         describe_question(question, page_condition)
@@ -53,6 +54,9 @@ fn property(question: &Question, page_condition: Option<&str>) -> Value {
         Value::Object(rules) => members.extend(rules),
         // `false`, the schema that accepts nothing, cannot have a description.
         other => return other,
+    }
+    if is_required && question.kind.rules().is_empty(&false.into()) {
+        members.push(("const".to_owned(), true.into()));
     }
     Value::Object(members)
 }

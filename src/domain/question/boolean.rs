@@ -68,7 +68,7 @@ impl Rules for Consent {
     }
 
     fn schema(&self) -> Value {
-        object([("const", Some(true.into()))])
+        object([("type", Some("boolean".into()))])
     }
 
     fn example(&self) -> Value {

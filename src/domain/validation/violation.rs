@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::json::Value;
 pub use crate::domain::json::{join, unescape};
@@ -90,7 +90,7 @@ pub const MAX_VIOLATIONS: usize = 100;
 /// nobody corrects more names at once.
 pub const MAX_COMPARED: usize = 10;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) into the body that was sent.
     pub pointer: String,

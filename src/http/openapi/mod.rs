@@ -5,6 +5,7 @@ mod examples;
 mod links;
 mod parameters;
 mod problems;
+mod scopes;
 
 use std::sync::OnceLock;
 
@@ -34,6 +35,7 @@ use parameters::Parameters;
         (name = "submissions", description = "Answers to forms. `/responses` is another name of `/submissions` in every path."),
         (name = "integrations", description = "Where a form sends its events"),
         (name = "deliveries", description = "Events owed to integrations, their attempts and outcomes"),
+        (name = "webhooks", description = "The requests that receivers of webhooks get"),
         (name = "keys", description = "API keys of the workspace"),
         (name = "workspaces", description = "The workspaces of the server, for its operator"),
         (name = "server", description = "The server, the caller and the documentation of both"),
@@ -72,8 +74,9 @@ impl DocumentText {
 fn render(document: &Document) -> String {
     let mut document = serde_json::to_value(document).expect("an OpenAPI document can be written as JSON");
     let mut schemas = schema::components();
-    if let Value::Object(generated) = document["components"]["schemas"].take() {
-        schemas.extend(generated);
+    for (name, schema) in members(&mut document["components"]["schemas"]) {
+        omit_null(schema);
+        schemas.entry(name.as_str()).or_insert_with(|| schema.take());
     }
     let (examples, parameters) = (examples::read(), Parameters::read());
     let mut shared = Map::new();
@@ -81,6 +84,7 @@ fn render(document: &Document) -> String {
         for (method, operation) in members(item) {
             problems::complete(method, path, operation, &mut shared);
             parameters.complete(method, path, operation);
+            scopes::describe(method, path, operation);
             examples::add(operation, &examples);
             links::add(operation);
         }
@@ -99,7 +103,29 @@ fn render(document: &Document) -> String {
         },
     });
     alias::add(&mut document["paths"]);
+    document["webhooks"] = schema::webhooks();
     format!("{document:#}")
+}
+
+/// Removes `null` from the properties that need not be there: an optional one is left out instead.
+fn omit_null(schema: &mut Value) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (_, property) in
+        members(&mut schema["properties"]).filter(|(name, _)| !required.contains(&json!(name)))
+    {
+        not_null(property);
+    }
+}
+
+/// Removes `null` from what `schema` accepts.
+fn not_null(schema: &mut Value) {
+    if let Some([kind, _]) = schema["type"].as_array().map(Vec::as_slice) {
+        schema["type"] = kind.clone();
+    }
+    let alternatives = schema["oneOf"].as_array().into_iter().flatten();
+    if let Some(other) = alternatives.clone().find(|other| other["type"] != "null").cloned() {
+        *schema = other;
+    }
 }
 
 /// Returns the members of `value`; none if it is not an object.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::http::openapi::{component, members};
+use crate::http::openapi::{component, members, not_null};
 
 /// The descriptions of parameters and headers.
 pub(crate) struct Parameters(Value);
@@ -22,8 +22,7 @@ impl Parameters {
     pub(crate) fn complete(&self, method: &str, path: &str, operation: &mut Value) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
         let names = path.split(['{', '}']).skip(1).step_by(2);
-        let parameter =
-            |name: &str, place: &str| json!({ "name": name, "in": place, "required": place == "path" });
+        let parameter = |name: &str, place: &str| json!({ "name": name, "in": place });
         let mut parameters: Vec<_> = names.map(|name| parameter(name, "path")).collect();
         if let Some(Value::Array(declared)) = operation.get("parameters").cloned() {
             parameters.extend(declared);
@@ -35,6 +34,8 @@ impl Parameters {
         };
         parameters.extend(header.map(|name| parameter(name, "header")));
         for parameter in &mut parameters {
+            not_null(&mut parameter["schema"]);
+            parameter["required"] = json!(parameter["in"] == "path");
             let name = parameter["name"].as_str().unwrap_or_default();
             let described = [format!("{id}.{name}"), name.to_owned()];
             for name in described {
@@ -49,6 +50,9 @@ impl Parameters {
         if let Some(body) = operation.get_mut("requestBody") {
             // Only the body of a rotation may be left out.
             body["required"] = json!(!["rotate_key", "rotate_secret"].contains(&id.as_str()));
+            if method == "patch" {
+                body["content"]["application/merge-patch+json"] = body["content"]["application/json"].clone();
+            }
         }
         for (_, response) in members(&mut operation["responses"]) {
             if response.get("$ref").is_none() {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::domain::validation::violation::{Rule, Violation};
-use crate::http::openapi::component;
+use crate::http::openapi::{component, scopes};
 
 /// Codes of every request.
 const EVERY: &[Code] = &[
@@ -25,9 +25,6 @@ const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited, Code::StoreUnava
 const BODY: &[Code] =
     &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::ValidationFailed];
 
-/// Paths of operations that need a certain scope.
-const SCOPED: [&str; 4] = ["/api/v1/deliveries", "/api/v1/forms", "/api/v1/keys", "/api/v1/workspaces"];
-
 /// Returns the codes of the operation `method` `path`.
 fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
     let is_keyed = operation.get("security").is_none();
@@ -37,7 +34,7 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
         (true, EVERY),
         (!matches!(path, "/healthz" | "/readyz"), &[Code::InvalidQuery]),
         (is_keyed, KEYED),
-        (SCOPED.iter().any(|prefix| path.starts_with(prefix)), &[Code::InsufficientScope]),
+        (scopes::needed(method, path, id).is_some(), &[Code::InsufficientScope]),
         (has_body, BODY),
         (operation.get("requestBody").is_some(), &[Code::UnsupportedMediaType]),
         (method != "get", &[Code::StorageFull]),
@@ -72,6 +69,7 @@ fn own(operation: &str) -> &'static [Code] {
             &[Code::FormNotFound, Code::IntegrationNotFound, Code::IdempotencyKeyReused]
         }
         "create_key" => &[Code::WorkspaceNotFound, Code::IdempotencyKeyReused],
+        "list_keys" | "revoke_key" => &[Code::WorkspaceNotFound],
         "rotate_key" | "create_workspace" => &[Code::IdempotencyKeyReused],
         "delete_workspace" => &[Code::WorkspaceInUse],
         "get_version" => &[Code::VersionNotFound],

@@ -36,16 +36,13 @@ pub(crate) struct ListDeliveriesQuery {
     /// Only deliveries to this integration, by id or, with `form`, by name.
     integration: Option<String>,
     /// Only deliveries of this submission, by id.
-    #[param(value_type = Option<String>)]
     submission: Option<SubmissionId>,
     /// Only deliveries with one of these statuses, separated by commas.
     #[param(value_type = Option<String>)]
     status: Vec<DeliveryStatus>,
     /// Only events at or after this time (RFC 3339).
-    #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
     /// Only events before this time (RFC 3339).
-    #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
 }
 

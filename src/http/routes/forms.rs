@@ -30,7 +30,6 @@ use crate::store::DEFAULT_PAGE;
 #[into_params(parameter_in = Query)]
 pub(crate) struct DryRunQuery {
     /// Check everything and store nothing.
-    #[param(required = false)]
     pub(crate) dry_run: bool,
 }
 
@@ -45,23 +44,19 @@ impl FromQuery for DryRunQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListFormsQuery {
     /// Maximum number to return.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
     limit: usize,
     /// Where to continue: the `cursor` in the header `Link` of the page before.
     cursor: Option<String>,
     /// Only forms with this status.
-    #[param(value_type = Option<String>)]
     status: Option<FormStatus>,
     /// Only forms that do not accept answers now, for this reason.
-    #[param(value_type = Option<String>)]
     accepting_reason: Option<AcceptingReason>,
     /// Only forms with this text in the title, ignoring case.
     q: Option<String>,
     /// Only forms in the trash, in the order of their deletion.
-    #[param(required = false)]
     trashed: bool,
     /// Count the forms on all pages, in the header `Forms-Total`.
-    #[param(required = false)]
     count: bool,
 }
 
@@ -86,7 +81,6 @@ impl FromQuery for ListFormsQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct PurgeQuery {
     /// Erase at once instead of moving to the trash; needs the scope `admin`.
-    #[param(required = false)]
     pub(crate) purge: bool,
 }
 
@@ -181,13 +175,7 @@ pub(crate) async fn get_form(
 /// stored, and the response is the form as it would be.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}", tag = "forms", params(DryRunQuery),
-    request_body(
-        content(
-            (ref("#/components/schemas/FormPatch") = "application/merge-patch+json"),
-            (ref("#/components/schemas/FormPatch") = "application/json")
-        ),
-        description = "The changes"
-    ),
+    request_body(content = ref("#/components/schemas/FormPatch"), description = "The changes"),
     responses((status = 200, body = FormDetail, description = "The form; in a dry run without `ETag`",
         headers(("ETag" = String))))
 )]

@@ -22,7 +22,7 @@ use crate::http::wire::responses::{created_response, json, json_text, with_repla
 /// Where the form sends its events, with the health of each.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/integrations", tag = "integrations",
-    responses((status = 200, body = ref("#/components/schemas/IntegrationList"), description = "The integrations",
+    responses((status = 200, body = IntegrationList, description = "The integrations",
         headers(("ETag" = String))))
 )]
 pub(crate) async fn list_integrations(
@@ -32,8 +32,8 @@ pub(crate) async fn list_integrations(
 ) -> Result<Response, ApiError> {
     let (form, views) = shared.app.list_integrations(&caller, &form).await?;
     let items = views.iter().map(|view| RawValue::from_string(detail(view)));
-    let list = IntegrationList(items.collect::<Result<_, _>>()?);
-    Ok(with_etag(json(&list)?, form.revision))
+    let integrations = items.collect::<Result<_, _>>()?;
+    Ok(with_etag(json(&IntegrationList { integrations })?, form.revision))
 }
 
 /// Create an integration
@@ -42,7 +42,7 @@ pub(crate) async fn list_integrations(
 /// gets the response without it.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/integrations", tag = "integrations",
-    request_body(content = ref("#/components/schemas/NewIntegration"), description = "The integration"),
+    request_body(content = ref("#/components/schemas/Integration"), description = "The integration"),
     responses((status = 201, body = ref("#/components/schemas/Integration"), description = "The integration",
         headers(("Location" = String), ("Idempotency-Replayed" = String))))
 )]
@@ -88,13 +88,7 @@ pub(crate) async fn get_integration(
 /// by the server, and sends again what failed for good since it fails.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}/integrations/{integration}", tag = "integrations",
-    request_body(
-        content(
-            (ref("#/components/schemas/IntegrationPatch") = "application/merge-patch+json"),
-            (ref("#/components/schemas/IntegrationPatch") = "application/json")
-        ),
-        description = "The changes"
-    ),
+    request_body(content = ref("#/components/schemas/IntegrationPatch"), description = "The changes"),
     responses((status = 200, body = ref("#/components/schemas/Integration"), description = "The integration",
         headers(("ETag" = String))))
 )]

@@ -1,26 +1,42 @@
 //! Handlers of API keys.
+#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
+use utoipa::IntoParams;
 
-use crate::api::{KeyCreated, KeyDetail, KeyList};
+use crate::api::{KeyDetail, KeyList};
 use crate::app::IdempotentRequest;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json, read_optional_json};
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{NoParams, QueryParams};
+use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
 use crate::http::wire::responses::{created_response, json, with_replayed};
+
+/// Query of an operation on the keys of a workspace.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WorkspaceQuery {
+    /// The workspace, if it is not that of the request.
+    workspace: Option<String>,
+}
+
+impl FromQuery for WorkspaceQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
+        Self { workspace: query.text("workspace") }
+    }
+}
 
 /// Create an API key
 ///
 /// `key` is the text of the key, and is shown only here: the server keeps a hash, and a repeated request gets the response
-/// without it. Needs the scope `admin`, and for another `workspace` or the scope `operator` an operator's key. The new key
-/// cannot have more scopes than the one that creates it, unless an operator names the `workspace`.
+/// without it. The new key cannot have more scopes than the one that creates it, unless an operator names the `workspace`.
+/// Only an operator can give the scope `operator`.
 #[utoipa::path(
     post, path = "/api/v1/keys", tag = "keys",
     request_body(content = ref("#/components/schemas/NewKey"), description = "The key"),
-    responses((status = 201, body = KeyCreated, description = "The key, with its text",
+    responses((status = 201, body = KeyDetail, description = "The key, with its text",
         headers(("Location" = String), ("Idempotency-Replayed" = String))))
 )]
 pub(crate) async fn create_key(
@@ -36,40 +52,39 @@ pub(crate) async fn create_key(
         tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");
     }
     let location = format!("/api/v1/keys/{}", created.id);
-    let response = json(&KeyCreated::new(created, text.as_ref()))?;
+    let response = json(&KeyDetail::new(&created, None, text.as_ref()))?;
     Ok(created_response(response, location, text.is_none()))
 }
 
 /// List API keys
 ///
-/// All keys of the workspace, newest first, without their texts. Needs the scope `admin`.
+/// All keys of the workspace, newest first, without their texts.
 #[utoipa::path(
-    get, path = "/api/v1/keys", tag = "keys",
+    get, path = "/api/v1/keys", tag = "keys", params(WorkspaceQuery),
     responses((status = 200, body = KeyList, description = "The keys"))
 )]
 pub(crate) async fn list_keys(
     Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
+    QueryParams(WorkspaceQuery { workspace }): QueryParams<WorkspaceQuery>,
 ) -> Result<Response, ApiError> {
-    let found = shared.app.list_keys(&caller).await?;
-    let keys = found.iter().map(|(key, last_used_at)| KeyDetail::new(key, *last_used_at)).collect();
+    let found = shared.app.list_keys(&caller, workspace.as_deref()).await?;
+    let keys = found.iter().map(|(key, last_used_at)| KeyDetail::new(key, *last_used_at, None)).collect();
     json(&KeyList { keys })
 }
 
 /// Revoke an API key
 ///
-/// It is not valid any more, from the next request on. Needs the scope `admin`, and for a key with the scope `operator` an
-/// operator's key.
+/// It is not valid any more, from the next request on. Only an operator can revoke a key with the scope `operator`.
 #[utoipa::path(
-    delete, path = "/api/v1/keys/{key}", tag = "keys",
+    delete, path = "/api/v1/keys/{key}", tag = "keys", params(WorkspaceQuery),
     responses((status = 204, description = "It was revoked"))
 )]
 pub(crate) async fn revoke_key(
     Authenticated { caller, shared }: Authenticated,
     PathParams(key): PathParams<String>,
-    _: QueryParams<NoParams>,
+    QueryParams(WorkspaceQuery { workspace }): QueryParams<WorkspaceQuery>,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.revoke_key(&caller, &key).await?;
+    shared.app.revoke_key(&caller, &key, workspace.as_deref()).await?;
     tracing::info!(key, by = %caller.id, "an API key was revoked");
     Ok(StatusCode::NO_CONTENT)
 }
@@ -77,11 +92,11 @@ pub(crate) async fn revoke_key(
 /// Rotate an API key
 ///
 /// Creates a key with the same name, scopes, limits and expiry. The old one ends at once, or after `grace`, but never later
-/// than its own expiry. The response is that of a creation; so is the scope that it needs.
+/// than its own expiry. The response is that of a creation. Only an operator can rotate a key with the scope `operator`.
 #[utoipa::path(
     post, path = "/api/v1/keys/{key}/rotate", tag = "keys",
     request_body(content = ref("#/components/schemas/RotateKey"), description = "How long the old key stays valid"),
-    responses((status = 200, body = KeyCreated, description = "The new key, with its text",
+    responses((status = 200, body = KeyDetail, description = "The new key, with its text",
         headers(("Idempotency-Replayed" = String))))
 )]
 pub(crate) async fn rotate_key(
@@ -98,6 +113,6 @@ pub(crate) async fn rotate_key(
     if text.is_some() {
         tracing::info!(key, next = %created.id, by = %caller.id, "an API key was rotated");
     }
-    let response = json(&KeyCreated::new(created, text.as_ref()))?;
+    let response = json(&KeyDetail::new(&created, None, text.as_ref()))?;
     Ok(with_replayed(response, text.is_none()))
 }

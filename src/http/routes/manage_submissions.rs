@@ -22,13 +22,7 @@ use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link,
 /// dropped as in a new submission.
 #[utoipa::path(
     patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
-    request_body(
-        content(
-            (ref("#/components/schemas/SubmissionPatch") = "application/merge-patch+json"),
-            (ref("#/components/schemas/SubmissionPatch") = "application/json")
-        ),
-        description = "The changes"
-    ),
+    request_body(content = ref("#/components/schemas/SubmissionPatch"), description = "The changes"),
     responses((status = 200, body = SubmissionDetail, description = "The submission",
         headers(("ETag" = String), ("Forms-Dropped" = String))))
 )]

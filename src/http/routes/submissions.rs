@@ -18,7 +18,7 @@ use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::with_etag;
 use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
+use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader, point_to_where};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
 
 /// Query of `create_submission`.
@@ -26,10 +26,9 @@ use crate::http::wire::responses::{created_response, json_text, with_dropped_key
 #[into_params(parameter_in = Query)]
 pub(crate) struct CreateSubmissionQuery {
     /// Check everything and store nothing.
-    #[param(required = false)]
     dry_run: bool,
     /// Whether the form's integrations are notified; `false` needs the scope `write`.
-    #[param(required = false, default = true)]
+    #[param(default = true)]
     notify: bool,
 }
 
@@ -45,24 +44,20 @@ impl FromQuery for CreateSubmissionQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListSubmissionsQuery {
     /// Maximum number to return. A page ends earlier at 1 MiB, or when a search has taken 2 seconds.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 50)]
+    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 50)]
     limit: usize,
     /// Where to continue: `next_cursor` of the page before.
     cursor: Option<String>,
     /// Only submissions in the trash; combines with `limit` and `cursor` only.
-    #[param(required = false)]
     trashed: bool,
     /// `asc`: oldest first. `desc`: newest first.
     #[param(value_type = Option<String>)]
     order: Order,
     /// Only submissions at or after this time (RFC 3339).
-    #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
     /// Only submissions before this time (RFC 3339).
-    #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
     /// Only submissions with this status.
-    #[param(value_type = Option<String>)]
     status: Option<SubmissionStatus>,
     /// Only submissions with this text in a text answer, ignoring case.
     q: Option<String>,
@@ -72,7 +67,6 @@ pub(crate) struct ListSubmissionsQuery {
     #[param(value_type = Option<Object>, style = DeepObject, explode = true)]
     filter: BTreeMap<FilterKey, String>,
     /// Count the submissions on all pages, in the member `total`; omitted if counting takes longer than 2 seconds.
-    #[param(required = false)]
     count: bool,
 }
 
@@ -176,7 +170,10 @@ pub(crate) async fn list_submissions(
     let (app, limit) = (&shared.app, asked.limit);
     let found = match asked.trashed {
         true => app.list_trashed_submissions(&caller, &form, asked.cursor.as_deref(), limit).await?,
-        false => app.list_submissions(&caller, &form, asked.into()).await?,
+        false => app
+            .list_submissions(&caller, &form, asked.into())
+            .await
+            .map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?,
     };
     let next = found.next.as_deref();
     Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))

@@ -4,7 +4,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::api::{WorkspaceCreated, WorkspaceDetail, WorkspaceList};
+use crate::api::{WorkspaceDetail, WorkspaceList};
 use crate::app::IdempotentRequest;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
@@ -15,11 +15,11 @@ use crate::http::wire::responses::{created_response, json};
 /// Create a workspace
 ///
 /// `key` is the text of its first API key, which has the scope `admin`. It is shown only here: the server keeps a hash, and
-/// a repeated request gets the response without it. Needs the scope `operator`.
+/// a repeated request gets the response without it.
 #[utoipa::path(
     post, path = "/api/v1/workspaces", tag = "workspaces",
     request_body(content = ref("#/components/schemas/NewWorkspace"), description = "The workspace"),
-    responses((status = 201, body = WorkspaceCreated, description = "The workspace, with the text of its first key",
+    responses((status = 201, body = WorkspaceDetail, description = "The workspace, with the text of its first key",
         headers(("Location" = String), ("Idempotency-Replayed" = String))))
 )]
 pub(crate) async fn create_workspace(
@@ -35,13 +35,13 @@ pub(crate) async fn create_workspace(
         tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
     }
     let location = format!("/api/v1/workspaces/{}", created.id);
-    let response = json(&WorkspaceCreated::new(created, text.as_ref()))?;
+    let response = json(&WorkspaceDetail::new(created, text.as_ref()))?;
     Ok(created_response(response, location, text.is_none()))
 }
 
 /// List workspaces
 ///
-/// All workspaces of the server, newest first. Needs the scope `operator`.
+/// All workspaces of the server, newest first.
 #[utoipa::path(
     get, path = "/api/v1/workspaces", tag = "workspaces",
     responses((status = 200, body = WorkspaceList, description = "The workspaces"))
@@ -51,13 +51,15 @@ pub(crate) async fn list_workspaces(
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
     let found = shared.app.list_workspaces(&caller).await?;
-    json(&WorkspaceList { workspaces: found.into_iter().map(WorkspaceDetail::from).collect() })
+    json(&WorkspaceList {
+        workspaces: found.into_iter().map(|found| WorkspaceDetail::new(found, None)).collect(),
+    })
 }
 
 /// Delete a workspace
 ///
 /// Its keys end at once, and its forms are erased with their submissions. The workspace of the request's own key cannot be
-/// deleted. Needs the scope `operator`.
+/// deleted.
 #[utoipa::path(
     delete, path = "/api/v1/workspaces/{workspace}", tag = "workspaces",
     responses((status = 204, description = "It was deleted"))

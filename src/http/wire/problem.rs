@@ -256,7 +256,10 @@ fn describe_reason(reason: AcceptingReason) -> &'static str {
 fn describe_parameter(violation: &Violation) -> String {
     let mut steps = violation.pointer.split('/').skip(1).map(unescape);
     let name = steps.next().unwrap_or_default();
-    let name = steps.fold(name, |name, step| format!("{name}[{step}]"));
+    let name = match name.as_str() {
+        "where" => steps.fold(name, |name, step| format!("{name}={step}")),
+        _ => steps.fold(name, |name, step| format!("{name}[{step}]")),
+    };
     let help = violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
     format!("`{}`: {}{help}", shortened(&name), violation.message)
 }

@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use utoipa::IntoParams;
 
+use crate::app::AppError;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
@@ -54,7 +55,7 @@ impl FromQuery for NoParams {
 #[into_params(parameter_in = Query)]
 pub(crate) struct PageQuery {
     /// Maximum number to return; fewer where they are large.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
+    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: usize,
     /// Where to continue: the `cursor` in the header `Link` of the page before.
     pub(crate) cursor: Option<String>,
@@ -184,7 +185,9 @@ impl QueryReader {
             };
             match clause {
                 Ok((key, _)) if filter.contains_key(&key) => {
-                    self.violations.push(duplicate(filter_pointer(&key)));
+                    self.violations.push(duplicate(
+                        where_pointer(&name, &value).unwrap_or_else(|| filter_pointer(&key)),
+                    ));
                 }
                 Ok((key, value)) => {
                     filter.insert(key, value.to_owned());
@@ -232,7 +235,28 @@ fn param_pointer(name: &str) -> String {
     join("", &shortened(name))
 }
 
-/// Returns the pointer to a clause of a filter, whichever syntax it was written in.
+/// Makes the violations of a filter point to the `where` of the `query` that they come from, such as `/where/score.gte`.
+pub(crate) fn point_to_where(error: AppError, query: &str) -> AppError {
+    let AppError::InvalidQuery(mut violations) = error else { return error };
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let Some(sent) = where_pointer(&name, &value) else { continue };
+        let Some((key, _)) = parse_clause(&value) else { continue };
+        let question = join("/filter", &key.question);
+        let test = join(&question, &key.operator);
+        for violation in violations.iter_mut().filter(|one| [&question, &test].contains(&&one.pointer)) {
+            violation.pointer.clone_from(&sent);
+        }
+    }
+    AppError::InvalidQuery(violations)
+}
+
+/// Returns the pointer to the clause `value` if `name` is `where`.
+fn where_pointer(name: &str, value: &str) -> Option<String> {
+    let (test, _) = value.split_once('=').filter(|_| name == "where")?;
+    Some(join(&param_pointer(name), &shortened(test)))
+}
+
+/// Returns the pointer to `filter[question][operator]`.
 fn filter_pointer(FilterKey { question, operator }: &FilterKey) -> String {
     [question, operator]
         .iter()

@@ -215,6 +215,27 @@ async fn the_table_of_operations_is_complete() {
     assert_eq!(documented, BTreeSet::from(known));
 }
 
+#[tokio::test]
+async fn the_description_of_each_operation_names_its_scope() {
+    let server = Server::start().await;
+    let document = server.get("/api/v1/openapi.json").send().await.expect(200);
+    for (method, path, allowed) in OPERATIONS {
+        let described = &document["paths"][path.replace("versions/1", "versions/{version}")][method];
+        let described = described["description"].as_str().unwrap();
+        let sentence = match allowed {
+            READ => "Needs the scope `read`.",
+            DEFINITION => "Needs the scope `read` or `submit`.",
+            SUBMIT => "Needs the scope `submit`.",
+            WRITE => "Needs the scope `write`.",
+            ADMIN => "Needs the scope `admin`",
+            OPERATOR => "Needs the scope `operator`.",
+            _ => "",
+        };
+        assert!(described.contains(sentence), "{method} {path}: {described}");
+        assert_eq!(described.contains("Needs the scope"), !sentence.is_empty(), "{method} {path}");
+    }
+}
+
 /// The response that is expected, by status and code.
 type Expected = (u16, Option<&'static str>);
 

@@ -163,14 +163,14 @@ async fn errors_of_a_query_point_to_each_invalid_parameter() {
         (
             "where=scroe=1&filter[m]=a&where=score.gte=9&where=score.eq=",
             json!([
-                ["/filter/scroe", "unknown_question", ["score", "m"]],
+                ["/where/scroe", "unknown_question", ["score", "m"]],
                 [
-                    "/filter/score/eq",
+                    "/where/score.eq",
                     "impossible_condition",
-                    "write `filter[score][answered]=false` to ask for no answer"
+                    "the operator `answered` with `false` asks for no answer"
                 ],
-                ["/filter/m/eq", "impossible_condition", "write `filter[m][includes]`"],
-                ["/filter/score/gte", "impossible_condition"],
+                ["/filter/m/eq", "impossible_condition", "the operator `includes` tests one option"],
+                ["/where/score.gte", "impossible_condition"],
             ]),
         ),
         ("where=score=1&filter[score]=2", json!([["/filter/score/eq", "too_many"]])),

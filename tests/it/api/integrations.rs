@@ -141,6 +141,12 @@ async fn a_change_moves_the_revision_of_the_form_and_respects_if_match() {
     assert_eq!(etag().await, "\"r4\"");
     server.call(Method::POST, format!("{one}/rotate-secret")).send().await.expect(200);
     assert_eq!(etag().await, "\"r5\"");
+    for call in [
+        server.patch(format!("{path}/other"), json!({})),
+        server.call(Method::DELETE, format!("{path}/other")),
+    ] {
+        assert_eq!(call.header("if-match", "\"r3\"").send().await.code(), "integration_not_found");
+    }
     let deleted = server.call(Method::DELETE, &one).header("if-match", "\"r5\"").send().await;
     assert_eq!((deleted.status.as_u16(), deleted.text()), (204, ""));
     assert_eq!(etag().await, "\"r6\"");

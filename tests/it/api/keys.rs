@@ -180,6 +180,37 @@ async fn a_key_cannot_give_more_than_it_has() {
 }
 
 #[tokio::test]
+async fn an_operator_lists_and_revokes_the_keys_of_another_workspace() {
+    let server = Server::start().await;
+    let other = server.post("/api/v1/workspaces", json!({"name": "Other"})).send().await.expect(201);
+    let (workspace, admin) = (other["id"].as_str().unwrap(), other["key"].as_str().unwrap());
+    let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"], "workspace": workspace})).await;
+    let there = format!("{KEYS}?workspace={workspace}");
+    let operator = server.key_with(&[Scope::Operator]).await;
+    for path in [KEYS.to_owned(), there.clone()] {
+        let key = if path == there { &operator } else { admin };
+        let listed = server.get(&path).key(key).send().await.expect(200);
+        let names: Vec<_> = listed["keys"].as_array().unwrap().iter().map(|key| &key["name"]).collect();
+        assert_eq!(names, ["CI", "admin"], "{path}");
+    }
+    let named = format!("{KEYS}/{id}?workspace={workspace}");
+    for (path, key, code) in [
+        (there.clone(), admin, "insufficient_scope"),
+        (named.clone(), admin, "insufficient_scope"),
+        (format!("{KEYS}?workspace=ws_000000000000"), &operator, "workspace_not_found"),
+        (format!("{KEYS}?workspace=other"), &operator, "workspace_not_found"),
+        (format!("{KEYS}/{id}"), &server.key, "key_not_found"),
+        (format!("{KEYS}/key_00000000?workspace={workspace}"), &operator, "key_not_found"),
+    ] {
+        let method = if path.starts_with(&format!("{KEYS}/")) { Method::DELETE } else { Method::GET };
+        assert_eq!(server.call(method, &path).key(key).send().await.code(), code, "{path}");
+    }
+    assert_eq!(status(&server, &key).await, 200);
+    assert_eq!(server.call(Method::DELETE, named).key(&operator).send().await.status, 204);
+    assert_eq!(status(&server, &key).await, 401);
+}
+
+#[tokio::test]
 async fn a_revoked_key_is_refused_by_the_next_request() {
     let server = Server::start().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["admin"]})).await;

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use forms::api::Code;
+use forms::domain::integration::event::EventType;
 use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
-use crate::harness::{Server, TestResponse};
+use crate::harness::document::{convert, resolve};
+use crate::harness::{Server, TestResponse, questions};
+use crate::questions::json_schema::accepts_within;
 
 async fn document(server: &Server) -> Value {
     server.call_without_key(Method::GET, "/api/v1/openapi.json").send().await.expect(200)
@@ -171,28 +174,21 @@ async fn every_question_type_and_setting_is_in_the_document() {
     let refused = server.post("/api/v1/forms", stray).send().await.expect(422);
     assert_eq!(refused["errors"][0]["code"], "unknown_question_type");
     let mut documented = BTreeSet::new();
-    for (union, prefix) in [("Question", ""), ("NewQuestion", "New")] {
-        let mapping = schemas[union]["discriminator"]["mapping"].as_object().unwrap();
-        assert_eq!(
-            mapping.keys().map(String::as_str).collect::<BTreeSet<_>>(),
-            BTreeSet::from(QuestionKind::NAMES)
-        );
-        assert_eq!(schemas[union]["oneOf"].as_array().unwrap().len(), QuestionKind::NAMES.len());
-        for kind in QuestionKind::NAMES {
-            let name = mapping[kind].as_str().unwrap().strip_prefix("#/components/schemas/").unwrap();
-            assert!(name.starts_with(prefix), "{name}");
-            let question = &schemas[name];
-            assert!(question["description"].is_string(), "{name}");
-            assert_eq!(question["properties"]["type"]["const"], kind);
-            for setting in QuestionKind::settings(kind) {
-                let schema = &question["properties"][setting];
-                assert!(schema["description"].is_string(), "{name} has {setting} without a description");
-                assert!(
-                    !schema["type"].is_null() || schema["anyOf"].is_array(),
-                    "{name} {setting} has no type"
-                );
-                documented.insert(setting);
-            }
+    let mapping = schemas["Question"]["discriminator"]["mapping"].as_object().unwrap();
+    assert_eq!(
+        mapping.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+        BTreeSet::from(QuestionKind::NAMES)
+    );
+    assert_eq!(schemas["Question"]["oneOf"].as_array().unwrap().len(), QuestionKind::NAMES.len());
+    for kind in QuestionKind::NAMES {
+        let question = whole.pointer(mapping[kind].as_str().unwrap().trim_start_matches('#')).unwrap();
+        assert!(question["description"].is_string(), "{kind}");
+        assert_eq!(question["properties"]["type"]["const"], kind);
+        for setting in QuestionKind::settings(kind) {
+            let schema = &question["properties"][setting];
+            assert!(schema["description"].is_string(), "{kind} has {setting} without a description");
+            assert!(!schema["type"].is_null() || schema["anyOf"].is_array(), "{kind} {setting} has no type");
+            documented.insert(setting);
         }
     }
     assert_eq!(documented.len(), 28, "a setting was added or removed: adjust this number");
@@ -212,6 +208,20 @@ fn with_setting(kind: &str, name: &str, value: &Value) -> Value {
     }
     question[name] = value.clone();
     json!({"title": "F", "questions": [question]})
+}
+
+/// The schema without `null`, and whether it accepts that.
+fn without_null(schema: &Value) -> (Value, bool) {
+    let mut plain = schema.clone();
+    if let Some([kind, null]) = schema["type"].as_array().map(Vec::as_slice) {
+        assert_eq!(null, "null");
+        plain["type"] = kind.clone();
+        return (plain, true);
+    }
+    match schema["anyOf"].as_array().map(Vec::as_slice) {
+        Some([plain, null]) if *null == json!({"type": "null"}) => (plain.clone(), true),
+        _ => (plain, false),
+    }
 }
 
 /// Boundary values that `schema` accepts, and values just outside.
@@ -254,18 +264,14 @@ async fn the_bounds_of_settings_match_the_server() {
     let whole = document(&server).await;
     let mut refused = 0;
     for kind in QuestionKind::NAMES {
-        let question = |union: &str| {
-            let mapping = &whole["components"]["schemas"][union]["discriminator"]["mapping"];
-            whole.pointer(mapping[kind].as_str().unwrap().trim_start_matches('#')).unwrap()
-        };
-        let (new, question) = (question("NewQuestion"), question("Question"));
+        let mapping = &whole["components"]["schemas"]["Question"]["discriminator"]["mapping"];
+        let question = whole.pointer(mapping[kind].as_str().unwrap().trim_start_matches('#')).unwrap();
         for name in QuestionKind::settings(kind) {
-            let schema = &question["properties"][name];
-            let (mut within, mut outside) = edges(schema);
+            let (schema, is_nullable) = without_null(&question["properties"][name]);
+            assert_eq!(is_nullable, !question["required"].as_array().unwrap().contains(&json!(name)));
+            let (mut within, mut outside) = edges(&schema);
             within.extend(schema.get("example").cloned());
-            if !new["required"].as_array().unwrap().contains(&json!(name)) {
-                within.push(Value::Null);
-            }
+            within.extend(is_nullable.then_some(Value::Null));
             if let Some(most) = schema["maxLength"].as_u64().filter(|most| *most >= 300) {
                 within.push(json!("x".repeat(most as usize)));
                 outside.push(json!("x".repeat(most as usize + 1)));
@@ -348,6 +354,123 @@ async fn every_code_and_rule_is_in_the_document() {
     let known: BTreeSet<_> = Code::ALL.iter().map(|code| code.name().to_owned()).collect();
     assert_eq!(listed, known);
     let names = |name: &str| whole["components"]["schemas"][name]["enum"].as_array().unwrap().clone();
-    assert!(names("ProblemCode").contains(&json!("form_not_found")));
+    assert!(names("ErrorCode").contains(&json!("form_not_found")));
     assert!(names("RuleCode").contains(&json!("out_of_range")));
+}
+
+/// `short_text` and `form.deleted` in the style of types.
+fn pascal(name: &str) -> String {
+    name.split(['_', '.']).map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
+
+#[tokio::test]
+async fn generated_code_can_name_and_build_everything() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let schemas = whole["components"]["schemas"].as_object().unwrap();
+    let mut faults = Vec::new();
+    for (owner, schema) in schemas {
+        for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+            // Generators name a schema within another one after both.
+            let inline = format!("{owner}{}", pascal(name));
+            let is_named = member["anyOf"].is_array() || member["enum"].is_array();
+            if is_named && schemas.contains_key(&inline) {
+                faults.push(format!("{inline} is the name of two schemas"));
+            }
+        }
+    }
+    walk(&whole["components"]["schemas"], "", &mut |at, value| {
+        let values: Vec<_> = value["enum"].as_array().into_iter().flatten().collect();
+        let is_word = |value: &&Value| value.as_str().unwrap().contains(|one: char| one.is_alphanumeric());
+        let has_names = value["x-enum-varnames"].as_array().is_some_and(|names| names.len() == values.len());
+        if !values.iter().all(is_word) && !has_names {
+            faults.push(format!("{at}: values without names"));
+        }
+        // Some match patterns from the beginning of the text.
+        if value["pattern"].as_str().is_some_and(|pattern| !pattern.starts_with('^')) {
+            faults.push(format!("{at}: the pattern does not start with ^"));
+        }
+        for one in value["anyOf"].as_array().into_iter().flatten() {
+            let one = one["$ref"].as_str().map_or(one, |path| whole.pointer(&path[1..]).unwrap());
+            if one["type"] == "object" && one["properties"].is_null() {
+                faults.push(format!("{at}: a map is not a class"));
+            }
+        }
+    });
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn secrets_may_have_members_that_are_null() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let form = server.draft_form(questions()).await;
+    let token = json!({"value": "token", "set": null, "env": null});
+    let webhook = json!({"type": "webhook", "url": "https://example.com/hook", "bearer_token": token});
+    server.integrate(&form, webhook.clone()).await;
+    let path = format!("/api/v1/forms/{form}/integrations");
+    let body = &operation(&whole, "create_integration")["requestBody"]["content"];
+    let schema = convert(&body["application/json"]["schema"]);
+    assert!(accepts_within(&convert(&whole), &schema, &convert(&webhook)));
+    let kept = json!({"bearer_token": {"value": null, "set": true}});
+    server.patch(format!("{path}/webhook"), kept).send().await.expect(200);
+}
+
+#[tokio::test]
+async fn an_empty_cursor_is_refused_by_document_and_server() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    assert_eq!(server.get("/api/v1/forms?cursor=").send().await.code(), "invalid_cursor");
+    for (id, operation) in operations(&whole) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            if parameter["name"] == "cursor" {
+                assert_eq!(parameter["schema"]["minLength"], 1, "{id}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn webhooks_get_the_bodies_in_the_document() {
+    let server = Server::start().await;
+    let whole = document(&server).await;
+    let form = server.draft_form(questions()).await;
+    let events = EventType::SUBSCRIBABLE.map(EventType::name);
+    for payload in ["full", "thin"] {
+        let hook = json!({"type": "webhook", "name": payload, "url": "https://example.com", "payload": payload, "events": events, "retry": []});
+        server.integrate(&form, hook).await;
+        let test = format!("/api/v1/forms/{form}/integrations/{payload}/test");
+        server.call(Method::POST, test).send().await.expect(200);
+    }
+    let path = format!("/api/v1/forms/{form}");
+    server.patch(&path, json!({"status": "published"})).send().await.expect(200);
+    let submission =
+        format!("{path}/submissions/{}", server.submit(&form, json!({"q1": "Ada", "q3": 4})).await);
+    server.patch(&submission, json!({"answers": {"q3": 5}})).send().await.expect(200);
+    assert_eq!(server.call(Method::DELETE, &submission).send().await.status, 204);
+    server.patch(&path, json!({"status": "draft"})).send().await.expect(200);
+    server.deliver().await;
+    // The server pauses one integration, of which the other one is told.
+    server.sender.fail_with(Some(410));
+    server.patch(&path, json!({"status": "published"})).send().await.expect(200);
+    server.deliver().await;
+    server.sender.fail_with(None);
+    assert_eq!(server.call(Method::DELETE, &path).send().await.status, 204);
+    server.deliver().await;
+    let mut seen = BTreeSet::new();
+    let converted = convert(&whole);
+    for request in server.sender.take() {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let kind = body["type"].as_str().unwrap().to_owned();
+        let schema =
+            &whole["webhooks"][&kind]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        assert!(accepts_within(&converted, &convert(schema), &convert(&body)), "{kind}: {body}");
+        let alternatives = &resolve(&whole, schema)["properties"]["data"]["anyOf"];
+        let is_thin = body["data"]["form"]["title"].is_null();
+        let data = &alternatives[usize::from(is_thin)];
+        assert!(accepts_within(&converted, &convert(data), &convert(&body["data"])), "{kind}: {body}");
+        seen.insert((kind, is_thin));
+    }
+    let both = |event: EventType| [false, true].map(|is_thin| (event.name().to_owned(), is_thin));
+    assert_eq!(seen, EventType::ALL.into_iter().flat_map(both).collect());
 }

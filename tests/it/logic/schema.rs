@@ -37,7 +37,7 @@ fn the_schema_has_the_rules_of_each_question() {
     check_table(
         r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"},
            {"id":"s","type":"statement","title":"S"}"#,
-        &["{}", r#"{"a":5,"b":true}"#],
+        &["{}", r#"{"a":5,"b":true}"#, r#"{"b":false}"#],
         &[
             r#"{"a":"\u200b"}"#,
             r#"{"a":[0]}"#,
@@ -146,7 +146,7 @@ fn the_schema_handles_names_that_javascript_objects_inherit() {
 fn the_schema_refuses_empty_values_that_the_check_accepts() {
     let version =
         version(r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"}"#);
-    for answers in [r#"{"a":null}"#, r#"{"a":" "}"#, r#"{"a":[]}"#, r#"{"a":{}}"#, r#"{"b":false}"#] {
+    for answers in [r#"{"a":null}"#, r#"{"a":" "}"#, r#"{"a":[]}"#, r#"{"a":{}}"#, r#"{"b":null}"#] {
         assert_eq!(verdicts(&version, answers), (true, false), "{answers}");
     }
     let schema: Value =

@@ -7,7 +7,7 @@ use forms::domain::json::{Number, Value};
 use regex::Regex;
 
 /// Keywords without an effect on validation.
-const ANNOTATIONS: [&str; 10] = [
+const ANNOTATIONS: [&str; 13] = [
     "format",
     "minContains",
     "$schema",
@@ -18,6 +18,9 @@ const ANNOTATIONS: [&str; 10] = [
     "example",
     "examples",
     "default",
+    "readOnly",
+    "writeOnly",
+    "x-enum-varnames",
 ];
 
 /// Whether `value` is valid against `schema`.

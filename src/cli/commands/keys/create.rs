@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
-use crate::api::{KeyCreated, NewKey};
+use crate::api::{KeyDetail, NewKey};
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed, scope_names, stored_keys};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
@@ -142,7 +142,7 @@ async fn create(session: &Session, request: &NewKey) -> Result<Secret<String>, C
 }
 
 /// Returns id, name and scopes of a key as text.
-pub(super) fn describe(key: &KeyCreated) -> String {
+pub(super) fn describe(key: &KeyDetail) -> String {
     let expires = key.expires_at.map(|end| format!(", expires {end}")).unwrap_or_default();
     format!("{} \"{}\" ({}){expires}", key.id, visible(&key.name), visible(&scope_names(&key.scopes)))
 }
