@@ -1,5 +1,5 @@
-//! Deliveries: what they cost submissions, how many are made per second, whether a dead receiver delays a healthy one, and
-//! what a million waiting ones cost a start.
+//! Deliveries: what they cost submissions, how many are made per second, whether dead receivers delay a healthy one, how far
+//! behind a CSV file is, and what a million waiting ones cost a start.
 //!
 //! `cargo bench --bench deliveries`; `FORMS_BENCH_ROUNDS`, `FORMS_BENCH_SECONDS` and `FORMS_BENCH_STORED` set the extent.
 
@@ -27,8 +27,14 @@ const CONNECTIONS: [usize; 3] = [1, 64, 256];
 /// Deliveries made to measure their rate.
 const DELIVERED: u64 = 20_000;
 
-/// Deliveries that wait for the receiver that never answers.
+/// Numbers of receivers that never answer.
+const DEAD: [u64; 2] = [1, 200];
+
+/// Deliveries that wait for all receivers that never answer.
 const WAITING: u64 = 10_000;
+
+/// Rows of the CSV file.
+const CSV_ROWS: u64 = 100_000;
 
 /// Submissions per second on the form with the healthy receiver beside it.
 const HEALTHY_RATE: u64 = 50;
@@ -37,6 +43,9 @@ const HEALTHY_RATE: u64 = 50;
 const SETTLED: Duration = Duration::from_secs(10);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+/// How often the CSV file is looked at.
+const POLL_FILE: Duration = Duration::from_millis(100);
 
 fn main() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
@@ -47,17 +56,25 @@ async fn measure() -> io::Result<()> {
     let mut table = Table::new(&["measurement", "figure", "target"]);
     for connections in CONNECTIONS {
         report_progress(&format!("submissions over {connections} connections"))?;
-        let ratio = cost_of_outbox(connections).await?;
+        let (with_one, with_three) = cost_of_deliveries(connections).await?;
         let name = format!("rate with a webhook / without, {connections} connections");
-        table.row([name, format!("{ratio:.2}"), ">= 0.75".to_owned()]);
+        table.row([name, format!("{with_one:.2}"), ">= 0.75".to_owned()]);
+        let name = format!("rate with three webhooks / without, {connections} connections");
+        table.row([name, format!("{with_three:.2}"), String::new()]);
     }
     report_progress("deliveries per second")?;
     let rate = delivery_rate().await?;
     table.row(["deliveries per second".to_owned(), format!("{rate:.0}"), ">= 1000".to_owned()]);
-    report_progress("a receiver that never answers")?;
-    let delays = delays_beside_black_hole().await?;
-    let p99 = format!("{:.0} ms", delays.percentile(0.99));
-    table.row(["p99 delay beside a dead receiver".to_owned(), p99, "< 2000 ms".to_owned()]);
+    for dead in DEAD {
+        report_progress(&format!("{dead} receivers that never answer"))?;
+        let delays = delays_beside_black_holes(dead).await?;
+        let p99 = format!("{:.0} ms", delays.percentile(0.99));
+        table.row([format!("p99 delay beside {dead} dead receivers"), p99, "< 2000 ms".to_owned()]);
+    }
+    report_progress("a CSV file")?;
+    let (behind, share) = csv_file().await?;
+    table.row(["CSV file at most behind".to_owned(), format!("{behind:.1} s"), "<= 15 s".to_owned()]);
+    table.row(["its share of a core".to_owned(), format!("{:.0} %", share * 100.0), "< 20 %".to_owned()]);
     report_progress("a start with very many waiting deliveries")?;
     let (seconds, memory) = start_with_backlog().await?;
     let stored = settings::stored()?;
@@ -67,21 +84,23 @@ async fn measure() -> io::Result<()> {
     table.print()
 }
 
-/// The median ratio of the rates of submissions with a webhook and without, while nothing is delivered.
-async fn cost_of_outbox(connections: usize) -> io::Result<f64> {
+/// The median ratios of the rates of submissions with one and with three webhooks to that without, while nothing is delivered.
+async fn cost_of_deliveries(connections: usize) -> io::Result<(f64, f64)> {
     let folder = settings::folder()?;
     let data = folder.path().join("store");
     let server = start(&data, true)?;
     let receiver = Receiver::healthy().await?;
     let plain = published_form(server.endpoint(), &operator_key(&data)?).await?;
-    let hooked = with_webhook(&server, &data, receiver.address).await?;
-    let mut ratios = Vec::new();
+    let hooked = with_webhooks(&server, &data, &[receiver.address]).await?;
+    let hooked_thrice = with_webhooks(&server, &data, &[receiver.address; 3]).await?;
+    let (mut with_one, mut with_three) = (Vec::new(), Vec::new());
     for _ in 0..settings::rounds()? {
         let without = rate(&plain, connections).await?;
-        ratios.push(rate(&hooked, connections).await? / without);
+        with_one.push(rate(&hooked, connections).await? / without);
+        with_three.push(rate(&hooked_thrice, connections).await? / without);
     }
     server.stop()?;
-    Ok(median(ratios))
+    Ok((median(with_one), median(with_three)))
 }
 
 async fn rate(form: &Form, connections: usize) -> io::Result<f64> {
@@ -106,14 +125,17 @@ async fn delivery_rate() -> io::Result<f64> {
     Ok(DELIVERED as f64 / seconds)
 }
 
-/// Delays from the answer to a submission until the healthy receiver has it, beside a receiver that never answers.
-async fn delays_beside_black_hole() -> io::Result<Samples> {
+/// Delays from the answer to a submission until the healthy receiver has it, beside so many receivers that never answer.
+async fn delays_beside_black_holes(count: u64) -> io::Result<Samples> {
     let folder = settings::folder()?;
     let data = folder.path().join("store");
-    let (dead, healthy) = (Receiver::black_hole().await?, Receiver::healthy().await?);
-    fill(&data, dead.address, WAITING).await?;
+    let (mut dead, healthy) = (Vec::new(), Receiver::healthy().await?);
+    for _ in 0..count {
+        dead.push(Receiver::black_hole().await?);
+        fill(&data, dead[dead.len() - 1].address, WAITING / count).await?;
+    }
     let server = start(&data, false)?;
-    let form = with_webhook(&server, &data, healthy.address).await?;
+    let form = with_webhooks(&server, &data, &[healthy.address]).await?;
     let load = form.submissions(1);
     let count = HEALTHY_RATE * settings::duration(20.0)?.as_secs();
     let mut connection = Connection::open(form.endpoint).await?;
@@ -158,7 +180,7 @@ async fn start_with_backlog() -> io::Result<(f64, u64)> {
 /// Stores submissions of a form with a webhook, with nothing delivered.
 async fn fill(data: &Path, receiver: SocketAddr, count: u64) -> io::Result<()> {
     let server = start(data, true)?;
-    with_webhook(&server, data, receiver).await?.fill(count).await?;
+    with_webhooks(&server, data, &[receiver]).await?.fill(count).await?;
     server.stop()?;
     Ok(())
 }
@@ -172,11 +194,53 @@ fn start(data: &Path, is_paused: bool) -> io::Result<Server> {
     Server::start(&mut command)
 }
 
-/// Creates a published form with a webhook.
-async fn with_webhook(server: &Server, data: &Path, receiver: SocketAddr) -> io::Result<Form> {
+/// Creates a published form with a webhook to each receiver.
+async fn with_webhooks(server: &Server, data: &Path, receivers: &[SocketAddr]) -> io::Result<Form> {
     let form = published_form(server.endpoint(), &operator_key(data)?).await?;
-    let webhook = format!(r#"{{"type":"webhook","url":"http://{receiver}/"}}"#);
-    let create = request("POST", &format!("{}/integrations", form.path()), &form.key, &webhook);
-    expect(&mut Connection::open(form.endpoint).await?, &create, 201).await?;
+    for receiver in receivers {
+        integrate(&form, &format!(r#"{{"type":"webhook","url":"http://{receiver}/"}}"#)).await?;
+    }
     Ok(form)
+}
+
+async fn integrate(form: &Form, integration: &str) -> io::Result<()> {
+    let create = request("POST", &format!("{}/integrations", form.path()), &form.key, integration);
+    expect(&mut Connection::open(form.endpoint).await?, &create, 201).await
+}
+
+/// Returns how many seconds a CSV file of many rows is behind at most, with a submission a second, and the share of a core that
+/// this takes.
+async fn csv_file() -> io::Result<(f64, f64)> {
+    let folder = settings::folder()?;
+    let data = folder.path().join("store");
+    let server = start(&data, false)?;
+    let form = published_form(server.endpoint(), &operator_key(&data)?).await?;
+    form.fill(CSV_ROWS).await?;
+    integrate(&form, r#"{"type":"csv_file","path":"rows.csv"}"#).await?;
+    let id = form.path().rsplit('/').next().unwrap_or_default().to_owned();
+    let file = data.join("exports").join(id).join("rows.csv");
+    let (load, mut connection) = (form.submissions(1), Connection::open(form.endpoint).await?);
+    let (begin, cpu) = (Instant::now(), server.cpu_seconds()?);
+    let (mut submitted, mut shown, mut behind) = (Vec::new(), 0, 0_f64);
+    let (count, mut rows) = (settings::duration(60.0)?.as_secs() as usize, 0);
+    while shown < count {
+        tokio::time::sleep(POLL_FILE).await;
+        if submitted.len() < count && begin.elapsed().as_secs() as usize >= submitted.len() {
+            expect(&mut connection, &load.numbered(CSV_ROWS + submitted.len() as u64), 201).await?;
+            submitted.push(Instant::now());
+        }
+        let length = std::fs::metadata(&file).map_or(0, |file| file.len());
+        if length != rows {
+            rows = length;
+            let lines = std::fs::read(&file)?.iter().filter(|byte| **byte == b'\n').count();
+            let now_shown = lines.saturating_sub(1 + CSV_ROWS as usize);
+            for at in submitted.iter().take(now_shown).skip(shown) {
+                behind = behind.max(at.elapsed().as_secs_f64());
+            }
+            shown = now_shown.max(shown);
+        }
+    }
+    let share = (server.cpu_seconds()? - cpu) / begin.elapsed().as_secs_f64();
+    server.stop()?;
+    Ok((behind, share))
 }

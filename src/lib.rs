@@ -19,13 +19,13 @@
 //!
 //!  after the answer, whatever the receivers do:
 //!
-//!                  store           the outbox: events, recorded in the same write as what happened
-//!                   │  due deliveries
+//!                  store           deliveries, written with what they are about
+//!                   │  claim_due    ▲  finish
+//!                   ▼               │
+//!               delivery ───────────┴ domain   render(event), plan(attempt), finish_attempt(outcome)
+//!                   │
 //!                   ▼
-//!               delivery ─────────── domain   render(event), plan(attempt), finish_attempt(outcome)
-//!                   │                         count the attempt, send, record the outcome
-//!                   ▼
-//!               receiver of a webhook, CSV file
+//!               receiver of a webhook, chat, mail server, spreadsheet, CSV file
 //!
 //!  forms <command> ── cli ── client ── over HTTP, or the same router in this process (`--data`)
 //!  forms serve     ── cli ── server ── store → app → router → accept loop, until a signal stops it
@@ -62,8 +62,11 @@
 //! * The journal is the truth. The index is trusted only when verified, and can be discarded at any time.
 //! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
 //! * Answers are stored and returned as the text that was sent.
-//! * What happened and what it owes to integrations are one write. Each delivery ends delivered, dead, canceled or skipped.
-//! * An attempt is counted before it is sent, and every attempt of a delivery sends the same bytes.
+//! * What happened and the deliveries that it causes are one write. Each ends delivered, dead, canceled or skipped.
+//! * An attempt is counted when it ends: the end of the process costs none. Every counted attempt of a delivery sends the same
+//!   content, to the addresses of that time.
+//! * No stored wait reaches further into the future than its own length, whatever the clock did.
+//! * A CSV file is a function of what is stored.
 //! * Secrets of integrations are sealed at rest, opened for the request that needs them, and never shown.
 //! * Caches hold compiled versions of forms, which never change, and decoded rows by key and revision.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
@@ -84,9 +87,9 @@
 //! | edit | a change of a stored submission; replaced answers are its history |
 //! | integration | what a form sends elsewhere: its kind (in JSON `type`), events, condition and settings |
 //! | event | one thing that happened to a form or a submission, with a snapshot of it |
-//! | outbox | the events that are owed to integrations, recorded with what happened |
-//! | delivery | one event owed to one integration, with its status |
-//! | attempt | one try to carry out a delivery; counted before it begins, logged with its outcome |
+//! | delivery | one event owed to one address of an integration, with its status |
+//! | claim | the right to attempt a delivery, until it is finished or released |
+//! | attempt | one try to carry out a delivery, logged with its outcome |
 //! | queue | the deliveries of one integration; queues do not delay each other |
 //! | API key | credential of a workspace, with scopes; shown once |
 //! | caller | an authenticated key with its workspace and scopes |

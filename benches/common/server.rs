@@ -15,12 +15,13 @@ pub(crate) struct Server {
     endpoint: Endpoint,
 }
 
-/// `forms serve` on `data` at a free port. Its home folder and its log are next to `data`, so that it is
+/// `forms serve` on `data` at a free port; another program than the one just built if `FORMS_BENCH_PROGRAM` names it. Its home folder and its log are next to `data`, so that it is
 /// independent of other servers.
 pub(crate) fn forms_serve(data: &Path) -> io::Result<Command> {
     let home = data.with_extension("home");
     std::fs::create_dir_all(&home)?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
+    let program = std::env::var_os("FORMS_BENCH_PROGRAM");
+    let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_forms").into()));
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
     command.env_clear().env("HOME", &home).env("XDG_RUNTIME_DIR", &home).env("XDG_STATE_HOME", &home);
     command.stderr(log_of(data)?);

@@ -292,7 +292,11 @@ impl App {
         } else {
             self.store.trash_form(caller.workspace, id, expected, self.now()).await?
         };
-        into_result(step, no_form(form)).map(drop)
+        into_result(step, no_form(form))?;
+        if purge {
+            self.deliveries.remove_erased_files().await;
+        }
+        Ok(())
     }
 
     /// Restores the form from the trash. Returns it with the time, and true if that was replayed.

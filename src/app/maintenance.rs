@@ -14,19 +14,23 @@ pub enum MaintenanceOutcome {
 }
 
 impl App {
-    /// Runs maintenance, at the start and every hour: erases expired idempotency records, and, unless the clock has jumped,
-    /// deliveries that ended long ago and objects that have been in the trash for more than `days`.
+    /// Runs maintenance, at the start and every hour: erases expired idempotency records, makes deliveries due that a clock set back
+    /// delays, and, unless the clock has jumped ahead, erases deliveries that ended long ago, objects that have been in the trash
+    /// for more than `days`, and the files of forms that were.
     pub async fn maintain(&self, days: u32) -> Result<MaintenanceOutcome, StoreError> {
         self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
         self.store.put_clock_record(record).await?;
-        match record.wait_millis {
+        self.store.bring_forward(self.now()).await?;
+        let outcome = match record.wait_millis {
             0 => {
-                self.store.maintain_deliveries(self.now()).await?;
-                self.empty_trash(days).await.map(MaintenanceOutcome::Erased)
+                self.store.prune_deliveries(self.now())?;
+                MaintenanceOutcome::Erased(self.empty_trash(days).await?)
             }
-            millis => Ok(MaintenanceOutcome::Waiting { millis }),
-        }
+            millis => MaintenanceOutcome::Waiting { millis },
+        };
+        self.deliveries.remove_erased_files().await;
+        Ok(outcome)
     }
 
     /// Erases the forms and submissions that have been in the trash for more than `days`; returns their number.

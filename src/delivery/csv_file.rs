@@ -139,6 +139,25 @@ impl DeliveryService {
     }
 }
 
+impl DeliveryService {
+    /// Removes the files of forms that were erased. A failure is logged, and tried again at the next maintenance.
+    pub async fn remove_erased_files(&self) {
+        let exports = self.settings.exports.clone();
+        let folders =
+            spawn_blocking(move || std::fs::read_dir(exports).map(Iterator::collect::<Vec<_>>)).await;
+        for folder in folders.ok().and_then(io::Result::ok).into_iter().flatten().flatten() {
+            let form = folder.file_name().to_str().and_then(|name| name.parse::<FormId>().ok());
+            let Some(form) = form else { continue };
+            if !matches!(self.store.has_form(form).await, Ok(false)) {
+                continue;
+            }
+            if let Ok(Err(error)) = spawn_blocking(move || std::fs::remove_dir_all(folder.path())).await {
+                tracing::warn!(%form, %error, "the files of an erased form cannot be removed");
+            }
+        }
+    }
+}
+
 /// Wait after a file could not be written, in milliseconds.
 const RETRY_MILLIS: i64 = 5_000;
 

@@ -255,7 +255,10 @@ pub trait Deliveries: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>>;
 
-    /// Erases, in the background, deliveries that ended long ago: dead ones after 30 days, others after 7. Makes those due that
-    /// wait longer than their schedule says, because the clock was set back.
-    async fn maintain_deliveries(&self, now: Timestamp) -> Result<()>;
+    /// Makes the deliveries due that wait longer than their schedule says, because the clock was set back.
+    async fn bring_forward(&self, now: Timestamp) -> Result<()>;
+
+    /// Erases, in the background, deliveries that ended long ago, dead ones after 30 days and others after 7, and permits of
+    /// confirmations after a day.
+    fn prune_deliveries(&self, now: Timestamp) -> Result<()>;
 }

@@ -63,6 +63,9 @@ pub trait Forms: Send + Sync {
     /// Returns a form that is not in the trash.
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>>;
 
+    /// Whether the form exists, in any workspace, in the trash or not.
+    async fn has_form(&self, form: FormId) -> Result<bool>;
+
     /// Returns the form outside the trash that has the slug.
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>>;
 

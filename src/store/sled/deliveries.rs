@@ -110,7 +110,19 @@ impl Deliveries for SledStore {
         self.scan_on_pool(usize::MAX, move |store| store.collect_stats(workspace, now)).await
     }
 
-    async fn maintain_deliveries(&self, now: Timestamp) -> Result<()> {
-        self.maintain(now).await
+    async fn bring_forward(&self, now: Timestamp) -> Result<()> {
+        let mut last = None;
+        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+            self.bring_queue_forward(queue, now).await?;
+        }
+        Ok(())
+    }
+
+    fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
+        let mut last = None;
+        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+            self.prune_queue(queue, now)?;
+        }
+        Ok(())
     }
 }

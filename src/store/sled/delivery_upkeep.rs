@@ -15,7 +15,7 @@ use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::submission::Submission;
 use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
-use crate::store::{QueueId, Result, StoreError};
+use crate::store::{QueueId, Result};
 
 /// Deliveries changed per transaction; each is about four rows.
 const BATCH: usize = BATCH_ROWS / 4;
@@ -250,7 +250,7 @@ impl SledStore {
     }
 
     /// Returns the queue of the first row in the range `after` the last one, of a form that is not being purged.
-    fn next_queue(
+    pub(super) fn next_queue(
         &self,
         after: fn(Option<QueueKey>) -> KeyRange,
         last: &mut Option<QueueKey>,
@@ -282,25 +282,21 @@ impl SledStore {
         });
     }
 
-    pub(super) async fn maintain(&self, now: Timestamp) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
-            self.bring_forward(queue, now).await?;
-            let key = (queue.form, queue.integration);
-            let is_old = |(class, days)| {
-                let range = keys::index_until(key, class, days_before(now, days));
-                Ok::<_, StoreError>(!self.reader.scan(range, Direction::Ascending, 1)?.is_empty())
-            };
-            if is_old(KEPT[0])? || is_old(KEPT[1])? {
+    pub(super) fn prune_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
+        let key = (queue.form, queue.integration);
+        for (class, days) in KEPT {
+            let range = keys::index_until(key, class, days_before(now, days));
+            if !self.reader.scan(range, Direction::Ascending, 1)?.is_empty() {
                 self.engine.background((), move |(), tx| prune(tx, queue.workspace, key, now));
+                break;
             }
-            self.engine.background((), move |(), tx| confirmations::erase_expired(tx, queue.form, now));
         }
+        self.engine.background((), move |(), tx| confirmations::erase_expired(tx, queue.form, now));
         Ok(())
     }
 
     /// Makes the deliveries of a queue due that wait longer than their schedule says, because the clock was set back.
-    async fn bring_forward(&self, queue: QueueId, now: Timestamp) -> Result<()> {
+    pub(super) async fn bring_queue_forward(&self, queue: QueueId, now: Timestamp) -> Result<()> {
         for class in DUE_CLASSES {
             let mut range = keys::index_from((queue.form, queue.integration), class, now);
             loop {

@@ -41,6 +41,10 @@ impl Forms for SledStore {
         self.live_form(workspace, form)
     }
 
+    async fn has_form(&self, form: FormId) -> Result<bool> {
+        Ok(self.reader.get(&layout::form_workspace(form))?.is_some())
+    }
+
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
         let body = self.reader.get(&layout::slug(workspace, slug))?;
         body.map(|body| layout::listed_form(&body)).transpose()
