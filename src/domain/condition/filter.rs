@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::condition::lint::{inclusion_error, value_error};
-use crate::domain::condition::{Condition, LintInput, lint_conditions};
+use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Question, Rules};
 use crate::domain::validation::budget::Budget;
@@ -75,9 +75,7 @@ fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>
     let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
     let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
     let condition = Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME, &mut budget)?;
-    let unconditional = |question| LintInput { conditions: Vec::new(), ..Question::lint_input(question) };
-    let filter = LintInput { id: None, kind: None, conditions: vec![(NAME, &condition)] };
-    lint_conditions(questions.iter().map(unconditional).chain([filter]), violations);
+    lint_condition(&condition, questions, &join("", NAME), violations);
     Some(condition)
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::draft_input::DraftInput;
-use super::references::{lint_fields, lint_when};
+use super::references::lint_fields;
 use super::secret_input::Sealer;
 use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
 use crate::clock::DAY_MILLIS;
-use crate::domain::condition::Condition;
+use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::form::slug::is_slug;
 use crate::domain::integration::csv_file::PATH;
 use crate::domain::integration::event::EventType;
@@ -225,7 +225,7 @@ fn read_when(
     }
     if let Some(questions) = questions.filter(|_| fields.violations.len() == before) {
         let pointer = fields.pointer_to("when");
-        lint_when(&condition, questions, &pointer, fields.violations);
+        lint_condition(&condition, questions, &pointer, fields.violations);
     }
     let written = serde_json::to_string(&condition).expect("a condition is JSON");
     if written.len() > MAX_WHEN {

@@ -149,23 +149,6 @@ impl Kind for Email {
     }
 }
 
-impl Email {
-    /// Whether `notifications` of a form can say what it is: an address, and templates.
-    pub(super) fn is_short(&self) -> bool {
-        let settings = self.settings();
-        settings.texts(TO).len() == 1 && settings.text(REPLY_TO_QUESTION).is_none()
-    }
-
-    pub(super) fn addresses(&self) -> &[String] {
-        self.settings().texts(TO)
-    }
-
-    /// The template `name`, [`SUBJECT`] or [`BODY`].
-    pub(super) fn template(&self, name: &str) -> Option<&str> {
-        self.settings().text(name)
-    }
-}
-
 /// Returns an address without what can be written in several ways for one mailbox: case, `+tag`, and a domain in Unicode.
 fn mailbox(address: &str) -> String {
     let (local, _) = address.rsplit_once('@').unwrap_or((address, ""));
