@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -14,6 +14,7 @@ use crate::domain::delivery::health::Health;
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::GeneratedSecret;
 use crate::domain::integration::event::EventType;
+use crate::domain::integration::settings::SIGNING_SECRET;
 use crate::domain::json::{Object, Value};
 use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::id::IntegrationId;
@@ -159,12 +160,10 @@ impl IntegrationDetail {
         health: &IntegrationHealth,
         secret: Option<&Secret<String>>,
     ) -> String {
-        let mut members: Object = vec![("id".to_owned(), text(integration.id))];
-        members.extend(shown_members(integration, secret.map(|secret| secret.reveal().as_str().into())));
-        members.push(("health".to_owned(), health.to_value()));
-        members.push(("created_at".to_owned(), text(integration.created_at)));
-        members.push(("updated_at".to_owned(), text(integration.updated_at)));
-        Value::Object(members).to_string()
+        let Integration { id, created_at, updated_at, .. } = *integration;
+        let members = Value::Object(shown_members(integration, secret));
+        serde_json::to_string(&ShownIntegration { id, members, health, created_at, updated_at })
+            .expect("an integration is JSON")
     }
 
     /// The text of the secret, if the server has made it for this request.
@@ -176,27 +175,15 @@ impl IntegrationDetail {
     }
 }
 
-/// How a form's response shows the secrets that the server has made for the request.
-#[derive(Debug, Clone, Copy)]
-pub enum GeneratedSecrets<'a> {
-    /// With their texts.
-    Shown(&'a [GeneratedSecret]),
-    /// Only that they are set: they belong to another response, or were not stored.
-    Hidden(&'a [GeneratedSecret]),
-}
-
-impl GeneratedSecrets<'_> {
-    pub const NONE: Self = Self::Hidden(&[]);
-
-    fn find(self, name: &str) -> Option<Value> {
-        let (secrets, is_shown) = match self {
-            Self::Shown(secrets) => (secrets, true),
-            Self::Hidden(secrets) => (secrets, false),
-        };
-        let generated = secrets.iter().find(|generated| generated.integration == name)?;
-        let set = || Value::Object(vec![("set".to_owned(), true.into())]);
-        Some(if is_shown { generated.secret.reveal().as_str().into() } else { set() })
-    }
+/// An integration in a response on its own.
+#[derive(Serialize)]
+struct ShownIntegration<'a> {
+    id: IntegrationId,
+    #[serde(flatten)]
+    members: Value,
+    health: &'a IntegrationHealth,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 /// The notifications of a form, as they were written.
@@ -209,20 +196,25 @@ fn to_raw(value: &Value) -> Box<RawValue> {
 }
 
 /// The integrations of a form but its notifications, as in its body: without ids and health, so that they can be sent back.
+/// `secrets` are those that the server has made for this request.
 pub(super) fn form_integrations(
     integrations: &[Integration],
-    secrets: GeneratedSecrets<'_>,
+    secrets: &[GeneratedSecret],
 ) -> Vec<Box<RawValue>> {
-    let shown = |one: &Integration| to_raw(&Value::Object(shown_members(one, secrets.find(&one.name))));
-    integrations.iter().filter(|one| one.notification.is_none()).map(shown).collect()
+    let ordinary = integrations.iter().filter(|one| one.notification.is_none());
+    let shown = ordinary.map(|one| {
+        let secret = secrets.iter().find(|generated| generated.integration == one.name);
+        to_raw(&Value::Object(shown_members(one, secret.map(|generated| &generated.secret))))
+    });
+    shown.collect()
 }
 
-/// The members of `integration`, with `secret` instead of the state of its secret if given.
-fn shown_members(integration: &Integration, secret: Option<Value>) -> Object {
+/// The members of `integration`, with the text of its signing secret if given.
+fn shown_members(integration: &Integration, secret: Option<&Secret<String>>) -> Object {
     let mut members = integration.members();
-    if let (Some(secret), Some((_, shown))) = (secret, members.iter_mut().find(|(name, _)| name == "secret"))
-    {
-        *shown = secret;
+    let shown = members.iter_mut().find(|(name, _)| name == SIGNING_SECRET);
+    if let (Some(secret), Some((_, shown))) = (secret, shown) {
+        *shown = secret.reveal().as_str().into();
     }
     members
 }
@@ -238,24 +230,6 @@ impl IntegrationHealth {
         let Health { failing_since, last_success_at, paused, .. } = health.clone();
         Self { state: state.into(), reason: paused, failing_since, last_success_at, pending, dead }
     }
-
-    fn to_value(&self) -> Value {
-        let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-        let members = [
-            ("state", Some(text(&self.state))),
-            ("reason", self.reason.as_deref().map(Value::from)),
-            ("failing_since", self.failing_since.map(text)),
-            ("last_success_at", self.last_success_at.map(text)),
-            ("pending", Some(number(self.pending))),
-            ("dead", Some(number(self.dead))),
-        ];
-        let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Value::Object(present.collect())
-    }
-}
-
-fn text(value: impl std::fmt::Display) -> Value {
-    Value::String(value.to_string())
 }
 
 impl From<Attempt> for AttemptView {
@@ -296,11 +270,7 @@ fn secret_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret<Stri
 }
 
 /// The integrations of a form.
-#[derive(Debug, Clone)]
-pub struct IntegrationList(pub Vec<Box<RawValue>>);
-
-impl Serialize for IntegrationList {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        BTreeMap::from([("integrations", &self.0)]).serialize(serializer)
-    }
+#[derive(Debug, Clone, Serialize)]
+pub struct IntegrationList {
+    pub integrations: Vec<Box<RawValue>>,
 }

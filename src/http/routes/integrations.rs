@@ -32,7 +32,7 @@ pub(crate) async fn list_integrations(
 ) -> Result<Response, ApiError> {
     let (form, views) = shared.app.list_integrations(&caller, &form).await?;
     let items = views.iter().map(|view| RawValue::from_string(detail(view)));
-    let list = IntegrationList(items.collect::<Result<_, _>>()?);
+    let list = IntegrationList { integrations: items.collect::<Result<_, _>>()? };
     Ok(with_etag(json(&list)?, form.revision))
 }
 

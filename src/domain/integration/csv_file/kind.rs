@@ -1,14 +1,20 @@
 //! Renders submissions as rows of a CSV file.
 
 use super::row::cell;
-use super::{CsvExport, CsvFile, DELIMITER, PATH};
+use super::{CsvFile, DELIMITER};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::event::Subject;
-use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
 use crate::domain::integration::outbound::{CsvRow, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
 use crate::domain::integration::row::{RowBody, SCHEDULE};
+use crate::domain::integration::settings::PATH;
 use crate::id::IntegrationId;
+
+kind! {
+    /// A CSV file with a row for each submission.
+    CsvExport
+}
 
 /// Rows that are written together.
 const MAX_ROWS: usize = 100;

@@ -6,15 +6,9 @@ pub mod row;
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::kind;
+pub use kind::CsvExport;
 
-pub(super) const PATH: &str = "path";
 const DELIMITER: &str = "delimiter";
-
-kind! {
-    /// A CSV file with a row for each submission.
-    CsvExport
-}
 
 /// A CSV file on the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

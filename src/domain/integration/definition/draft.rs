@@ -9,9 +9,8 @@ use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
 use crate::clock::DAY_MILLIS;
 use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::form::slug::is_slug;
-use crate::domain::integration::csv_file::PATH;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::settings::{SettingsDraft, read_settings};
+use crate::domain::integration::settings::{PATH, SettingsDraft, read_settings};
 use crate::domain::integration::{FieldSelection, Integration, IntegrationKind, IntegrationType};
 use crate::domain::json::{Value, join};
 use crate::domain::question::Question;
@@ -82,7 +81,7 @@ impl Draft {
 
     /// The file that it writes, which no other integration of the form may write.
     pub(super) fn path(&self) -> Option<&str> {
-        self.settings.text(PATH)
+        self.settings.plain.text(PATH)
     }
 
     /// Returns the integration called `name`, which replaces `current`, with its secrets sealed.

@@ -3,10 +3,9 @@
 use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::integration::spec::MemberValue;
 use crate::domain::integration::{FieldSelection, Integration, template};
-use crate::domain::json::{self, Value, join};
+use crate::domain::json::{self, join};
 use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
-use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
@@ -16,10 +15,8 @@ impl Integration {
     /// Compiles the condition, whose limits were checked when it was stored.
     pub(in crate::domain::integration) fn condition(&self) -> Option<Condition> {
         let written = json::parse(self.when.as_deref()?).ok()?;
-        let object = Value::Object(vec![(WHEN.to_owned(), written)]);
-        let mut violations = Vec::new();
-        let mut fields = Fields::open(&object, "", WHEN, &mut violations)?;
-        Condition::read(&mut fields, WHEN, &mut Budget::new(&Limits::UNLIMITED))
+        let mut budget = Budget::new(&Limits::UNLIMITED);
+        Some(Condition::parse(&written, String::new(), &mut budget, &mut Vec::new()))
     }
 }
 

@@ -7,7 +7,10 @@ use crate::id::Random;
 use crate::secret::Secret;
 
 /// Begins every signing secret; base64 follows.
-pub(super) const PREFIX: &str = "whsec_";
+pub const PREFIX: &str = "whsec_";
+
+/// Maximum secrets that sign at the same time.
+pub const MAX_LIVE_SECRETS: usize = 5;
 
 /// Random bytes of a generated signing secret.
 const GENERATED_BYTES: usize = 32;
