@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::integrations::{GeneratedSecrets, form_integrations, form_notifications};
+use super::integrations::{form_integrations, form_notifications};
 use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, accepting};
@@ -155,11 +155,11 @@ fn known_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings
 }
 
 impl FormCreated {
-    /// The response to the creation of `form`.
+    /// The response to the creation of `form`, with the `secrets` that the server has made for it.
     pub fn new(
         form: &Form,
         version: &Version,
-        secrets: GeneratedSecrets<'_>,
+        secrets: &[GeneratedSecret],
     ) -> Result<Self, serde_json::Error> {
         Ok(Self {
             id: form.id,
@@ -176,12 +176,8 @@ impl FormCreated {
     }
 
     /// The result of a dry run that would create `form`: with an id of zeros.
-    pub fn dry_run(
-        form: &Form,
-        version: &Version,
-        secrets: &[GeneratedSecret],
-    ) -> Result<Self, serde_json::Error> {
-        Ok(Self { id: FormId::ZERO, ..Self::new(form, version, GeneratedSecrets::Hidden(secrets))? })
+    pub fn dry_run(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
+        Ok(Self { id: FormId::ZERO, ..Self::new(form, version, &[])? })
     }
 }
 
@@ -234,9 +230,9 @@ impl FormDetail {
         }
     }
 
-    /// Adds the integrations of `form`.
+    /// Adds the integrations of `form`, with the `secrets` that the server has made for this request.
     #[must_use]
-    pub fn with_integrations(self, form: &Form, secrets: GeneratedSecrets<'_>) -> Self {
+    pub fn with_integrations(self, form: &Form, secrets: &[GeneratedSecret]) -> Self {
         let integrations = form_integrations(&form.integrations, secrets);
         Self { integrations, notifications: form_notifications(&form.integrations), ..self }
     }

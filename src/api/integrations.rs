@@ -14,6 +14,7 @@ use crate::domain::delivery::health::Health;
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::GeneratedSecret;
 use crate::domain::integration::event::EventType;
+use crate::domain::integration::settings::SIGNING_SECRET;
 use crate::domain::json::{Object, Value};
 use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::id::IntegrationId;
@@ -150,24 +151,10 @@ impl IntegrationDetail {
         health: &IntegrationHealth,
         secret: Option<&Secret<String>>,
     ) -> String {
-        let secret = secret.map(|secret| secret.reveal().as_str().into());
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            id: IntegrationId,
-            #[serde(flatten)]
-            members: Value,
-            health: &'a IntegrationHealth,
-            created_at: Timestamp,
-            updated_at: Timestamp,
-        }
-        let shown = Shown {
-            id: integration.id,
-            members: Value::Object(shown_members(integration, secret)),
-            health,
-            created_at: integration.created_at,
-            updated_at: integration.updated_at,
-        };
-        serde_json::to_string(&shown).expect("members are JSON")
+        let Integration { id, created_at, updated_at, .. } = *integration;
+        let members = Value::Object(shown_members(integration, secret));
+        serde_json::to_string(&ShownIntegration { id, members, health, created_at, updated_at })
+            .expect("an integration is JSON")
     }
 
     /// The text of the secret, if the server has made it for this request.
@@ -179,27 +166,15 @@ impl IntegrationDetail {
     }
 }
 
-/// How a form's response shows the secrets that the server has made for the request.
-#[derive(Debug, Clone, Copy)]
-pub enum GeneratedSecrets<'a> {
-    /// With their texts.
-    Shown(&'a [GeneratedSecret]),
-    /// Only that they are set: they belong to another response, or were not stored.
-    Hidden(&'a [GeneratedSecret]),
-}
-
-impl GeneratedSecrets<'_> {
-    pub const NONE: Self = Self::Hidden(&[]);
-
-    fn find(self, name: &str) -> Option<Value> {
-        let (secrets, is_shown) = match self {
-            Self::Shown(secrets) => (secrets, true),
-            Self::Hidden(secrets) => (secrets, false),
-        };
-        let generated = secrets.iter().find(|generated| generated.integration == name)?;
-        let set = || Value::Object(vec![("set".to_owned(), true.into())]);
-        Some(if is_shown { generated.secret.reveal().as_str().into() } else { set() })
-    }
+/// An integration in a response on its own.
+#[derive(Serialize)]
+struct ShownIntegration<'a> {
+    id: IntegrationId,
+    #[serde(flatten)]
+    members: Value,
+    health: &'a IntegrationHealth,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 /// The notifications of a form, as they were written.
@@ -212,20 +187,25 @@ fn to_raw(value: &Value) -> Box<RawValue> {
 }
 
 /// The integrations of a form but its notifications, as in its body: without ids and health, so that they can be sent back.
+/// `secrets` are those that the server has made for this request.
 pub(super) fn form_integrations(
     integrations: &[Integration],
-    secrets: GeneratedSecrets<'_>,
+    secrets: &[GeneratedSecret],
 ) -> Vec<Box<RawValue>> {
-    let shown = |one: &Integration| to_raw(&Value::Object(shown_members(one, secrets.find(&one.name))));
-    integrations.iter().filter(|one| one.notification.is_none()).map(shown).collect()
+    let ordinary = integrations.iter().filter(|one| one.notification.is_none());
+    let shown = ordinary.map(|one| {
+        let secret = secrets.iter().find(|generated| generated.integration == one.name);
+        to_raw(&Value::Object(shown_members(one, secret.map(|generated| &generated.secret))))
+    });
+    shown.collect()
 }
 
-/// The members of `integration`, with `secret` instead of the state of its secret if given.
-fn shown_members(integration: &Integration, secret: Option<Value>) -> Object {
+/// The members of `integration`, with the text of its signing secret if given.
+fn shown_members(integration: &Integration, secret: Option<&Secret<String>>) -> Object {
     let mut members = integration.members();
-    if let (Some(secret), Some((_, shown))) = (secret, members.iter_mut().find(|(name, _)| name == "secret"))
-    {
-        *shown = secret;
+    let shown = members.iter_mut().find(|(name, _)| name == SIGNING_SECRET);
+    if let (Some(secret), Some((_, shown))) = (secret, shown) {
+        *shown = secret.reveal().as_str().into();
     }
     members
 }

@@ -18,8 +18,8 @@ pub use deliveries::{
 };
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 pub use integrations::{
-    AttemptView, DeliveryFailure, GeneratedSecrets, HealthState, IntegrationDetail, IntegrationHealth,
-    IntegrationList, RotateSecret, SecretRotated, SecretView,
+    AttemptView, DeliveryFailure, HealthState, IntegrationDetail, IntegrationHealth, IntegrationList,
+    RotateSecret, SecretRotated, SecretView,
 };
 pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, RotateKey, WorkspaceDetail, WorkspaceList};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::domain::integration::webhook::signing_secret::PREFIX;
+use crate::domain::integration::settings::signing_secret::PREFIX;
 use crate::secret::Secret;
 
 /// Everything but unreserved characters (RFC 3986 §2.3).

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::domain::condition::lint::{inclusion_error, value_error};
-use crate::domain::condition::{Condition, LintInput, lint_conditions};
+use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Question, Rules};
 use crate::domain::validation::budget::Budget;
-use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
 use crate::domain::validation::violation::{Rule, Violation, join, shortened, unescape};
 
@@ -44,13 +43,16 @@ impl Condition {
             return Err(errors);
         }
         let mut violations = Vec::new();
-        let condition = read(members, questions, &mut violations);
-        for error in violations.into_iter().map(|found| of_parameter(found, tests, questions)) {
+        let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
+        let (written, root) = (Value::Object(members), join("", NAME));
+        let condition = Self::parse(&written, root.clone(), &mut budget, &mut violations);
+        lint_condition(&condition, questions, &root, &mut violations);
+        for error in violations.into_iter().map(|found| of_parameter(found, tests)) {
             if errors.len() < MAX_REPORTED && !errors.contains(&error) {
                 errors.push(error);
             }
         }
-        condition.filter(|_| errors.is_empty()).ok_or(errors)
+        if errors.is_empty() { Ok(condition) } else { Err(errors) }
     }
 }
 
@@ -69,16 +71,6 @@ fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), Vec<Violation>
         }
     }
     Ok(())
-}
-
-fn read(members: Object, questions: &[Question], violations: &mut Vec<Violation>) -> Option<Condition> {
-    let written = Value::Object(vec![(NAME.to_owned(), Value::Object(members))]);
-    let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
-    let condition = Condition::read(&mut Fields::open(&written, "", NAME, violations)?, NAME, &mut budget)?;
-    let unconditional = |question| LintInput { conditions: Vec::new(), ..Question::lint_input(question) };
-    let filter = LintInput { id: None, kind: None, conditions: vec![(NAME, &condition)] };
-    lint_conditions(questions.iter().map(unconditional).chain([filter]), violations);
-    Some(condition)
 }
 
 /// Converts the tests to the JSON of a condition, `{"q3": {"gte": 4}}`; also returns the unknown ids.
@@ -141,31 +133,19 @@ fn chosen(
 }
 
 /// Converts a violation of the condition to one of the parameter in `tests` that it comes from.
-fn of_parameter(
-    violation: Violation,
-    tests: &BTreeMap<FilterKey, String>,
-    questions: &[Question],
-) -> Violation {
+fn of_parameter(violation: Violation, tests: &BTreeMap<FilterKey, String>) -> Violation {
     let path = violation.pointer.split_once(NAME).map_or("", |(_, path)| path);
     let mut steps = path.split('/').skip(1).map(unescape);
     let (question, operator) = (steps.next().unwrap_or_default(), steps.next().unwrap_or_default());
     let pointer =
         [NAME, &question, &operator].iter().fold(String::new(), |pointer, step| join(&pointer, step));
-    let is_list = |id: &str| {
-        let mut answered = answered(questions);
-        answered.any(|(known, rules)| {
-            known.is_some_and(|known| known == id) && rules.example().as_array().is_some()
-        })
-    };
     let key = FilterKey { question, operator };
-    let help = match tests.get(&key) {
-        Some(text) if text.trim().is_empty() => {
+    let help = match violation.help {
+        _ if tests.get(&key).is_some_and(|text| text.trim().is_empty()) => {
             Some("the operator `answered` with `false` asks for no answer")
         }
         // The help for a condition suggests JSON.
-        _ if violation.help.is_some() && is_list(&key.question) => {
-            Some("the operator `includes` tests one option")
-        }
+        Some(help) if help.starts_with("write `{") => Some("the operator `includes` tests one option"),
         _ => None,
     };
     Violation { pointer, help: help.map(str::to_owned), ..violation }

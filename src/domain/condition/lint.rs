@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::domain::condition::{Answer, Clause, Condition, QuestionClause, Test};
 use crate::domain::json::Value;
-use crate::domain::question::{QuestionKind, Rules};
+use crate::domain::question::{Question, QuestionKind, Rules};
 use crate::domain::validation::fields::quoted;
 use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
@@ -29,7 +29,8 @@ pub fn lint_conditions<'a>(
     for (place, asked) in questions.into_iter().enumerate() {
         for (name, condition) in asked.conditions {
             let (root, matched) = (format!("/questions/{place}/{name}"), condition.matched);
-            Linter { earlier: &earlier, order: &order, compared: &mut compared, root, matched, violations }
+            let (earlier, order, compared) = (&earlier, &*order, &mut compared);
+            Linter { scope: "an earlier question", earlier, order, compared, root, matched, violations }
                 .clauses(&condition.all);
         }
         let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
@@ -42,7 +43,32 @@ pub fn lint_conditions<'a>(
     }
 }
 
+/// Checks `condition`, at `pointer`, whose references may be to any of `questions`.
+pub fn lint_condition(
+    condition: &Condition,
+    questions: &[Question],
+    pointer: &str,
+    violations: &mut Vec<Violation>,
+) {
+    let answered = questions.iter().filter(|question| question.kind.rules().takes_answer());
+    let known = answered.filter_map(|question| Some((question.id.as_deref()?, Some(&question.kind))));
+    let (order, kinds): (Vec<_>, Vec<_>) = known.unzip();
+    let earlier = order.iter().copied().zip(kinds).collect();
+    Linter {
+        scope: "a question of this form",
+        earlier: &earlier,
+        order: &order,
+        compared: &mut 0,
+        root: pointer.to_owned(),
+        matched: condition.matched,
+        violations,
+    }
+    .clauses(&condition.all);
+}
+
 struct Linter<'a, 'j> {
+    /// What a reference must be to.
+    scope: &'static str,
     earlier: &'j HashMap<&'a str, Option<&'a QuestionKind>>,
     order: &'j [&'a str],
     /// Number of unknown references that were compared with `order`.
@@ -82,7 +108,7 @@ impl Linter<'_, '_> {
 
     fn refuse_reference(&mut self, clause: &QuestionClause) {
         let id = shortened(&clause.question);
-        let message = format!("`{id}` is not an earlier question that takes an answer");
+        let message = format!("`{id}` is not {} that takes an answer", self.scope);
         let place = format!("{}{}", self.root, clause.at);
         let violation = Violation::new(place, Rule::UnknownReference, message);
         self.violations.push(match combinator(&id) {
@@ -107,9 +133,8 @@ impl Linter<'_, '_> {
             _ => "can never be true",
         };
         for (item, why) in errors {
-            let help = suggestion(&clause.question, test, item, rules)
-                .map(|suggestion| format!("write `{suggestion}`"));
-            let help = help.or_else(|| quoting_help(test, item, rules));
+            let value = compared(test, item);
+            let help = value.and_then(|value| suggestion(&clause.question, test, value, rules));
             let message = format!("this {truth} of `{}`: {why}", clause.question);
             let item = item.map(|item| format!("/{item}")).unwrap_or_default();
             let violation = Violation::new(format!("{at}{item}"), Rule::ImpossibleCondition, message);
@@ -165,49 +190,21 @@ fn combinator(id: &str) -> Option<&'static str> {
     }
 }
 
-/// Maximum values of a list that is rewritten in a suggestion.
-const MAX_SUGGESTED: usize = 5;
-
-/// Suggests the condition that was probably meant by `test` of the question `id`, or by its value `item`: a list that
-/// includes an option, one of several values, or free text.
-fn suggestion(id: &str, test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
-    let includes = |value: &Value| format!("{{\"{id}\": {{\"includes\": {value}}}}}");
-    let is_answer = |value: &Value| value_error(rules, value).is_none();
-    let is_option =
-        |value: &Value| matches!(rules.example(), Value::Array(_)) && inclusion_error(rules, value).is_none();
-    let other = |value: &Value| Value::Object(vec![("other".to_owned(), value.clone())]);
-    let in_other_words = |value: &Value| {
-        let words = [value.clone(), other(value)];
-        let equal = |value: &Value| format!("{{\"{id}\": {{\"eq\": {value}}}}}");
-        let option = words.iter().find(|value| is_option(value)).map(includes);
-        option.or_else(|| words.last().filter(|other| is_answer(other)).map(equal))
-    };
+/// The value that `test` compares the answer with, or its `item` of a list.
+fn compared(test: &Test, item: Option<usize>) -> Option<&Value> {
     match test {
-        Test::Includes(Value::Array(items))
-            if items.len() <= MAX_SUGGESTED && items.iter().all(is_option) =>
-        {
-            let items: Vec<_> = items.iter().map(includes).collect();
-            Some(format!("{{\"any\": [{}]}}", items.join(", ")))
-        }
-        Test::Ne(list @ Value::Array(items))
-            if items.len() <= MAX_SUGGESTED && items.iter().all(is_answer) =>
-        {
-            Some(format!("{{\"not\": {{\"{id}\": {list}}}}}"))
-        }
-        Test::Includes(value) => Some(other(value)).filter(is_option).map(|other| includes(&other)),
-        Test::Eq(value) => in_other_words(value),
-        Test::In(values) => in_other_words(values.get(item?)?),
+        Test::Eq(value) | Test::Ne(value) => Some(value),
+        Test::In(values) => values.get(item?),
         _ => None,
     }
 }
 
-/// Suggests quotes if the value of `test`, or its `item`, would be a valid answer as text.
-fn quoting_help(test: &Test, item: Option<usize>, rules: &dyn Rules) -> Option<String> {
-    let value = match test {
-        Test::Eq(value) | Test::Ne(value) => value,
-        Test::In(values) => values.get(item?)?,
-        _ => return None,
-    };
+/// Suggests `includes` if `value` is an option of a list, and quotes if it would be a valid answer as text.
+fn suggestion(id: &str, test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
+    let is_list = matches!(rules.example(), Value::Array(_)) && !matches!(test, Test::Ne(_));
+    if is_list && inclusion_error(rules, value).is_none() {
+        return Some(format!("write `{{\"{id}\": {{\"includes\": {value}}}}}`"));
+    }
     let is_text_meant = value_error(rules, &Value::String(value.to_string())).is_none();
     quoted(value).filter(|_| is_text_meant)
 }

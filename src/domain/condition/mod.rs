@@ -18,7 +18,7 @@ use crate::domain::pattern::Pattern;
 pub use compare::{Answer, DAY_NANOS, ValueType};
 pub use decision::Decision;
 pub use filter::FilterKey;
-pub use lint::{LintInput, lint_conditions};
+pub use lint::{LintInput, lint_condition, lint_conditions};
 
 /// A condition, as written and parsed.
 #[derive(Debug, Clone)]

@@ -14,18 +14,26 @@ const OPERATORS: [&str; 10] = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "incl
 impl Condition {
     /// Parses the member `name`, if present, within `budget`, and reports every violation.
     pub fn read(fields: &mut Fields<'_, '_>, name: &'static str, budget: &mut Budget) -> Option<Self> {
-        let written = fields.value(name)?;
-        let mut reader = ConditionReader { budget, violations: Vec::new(), root: fields.pointer_to(name) };
-        let all = reader.clauses(written, "");
-        let ConditionReader { budget, violations, .. } = reader;
-        violations.into_iter().for_each(|violation| fields.violations.push(violation));
-        Some(Self { written: written.clone(), all, matched: budget.limits.matched })
+        let (written, root) = (fields.value(name)?, fields.pointer_to(name));
+        Some(Self::parse(written, root, budget, fields.violations))
+    }
+
+    /// Parses the condition `written` at the pointer `root`, within `budget`, and reports every violation.
+    pub fn parse(
+        written: &Value,
+        root: String,
+        budget: &mut Budget,
+        violations: &mut Vec<Violation>,
+    ) -> Self {
+        let matched = budget.limits.matched;
+        let all = ConditionReader { budget, violations, root }.clauses(written, "");
+        Self { written: written.clone(), all, matched }
     }
 }
 
 struct ConditionReader<'b> {
     budget: &'b mut Budget,
-    violations: Vec<Violation>,
+    violations: &'b mut Vec<Violation>,
     /// The pointer to the condition, a prefix of all others.
     root: String,
 }

@@ -2,7 +2,7 @@
 //!
 //! Kinds only plan. One module of `delivery` opens sockets and files.
 //!
-//! To add a kind: a file with what it [is](description), what it sends (the trait `Kind`, or `Chat` for messages), and its
+//! To add a kind: a file with what it [is](spec), what it sends (the trait `Kind`, or `Chat` for messages), and its
 //! line in [`kinds`](IntegrationType).
 
 pub mod address;

@@ -18,8 +18,6 @@ pub struct Budget {
     includes: Remaining,
     values: Remaining,
     defaults: Remaining,
-    /// The beginning of the largest pattern so far, and the bytes it takes of the budget.
-    largest: Option<(String, usize)>,
 }
 
 /// An element of conditions that is counted across a form.
@@ -62,7 +60,6 @@ impl Budget {
             includes: all(limits.includes),
             values: all(limits.values),
             defaults: all(limits.defaults),
-            largest: None,
         }
     }
 
@@ -108,54 +105,26 @@ impl Budget {
         match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
                 self.pattern_bytes.0 = Some(left - pattern.cost);
-                if self.largest.as_ref().is_none_or(|(_, cost)| *cost < pattern.cost) {
-                    self.largest = Some((text.chars().take(40).collect(), pattern.cost));
-                }
                 Ok(pattern)
             }
             Err(PatternError::Syntax(why)) => {
                 Err(BudgetError::Exceeded(Rule::InvalidPattern, format!("invalid `{name}`: {why}")))
             }
             Err(PatternError::TooLarge) => {
-                Err(BudgetError::Exceeded(Rule::InvalidPattern, self.too_large(name, text, left)))
+                Err(BudgetError::Exceeded(Rule::InvalidPattern, self.too_large(name, left)))
             }
         }
     }
 
     /// Describes a pattern that exceeds the remaining bytes `left`. One that is too large by itself does not use them up.
-    fn too_large(&mut self, name: &str, text: &str, left: usize) -> String {
+    fn too_large(&mut self, name: &str, left: usize) -> String {
         let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
-        let advice = advice(text);
-        let Some((text, cost)) = self.largest.as_ref().filter(|_| left < self.limits.patterns) else {
-            return format!("`{name}` compiles to more than {most} KiB: {advice}");
-        };
+        if left == self.limits.patterns {
+            return format!("`{name}` compiles to more than {most} KiB: {ADVICE}");
+        }
         self.pattern_bytes.0 = None;
-        format!(
-            "all patterns up to this one compile to more than {most} KiB together; the largest before it is `{text}` \
-             with {} KiB; in this one, {advice}",
-            cost.div_ceil(1024)
-        )
+        format!("all patterns up to this one compile to more than {most} KiB together: {ADVICE}")
     }
 }
 
-/// Unicode elements that compile to large automata, and their small ASCII equivalents.
-const UNICODE: [(&str, &str); 6] = [
-    (r"\w", "[A-Za-z0-9_]"),
-    (r"\d", "[0-9]"),
-    (r"\s", r"[ \t\r\n]"),
-    (r"\p{L}", "[A-Za-z]"),
-    (r"\pL", "[A-Za-z]"),
-    (r"\b", r"(?-u:\b)"),
-];
-
-fn advice(text: &str) -> String {
-    let found = UNICODE.iter().filter(|(large, _)| text.contains(large));
-    let mut parts: Vec<_> = found.map(|(large, small)| format!("write `{small}` for `{large}`")).collect();
-    if text.split('{').skip(1).any(|rest| rest.starts_with(|first: char| first.is_ascii_digit())) {
-        parts.push(
-            "repeat less, since `{2,30}` takes 30 times the space, and limit lengths by `max_length`"
-                .to_owned(),
-        );
-    }
-    if parts.is_empty() { "shorten it".to_owned() } else { parts.join(", ") }
-}
+const ADVICE: &str = r"write `[A-Za-z0-9_]` for `\w` and `[0-9]` for `\d`, repeat less, since `{2,30}` takes 30 times the space, and limit lengths by `max_length`";

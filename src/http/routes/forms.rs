@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{FormCreated, FormDetail, FormEntry, FormList, GeneratedSecrets, VersionList, VersionView};
+use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 use crate::app::{CreatedForm, FormListRequest, FormView, IdempotentRequest};
 use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
@@ -113,17 +113,13 @@ pub(crate) async fn create_form(
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
     if dry_run {
-        let CreatedForm { form, version, generated, .. } =
-            shared.app.try_form(&caller, body.as_str()).await?;
-        return json(&FormCreated::dry_run(&form, &version, &generated)?);
+        let CreatedForm { form, version, .. } = shared.app.try_form(&caller, body.as_str()).await?;
+        return json(&FormCreated::dry_run(&form, &version)?);
     }
     let query = uri.query().unwrap_or_default();
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let CreatedForm { form, version, generated, replayed } = shared.app.create_form(&caller, attempt).await?;
-    let secrets = match replayed {
-        true => GeneratedSecrets::Hidden(&generated),
-        false => GeneratedSecrets::Shown(&generated),
-    };
+    let secrets = if replayed { &[] } else { &*generated };
     let response = with_etag(json(&FormCreated::new(&form, &version, secrets)?)?, form.revision);
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
@@ -309,10 +305,7 @@ fn form_detail(
 ) -> Result<Response, ApiError> {
     let FormView { form, version, responses, generated } = view;
     let detail = FormDetail::new(&form, version, responses, at);
-    let secrets = match is_stored {
-        true => GeneratedSecrets::Shown(&generated),
-        false => GeneratedSecrets::Hidden(&generated),
-    };
+    let secrets = if is_stored { &*generated } else { &[] };
     match caller.has_scope(Scope::Read) {
         true => json(&detail.with_integrations(&form, secrets)),
         false => json(&detail),

@@ -32,8 +32,8 @@ pub(crate) async fn list_integrations(
 ) -> Result<Response, ApiError> {
     let (form, views) = shared.app.list_integrations(&caller, &form).await?;
     let items = views.iter().map(|view| RawValue::from_string(detail(view)));
-    let integrations = items.collect::<Result<_, _>>()?;
-    Ok(with_etag(json(&IntegrationList { integrations })?, form.revision))
+    let list = IntegrationList { integrations: items.collect::<Result<_, _>>()? };
+    Ok(with_etag(json(&list)?, form.revision))
 }
 
 /// Create an integration

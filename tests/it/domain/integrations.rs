@@ -8,7 +8,7 @@ use forms::domain::form::{EditedForm, Form, RetiredIds};
 use forms::domain::integration::address::AddressPolicy;
 use forms::domain::integration::definition::{DefinitionContext, IntegrationLists};
 use forms::domain::integration::settings::PreviousSecret;
-use forms::domain::integration::webhook::MAX_LIVE_SECRETS;
+use forms::domain::integration::settings::signing_secret::MAX_LIVE_SECRETS;
 use forms::domain::integration::{Integration, IntegrationKind};
 use forms::domain::json::{self, Value};
 use forms::domain::validation::limits::Limits;
@@ -345,6 +345,23 @@ fn every_violation_is_reported_at_its_place() {
         many.trim_end_matches(',')
     );
     assert_eq!(pointers(&create(&text, &[]).unwrap_err()), [("too_many", "/headers")]);
+}
+
+#[test]
+fn the_path_of_a_csv_file_stays_below_the_folder_of_exports() {
+    let create = |path: &str| {
+        create(&serde_json::json!({"type": "csv_file", "path": path}).to_string(), &[]).map(drop)
+    };
+    for path in
+        ["a.csv", "team/2026/answers.csv", "Rückmeldungen.csv", "a b.csv", "leads-2026.csv", "v1.2b.csv"]
+    {
+        assert_eq!(create(path), Ok(()), "{path}");
+    }
+    let long = format!("{}.csv", "é".repeat(120));
+    let invalid = "/etc/a.csv|../a.csv|a/../b.csv|a/./b.csv|a//b.csv|..|.csv|a/.csv|~\\a.csv|c:a.csv|a.txt|a.csv/| a.csv|a /b.csv|a.CSV|a.2.csv|a\n.csv";
+    for path in invalid.split('|').chain([long.as_str()]) {
+        assert_eq!(pointers(&create(path).unwrap_err()), [("invalid_range", "/path")], "{path}");
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The rules of definitions, edits and answers: what is accepted, and the code and pointer of each violation.
 
+mod addresses; // which addresses may be called
 mod chats; // messages to chats
 mod deliveries; // attempts, schedules, health
 mod integrations; // definitions of integrations
 mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
 mod payloads; // bodies, headers and signatures, rows
+mod templates; // templates of messages
 mod values; // ids, keys, times, slugs, similar names, descriptions
 
 use std::sync::Arc;

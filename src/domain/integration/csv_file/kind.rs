@@ -1,20 +1,26 @@
 //! A CSV file as a kind of integration, and the rows of its submissions.
 
 use super::row::{cell, raw_cell};
-use super::{CsvExport, CsvFile, DELIMITER, PATH};
+use super::{CsvFile, DELIMITER};
 use crate::domain::condition::Condition;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Version;
 use crate::domain::integration::event::Subject;
-use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
+use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer, holds};
 use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, column_questions};
+use crate::domain::integration::settings::PATH;
 use crate::domain::integration::{Integration, IntegrationKind};
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::domain::submission::Submission;
 use crate::id::IntegrationId;
+
+kind! {
+    /// A CSV file with a row for each submission.
+    CsvExport
+}
 
 impl Kind for CsvExport {
     fn target(&self) -> String {

@@ -8,15 +8,9 @@ pub use kind::CsvRows;
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::kind;
+pub use kind::CsvExport;
 
-pub(super) const PATH: &str = "path";
 const DELIMITER: &str = "delimiter";
-
-kind! {
-    /// A CSV file with a row for each submission.
-    CsvExport
-}
 
 /// A CSV file on the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use super::draft_input::DraftInput;
-use super::references::{lint_fields, lint_when};
+use super::references::lint_fields;
 use super::secret_input::Sealer;
 use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
 use crate::clock::DAY_MILLIS;
-use crate::domain::condition::Condition;
+use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::form::slug::is_slug;
-use crate::domain::integration::csv_file::PATH;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::settings::{SettingsDraft, read_settings};
+use crate::domain::integration::settings::{PATH, SettingsDraft, read_settings};
 use crate::domain::integration::{FieldSelection, Integration, IntegrationKind, IntegrationType};
 use crate::domain::json::{Value, join};
 use crate::domain::question::Question;
@@ -82,7 +81,7 @@ impl Draft {
 
     /// The file that it writes, which no other integration of the form may write.
     pub(super) fn path(&self) -> Option<&str> {
-        self.settings.text(PATH)
+        self.settings.plain.text(PATH)
     }
 
     /// Returns the integration called `name`, which replaces `current`, with its secrets sealed.
@@ -225,7 +224,7 @@ fn read_when(
     }
     if let Some(questions) = questions.filter(|_| fields.violations.len() == before) {
         let pointer = fields.pointer_to("when");
-        lint_when(&condition, questions, &pointer, fields.violations);
+        lint_condition(&condition, questions, &pointer, fields.violations);
     }
     let written = serde_json::to_string(&condition).expect("a condition is JSON");
     if written.len() > MAX_WHEN {

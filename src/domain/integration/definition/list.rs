@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::draft::{Draft, default_name};
 use super::draft_input::DraftInput;
-use super::notifications::{self, Expanded, relocate};
+use super::notifications::{self, expand, relocate};
 use super::references::lint_references;
 use super::{DefinitionContext, GeneratedSecret, duplicate_name, duplicate_path, too_many};
 use crate::domain::integration::address::AddressPolicy;
@@ -38,36 +38,32 @@ impl Integration {
         context: DefinitionContext<'_>,
         violations: &mut Vec<Violation>,
     ) -> Option<(Vec<Self>, Vec<GeneratedSecret>)> {
-        let (notifications, ordinary): (Vec<_>, Vec<_>) =
-            current.iter().cloned().partition(|one| one.notification.is_some());
         let reader = ListReader { current, questions: Some(questions), policy: Some(context.policy) };
         let before = violations.len();
-        let mut generated = Vec::new();
-        // The lists may replace some only, and the questions may have changed.
-        if lists.integrations.is_none() {
-            lint_references(&ordinary, questions, violations);
-        }
-        if lists.notifications.is_none() {
-            lint_references(&notifications, questions, violations);
-        }
-        let mut build = |drafts: Vec<StyledDraft>| -> Vec<Self> {
-            let build = |StyledDraft { name, draft, style }| {
+        let (mut all, mut generated) = (Vec::new(), Vec::new());
+        let (notifications, ordinary): (Vec<_>, Vec<_>) =
+            current.iter().cloned().partition(|one| one.notification.is_some());
+        let integrations = reader.read_integrations(lists.integrations, violations);
+        for (kept, drafts) in [
+            (ordinary, integrations),
+            (notifications, reader.read_notifications(lists.notifications, violations)),
+        ] {
+            let Some(drafts) = drafts else {
+                // The questions may have changed.
+                lint_references(&kept, questions, violations);
+                all.extend(kept);
+                continue;
+            };
+            for StyledDraft { name, draft, style } in drafts {
                 let stored = find_current(current, &name, draft.integration_type.name());
                 let (built, secret) = draft.build(name, stored, context);
                 generated.extend(secret);
-                Self { notification: style, ..built }
-            };
-            drafts.into_iter().map(build).collect()
-        };
-        let all = [
-            (ordinary, reader.read_integrations(lists.integrations, violations)),
-            (notifications, reader.read_notifications(lists.notifications, violations)),
-        ];
+                all.push(Self { notification: style, ..built });
+            }
+        }
         if violations.len() > before {
             return None;
         }
-        let all: Vec<_> =
-            all.into_iter().flat_map(|(kept, drafts)| drafts.map_or(kept, &mut build)).collect();
         report_taken_names(&all, lists, violations);
         if all.len() > MAX_INTEGRATIONS {
             violations.push(too_many(ROOT, all.len()));
@@ -132,17 +128,25 @@ impl ListReader<'_> {
         violations: &mut Vec<Violation>,
     ) -> Option<Vec<StyledDraft>> {
         let items = items(list?, notifications::ROOT, violations)?;
+        let mut names = HashSet::new();
         let mut read = |(place, item): (usize, &Value)| {
             let pointer = join(notifications::ROOT, &place.to_string());
-            let Expanded { style, integration } = Expanded::of(item, &pointer, violations)?;
+            let (style, integration) = expand(item, &pointer, violations)?;
             let name = integration.get("name")?.as_str()?.to_owned();
             let mut found = Vec::new();
             let draft = self.read(&integration, Some(&name), &pointer, &mut found);
+            if !names.insert(name.clone()) {
+                let message = "this address is notified twice";
+                let violation = Violation::new(join(&pointer, "name"), Rule::DuplicateName, message);
+                let help =
+                    "to send two different mails, write both in `integrations`, with names of their own";
+                found.push(violation.help(help));
+            }
             violations.extend(found.into_iter().map(|violation| relocate(violation, style, &pointer)));
             Some(StyledDraft { name, draft: draft?, style: Some(style) })
         };
+        // Collected first, so that every item is checked.
         let drafts: Vec<_> = items.iter().enumerate().map(&mut read).collect();
-        report_duplicate_notifications(&drafts, violations);
         Some(drafts.into_iter().flatten().collect())
     }
 
@@ -183,21 +187,6 @@ fn report_taken_names(all: &[Integration], lists: IntegrationLists<'_>, violatio
     for (place, one) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == one.name) {
             violations.push(duplicate_name(root, &one.name));
-        }
-    }
-}
-
-/// Reports addresses that are notified twice.
-fn report_duplicate_notifications(drafts: &[Option<StyledDraft>], violations: &mut Vec<Violation>) {
-    for (place, draft) in drafts.iter().enumerate() {
-        let Some(StyledDraft { name, style, .. }) = draft else { continue };
-        if drafts[..place].iter().flatten().any(|other| other.name == *name) {
-            let pointer = join(notifications::ROOT, &place.to_string());
-            let violation =
-                Violation::new(join(&pointer, "name"), Rule::DuplicateName, "this address is notified twice");
-            let style = style.unwrap_or(NotificationStyle::Address);
-            let help = "to send two different mails, write both in `integrations`, with names of their own";
-            violations.push(relocate(violation, style, &pointer).help(help));
         }
     }
 }

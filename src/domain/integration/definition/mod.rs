@@ -14,9 +14,8 @@ use self::draft_input::DraftInput;
 use self::merge_patch::merged;
 use self::secret_input::Sealer;
 use super::address::AddressPolicy;
-use super::csv_file::PATH;
-use super::settings::{PreviousSecret, SIGNING_SECRET};
-use super::webhook::{MAX_LIVE_SECRETS, signing_secret};
+use super::settings::signing_secret::{self, MAX_LIVE_SECRETS};
+use super::settings::{PATH, PreviousSecret, SIGNING_SECRET};
 use super::{Integration, IntegrationKind, MAX_INTEGRATIONS};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::json::{Value, join};
@@ -79,7 +78,7 @@ impl Integration {
         questions: &[Question],
         context: DefinitionContext<'_>,
     ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
-        let merged = merged(&Value::Object(self.members()), patch, self.kind.integration_type());
+        let merged = merged(self, patch);
         let (updated, generated) = collect_violations(|violations| {
             Self::read_one(&merged, Some(self), others, questions, context, violations)
         })?;

@@ -1,12 +1,11 @@
 //! Checks of what integrations refer to: questions, in conditions and selections.
 
-use crate::domain::condition::{Condition, LintInput, lint_conditions};
+use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::integration::spec::MemberValue;
 use crate::domain::integration::{FieldSelection, Integration, template};
-use crate::domain::json::{self, Value, join};
+use crate::domain::json::{self, join};
 use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
-use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
@@ -16,10 +15,8 @@ impl Integration {
     /// Compiles the condition, whose limits were checked when it was stored.
     pub(in crate::domain::integration) fn condition(&self) -> Option<Condition> {
         let written = json::parse(self.when.as_deref()?).ok()?;
-        let object = Value::Object(vec![(WHEN.to_owned(), written)]);
-        let mut violations = Vec::new();
-        let mut fields = Fields::open(&object, "", WHEN, &mut violations)?;
-        Condition::read(&mut fields, WHEN, &mut Budget::new(&Limits::UNLIMITED))
+        let mut budget = Budget::new(&Limits::UNLIMITED);
+        Some(Condition::parse(&written, String::new(), &mut budget, &mut Vec::new()))
     }
 }
 
@@ -33,7 +30,7 @@ pub fn lint_references(
         let mut found = Vec::new();
         let pointer = join("/integrations", &place.to_string());
         if let Some(condition) = integration.condition() {
-            lint_when(&condition, questions, &join(&pointer, WHEN), &mut found);
+            lint_condition(&condition, questions, &join(&pointer, WHEN), &mut found);
         }
         if let Some(selection) = &integration.fields {
             lint_fields(selection, questions, &join(&pointer, "fields"), &mut found);
@@ -52,26 +49,6 @@ pub fn lint_references(
         let help = format!("change the integration `{}` first, or in the same request", integration.name);
         violations.extend(found.into_iter().map(|violation| violation.help(&help)));
     }
-}
-
-/// Reports references of `condition`, at `pointer`, that are not to one of `questions`, and tests that are never true.
-pub(super) fn lint_when(
-    condition: &Condition,
-    questions: &[Question],
-    pointer: &str,
-    violations: &mut Vec<Violation>,
-) {
-    let unconditional = |question| LintInput { conditions: Vec::new(), ..Question::lint_input(question) };
-    let when = LintInput { id: None, kind: None, conditions: vec![(WHEN, condition)] };
-    let mut found = Vec::new();
-    lint_conditions(questions.iter().map(unconditional).chain([when]), &mut found);
-    // The linter takes the condition for one of the question after the last.
-    let root = format!("/questions/{}/{WHEN}", questions.len());
-    violations.extend(found.into_iter().map(|violation| {
-        let rest = violation.pointer.strip_prefix(&root).unwrap_or_default();
-        let message = violation.message.replace("an earlier question that", "a question of this form that");
-        Violation { pointer: format!("{pointer}{rest}"), message, ..violation }
-    }));
 }
 
 /// Reports an `id`, at `pointer`, that is not one of a question of type `email`.

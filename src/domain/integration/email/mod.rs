@@ -100,7 +100,7 @@ impl HasSpec for Email {
     };
 
     fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, _: DraftInput<'_>) {
-        match (draft.has(TO), draft.has(TO_QUESTION)) {
+        match (draft.plain.has(TO), draft.plain.has(TO_QUESTION)) {
             (true, true) => {
                 fields.refuse(TO_QUESTION, Rule::InvalidRange, "`to` and `to_question` exclude each other");
             }
@@ -109,8 +109,8 @@ impl HasSpec for Email {
             }
             _ => {}
         }
-        for name in [SUBJECT, BODY].into_iter().filter(|_| draft.has(TO_QUESTION)) {
-            if draft.text(name).is_some_and(uses_answers) {
+        for name in [SUBJECT, BODY].into_iter().filter(|_| draft.plain.has(TO_QUESTION)) {
+            if draft.plain.text(name).is_some_and(uses_answers) {
                 let message = format!(
                     "`{name}` of a confirmation must not use `answers` or `fields`: anybody may have typed its address"
                 );
@@ -156,19 +156,8 @@ impl Kind for Email {
 }
 
 impl Email {
-    /// Whether `notifications` of a form can say what it is: an address, and templates.
-    pub(super) fn is_short(&self) -> bool {
-        let settings = self.settings();
-        settings.texts(TO).len() == 1 && settings.text(REPLY_TO_QUESTION).is_none()
-    }
-
     pub(crate) fn addresses(&self) -> &[String] {
         self.settings().texts(TO)
-    }
-
-    /// The template `name`, [`SUBJECT`] or [`BODY`].
-    pub(super) fn template(&self, name: &str) -> Option<&str> {
-        self.settings().text(name)
     }
 }
 

@@ -63,7 +63,7 @@ impl Reader<'_, '_, '_> {
             headers.push((name.clone(), self.read_header(name, value, &pointer)));
         }
         if !headers.is_empty() {
-            self.draft.values.push((member.to_owned(), Setting::Headers(headers)));
+            self.draft.plain.values.push((member.to_owned(), Setting::Headers(headers)));
         }
     }
 

@@ -3,6 +3,7 @@
 mod earlier;
 mod headers;
 mod read;
+pub mod signing_secret;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -20,6 +21,9 @@ pub(super) use read::{SettingsDraft, read_settings};
 
 /// The name of the member that signs requests.
 pub const SIGNING_SECRET: &str = "secret";
+
+/// The name of the member with the file that is written.
+pub(super) const PATH: &str = "path";
 
 /// The values of declared members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +172,10 @@ impl Settings {
             (name.clone(), if name == SIGNING_SECRET { new.clone() } else { old.clone() })
         };
         Self { secrets: self.secrets.iter().map(replace).collect(), previous, ..self.clone() }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
     }
 
     fn value(&self, name: &str) -> Option<&Setting> {

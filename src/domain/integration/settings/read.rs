@@ -2,14 +2,13 @@
 
 use url::Url;
 
-use super::{Header, SIGNING_SECRET, SecretReceiver, Setting, Settings, host_of};
+use super::{SIGNING_SECRET, SecretReceiver, Setting, Settings, host_of, signing_secret};
 use crate::domain::integration::definition::draft_input::DraftInput;
 use crate::domain::integration::definition::secret_input::{Sealer, SecretInput, SecretRules};
 use crate::domain::integration::definition::{lint_email_question, lint_template};
 use crate::domain::integration::spec::{Check, IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::integration::template;
-use crate::domain::integration::webhook::signing_secret;
-use crate::domain::json::{self, Value, join};
+use crate::domain::json::join;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::secret::Secret;
@@ -23,9 +22,9 @@ pub const MAX_QUESTION_ID: usize = 64;
 /// Settings as sent, before their secrets are sealed.
 #[derive(Debug, Default)]
 pub(in crate::domain::integration) struct SettingsDraft {
-    pub(super) values: Vec<(String, Setting)>,
+    /// All but the secrets.
+    pub plain: Settings,
     pub(super) secrets: Vec<(String, SecretInput)>,
-    receiver: Option<SecretReceiver>,
     /// The member whose URL leads to another server than the stored one.
     moved: Option<&'static str>,
 }
@@ -68,11 +67,11 @@ impl<'r> Reader<'r, '_, '_> {
         if let Need::Default(text) = member.need
             && self.fields.value(name).is_none()
         {
-            let default = json::parse(text).ok();
-            if let (MemberValue::Url, Some(Value::String(url))) = (&member.value, &default) {
+            let default = serde_json::from_str(text).ok();
+            if let (MemberValue::Url, Some(Setting::Text(url))) = (&member.value, &default) {
                 self.note_move(name, url);
             }
-            self.draft.values.extend(default.and_then(|value| Some((name.to_owned(), as_setting(&value)?))));
+            self.draft.plain.values.extend(default.map(|setting| (name.to_owned(), setting)));
             return;
         }
         let setting = match member.value {
@@ -91,7 +90,7 @@ impl<'r> Reader<'r, '_, '_> {
             | MemberValue::SigningSecret
             | MemberValue::Headers => None,
         };
-        self.draft.values.extend(setting.map(|setting| (name.to_owned(), setting)));
+        self.draft.plain.values.extend(setting.map(|setting| (name.to_owned(), setting)));
     }
 
     fn read_text(&mut self, name: &'static str, max: usize, check: Check) -> Option<String> {
@@ -214,7 +213,7 @@ impl<'r> Reader<'r, '_, '_> {
         }
         if let (MemberValue::SecretUrl, SecretInput::Set { value, .. }) = (&member.value, &input) {
             let url = self.check_url(name, value.reveal(), false);
-            self.draft.receiver = url.map(|url| receiver_of(value, &url));
+            self.draft.plain.receiver = url.map(|url| receiver_of(value, &url));
         }
         self.draft.secrets.push((name.to_owned(), input));
     }
@@ -240,45 +239,9 @@ fn receiver_of(secret: &Secret<String>, url: &Url) -> SecretReceiver {
     SecretReceiver { host: host_of(url), digest: secret.digest() }
 }
 
-fn as_setting(value: &Value) -> Option<Setting> {
-    match value {
-        Value::Bool(flag) => Some(Setting::Flag(*flag)),
-        Value::Number(number) => number.integer().map(Setting::Number),
-        Value::String(text) => Some(Setting::Text(text.clone())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
 impl SettingsDraft {
-    pub(in crate::domain::integration) fn has(&self, name: &str) -> bool {
-        self.values.iter().any(|(known, _)| known == name)
-    }
-
-    pub(in crate::domain::integration) fn text(&self, name: &str) -> Option<&str> {
-        self.values.iter().find_map(|(known, value)| match value {
-            Setting::Text(text) if known == name => Some(&**text),
-            _ => None,
-        })
-    }
-
-    /// The names of headers with their texts, `None` for a secret.
-    pub(in crate::domain::integration) fn headers(&self, name: &str) -> &[Header] {
-        self.values
-            .iter()
-            .find_map(|(known, value)| match value {
-                Setting::Headers(headers) if known == name => Some(&**headers),
-                _ => None,
-            })
-            .unwrap_or_default()
-    }
-
     pub(in crate::domain::integration) fn secret(&self, name: &str) -> Option<&SecretInput> {
         self.secrets.iter().find(|(known, _)| known == name).map(|(_, input)| input)
-    }
-
-    /// The host of the secret URL that was sent.
-    pub(in crate::domain::integration) fn secret_host(&self) -> Option<&str> {
-        self.receiver.as_ref().map(|receiver| &*receiver.host)
     }
 
     /// Seals the secrets; those left out are taken from `stored`. Returns the signing secret, too, if that was made.
@@ -289,13 +252,13 @@ impl SettingsDraft {
         sealer: Sealer<'_>,
     ) -> (Settings, Option<Secret<String>>) {
         let mut generated = None;
-        let signs = |name: &str| {
+        let is_signing = |name: &str| {
             spec.member(name).is_some_and(|member| matches!(member.value, MemberValue::SigningSecret))
         };
         let seal = |(name, input): (String, SecretInput)| {
             let old = stored.and_then(|stored| stored.secret(&name));
             let sealed = sealer.apply(&name, input, old).or_else(|| {
-                let made = signs(&name).then(|| signing_secret::generate(sealer.context.random))?;
+                let made = is_signing(&name).then(|| signing_secret::generate(sealer.context.random))?;
                 let sealed = sealer.seal(&name, made.reveal(), None);
                 generated = Some(made);
                 Some(sealed)
@@ -303,8 +266,8 @@ impl SettingsDraft {
             Some((name, sealed?))
         };
         let secrets = self.secrets.into_iter().filter_map(seal).collect();
-        let receiver = self.receiver.or_else(|| stored.and_then(|stored| stored.receiver.clone()));
-        let new = Settings { values: self.values, secrets, receiver, previous: Vec::new() };
+        let receiver = self.plain.receiver.or_else(|| stored.and_then(|stored| stored.receiver.clone()));
+        let new = Settings { secrets, receiver, ..self.plain };
         // A signing secret that was replaced on purpose ends at once, and those before it too. Another host never knew them.
         let sealed =
             |settings: &Settings| settings.secret(SIGNING_SECRET).map(|secret| secret.sealed.clone());

@@ -3,7 +3,6 @@
 mod kind;
 mod payload;
 pub mod signature;
-pub mod signing_secret;
 
 use super::definition::draft_input::DraftInput;
 use super::definition::secret_input::{SecretInput, check_bearer_token};
@@ -14,9 +13,6 @@ use super::spec::{IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::open_enum::named_enum;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
-
-/// Maximum secrets that sign at the same time.
-pub const MAX_LIVE_SECRETS: usize = 5;
 
 kind! {
     /// A request to an address for each event.
@@ -86,7 +82,7 @@ impl HasSpec for Webhook {
 
     fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) {
         let is_authorized =
-            draft.headers(HEADERS).iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            draft.plain.headers(HEADERS).iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let has_token = match draft.secret(BEARER_TOKEN) {
             Some(SecretInput::Set { .. }) => true,
             Some(SecretInput::Keep) => {

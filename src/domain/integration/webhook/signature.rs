@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 
-use super::signing_secret::PREFIX;
+use crate::domain::integration::settings::signing_secret::PREFIX;
 
 /// Signs the request with this id, sent at `timestamp` (Unix seconds): `v1,` and base64. `None` if `secret` is not `whsec_`
 /// and base64.

@@ -9,6 +9,9 @@ use crate::secret::Secret;
 /// Begins every signing secret; base64 follows.
 pub const PREFIX: &str = "whsec_";
 
+/// Maximum secrets that sign at the same time.
+pub const MAX_LIVE_SECRETS: usize = 5;
+
 /// Random bytes of a generated signing secret.
 const GENERATED_BYTES: usize = 32;
 
