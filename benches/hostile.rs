@@ -394,12 +394,12 @@ async fn rapid_reset(target: Target) -> io::Result<u16> {
 /// Sends pings (RFC 9113 §6.7) until the server closes the connection.
 async fn pings(target: Target) -> io::Result<u16> {
     let (mut reading, mut writing) = tokio::io::split(target.connect(b"h2").await?);
-    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let (settings, mut discarded) = ([0, 0, 0, 4, 0, 0, 0, 0, 0], tokio::io::sink());
     writing.write_all(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", settings.as_slice()].concat()).await?;
     let pings = [0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(1_000);
     let send = async { while writing.write_all(&pings).await.is_ok() {} };
     tokio::select! {
-        _ended = tokio::io::copy(&mut reading, &mut tokio::io::sink()) => {}
+        _ended = tokio::io::copy(&mut reading, &mut discarded) => {}
         () = send => {}
     }
     Ok(0)

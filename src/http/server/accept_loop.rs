@@ -60,9 +60,7 @@ pub async fn serve(
     tls: Option<&Tls>,
     shutdown: impl Future<Output = ()>,
 ) {
-    if let Err(error) = set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER) {
-        tracing::debug!(%error, "cannot bound the send buffer");
-    }
+    set_socket_send_buffer_size(listener.borrow(), SEND_BUFFER).ok();
     let table = Arc::new(ConnectionTable::new(Arc::new(settings.clone())));
     // Evicted connections take a moment to close.
     let most = settings.max_connections.saturating_add(2 * KEPT_CONNECTIONS);

@@ -71,7 +71,8 @@ pub(crate) async fn serve_connection(
     client: Client<impl RequestService>,
     tls: Option<Arc<ServerConfig>>,
 ) {
-    disable_delay(&stream);
+    // Otherwise, the second of two small writes waits for the client to acknowledge the first.
+    stream.set_nodelay(true).ok();
     let Some(config) = tls else { return serve_requests(Either::Left(stream), client).await };
     let connection = Arc::clone(&client.slot.connection);
     let accepted = tokio::select! {
@@ -86,13 +87,6 @@ pub(crate) async fn serve_connection(
             close(Either::Left(stream), https_expected(&connection.settings), &connection).await
         }
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
-    }
-}
-
-/// Sends small writes at once. Otherwise, the second of two would wait for the client to acknowledge the first.
-fn disable_delay(stream: &TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
 }
 
@@ -134,7 +128,8 @@ async fn serve_requests(stream: Stream, client: Client<impl RequestService>) {
         Ending::HalfHead | Ending::Idle => {
             // hyper writes its farewell, as far as the socket takes it.
             http.as_mut().graceful_shutdown();
-            return poll_fn(|context| Poll::Ready(drop(http.as_mut().poll(context)))).await;
+            poll_fn(|context| Poll::Ready(http.as_mut().poll(context).is_ready())).await;
+            return;
         }
     }
     drop(http);
