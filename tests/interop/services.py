@@ -5,6 +5,7 @@ services.py check ID WORDS RECEIVED WORKBOOK    checks
 """
 
 import asyncio
+import datetime
 import email
 import email.policy
 import http.server
@@ -94,12 +95,16 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         if self.command == "GET":
             values = rows[:1] if target.endswith("1:1") else [[row[0] for row in rows]]
             return self.answer(200, {"range": target, "majorDimension": "ROWS", "values": values} if rows else {"range": target})
-        assert query["valueInputOption"] == ["RAW"], query
         values = json.loads(body)["values"]
-        if self.command == "PUT":
-            rows[:1] = values
-            return self.answer(200, {"updatedRange": target})
-        assert target.endswith(":append") and query["insertDataOption"] == ["INSERT_ROWS"], self.path
+        assert target.endswith(":append"), self.path
+        if rows:
+            assert query["valueInputOption"] == ["USER_ENTERED"] and query["insertDataOption"] == ["INSERT_ROWS"], query
+            # Behind an apostrophe it is a text; without, only a date is sent.
+            for text in (cell for row in values for cell in row if isinstance(cell, str)):
+                assert text.startswith("'") or datetime.datetime.fromisoformat(text), text
+            values = [[cell.removeprefix("'") if isinstance(cell, str) else cell for cell in row] for row in values]
+        else:
+            assert query["valueInputOption"] == ["RAW"] and "insertDataOption" not in query, query
         for row in values:
             assert all(len(str(cell)) <= 50_000 for cell in row)
         rows.extend(values)
@@ -155,7 +160,9 @@ def check(submission, words, path, workbook):
 
 def check_slack(message, submission):
     text = json.dumps(message["blocks"])
-    assert '"mrkdwn"' not in text and submission in text and "<!" not in message["text"], message
+    markup = [part["text"] for block in message["blocks"] for part in block.get("fields", []) if part["type"] == "mrkdwn"]
+    assert markup == ["<mailto:ann@example.com|ann@example.com>"], markup
+    assert submission in text and "<!" not in message["text"], message
     header = message["blocks"][0]
     assert header["type"] == "header" and header["text"]["text"] == "Ann <!here> gave 5", header
 
@@ -168,7 +175,7 @@ def check_mail(mail, submission):
         "From": "Example Forms <forms@example.com>",
         "To": "team@example.com",
         "Reply-To": "ann@example.com",
-        "Subject": "New response: Visit",
+        "Subject": "New response: Visit – ann@example.com",
         "Auto-Submitted": "auto-generated",
     }
     for name, value in expected.items():

@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::http::Method;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use forms::clock::Clock;
 use forms::delivery::SendLimits;
 use serde_json::{Value, json};
@@ -121,6 +124,88 @@ async fn a_repeat_to_matrix_is_recognized_by_its_transaction() {
     assert!(line(&first.head).starts_with("PUT /_matrix/client/v3/rooms/!a:x/send/m.room.message/dlv_"));
     assert_eq!((line(&first.head), &first.body), (line(&second.head), &second.body));
     assert_eq!(first.header("authorization"), Some("Bearer secretpart"));
+}
+
+/// Sends the only delivery again by hand.
+async fn redeliver(rig: &Rig) {
+    let path = format!("/api/v1/deliveries/{}/redeliver", rig.delivery().await["id"].as_str().unwrap());
+    rig.server.call(Method::POST, &path).send().await.expect(200);
+    rig.server.clock.advance(60_000);
+    rig.server.deliver().await;
+}
+
+#[tokio::test]
+async fn a_redelivery_to_matrix_is_a_message_of_its_own() {
+    let rig = Rig::over_http(SendLimits::default()).await;
+    let service =
+        Receiver::start(|_| Reply::text("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")).await;
+    rig.server.integrate(&rig.form, integration("matrix", &format!("http://{}", service.address))).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    redeliver(&rig).await;
+    let requests = service.requests();
+    let [first, second] = &requests[..] else { panic!("{requests:?}") };
+    assert_eq!(first.body, second.body);
+    // The server does not show another message of the same transaction.
+    assert_ne!(first.head.lines().next(), second.head.lines().next());
+}
+
+#[tokio::test]
+async fn a_redelivery_has_the_same_text_and_goes_to_the_address_of_now() {
+    let rig = Rig::over_http(SendLimits::default()).await;
+    let service =
+        Receiver::start(|_| Reply::text("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")).await;
+    rig.server.integrate(&rig.form, integration("telegram", &format!("http://{}", service.address))).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let path = format!("/api/v1/forms/{}/integrations/telegram", rig.form);
+    let moved = json!({"chat_id": "@other", "message_thread_id": "7", "title": "Another"});
+    rig.server.call(Method::PATCH, &path).json(moved).send().await.expect(200);
+    redeliver(&rig).await;
+    let bodies: Vec<Value> =
+        service.requests().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    let [first, second] = &bodies[..] else { panic!("{bodies:?}") };
+    assert_eq!((&first["chat_id"], &first["message_thread_id"]), (&json!("-1"), &Value::Null));
+    assert_eq!((&second["chat_id"], &second["message_thread_id"]), (&json!("@other"), &json!(7)));
+    assert_eq!(first["text"], second["text"]);
+}
+
+#[tokio::test]
+async fn the_secrets_of_a_webhook_are_hidden_in_every_form_in_which_it_sends_them_back() {
+    const SIGNING: &str = "C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+    const HEADER: &str = r#"a "b/c" <d>&e"#;
+    let rig = Rig::over_http(SendLimits::default()).await;
+    let json = Value::from(HEADER).to_string();
+    let mut echoes = vec![
+        format!("whsec_{SIGNING}"),
+        SIGNING.to_owned(),
+        HEADER.to_owned(),
+        json.trim_matches('"').to_owned(),
+        json.trim_matches('"').replace('/', r"\/"),
+        json.trim_matches('"').replace('<', r"\u003c").replace('>', r"\u003e").replace('&', r"\u0026"),
+        form_urlencoded::byte_serialize(HEADER.as_bytes()).collect(),
+        percent_encoding::utf8_percent_encode(HEADER, percent_encoding::NON_ALPHANUMERIC).to_string(),
+    ];
+    for secret in [HEADER, SIGNING, "secretpart"] {
+        echoes.push(STANDARD.encode(secret));
+        echoes.push(URL_SAFE_NO_PAD.encode(secret));
+    }
+    let body = format!("oops {}", echoes.join(" | "));
+    let answer = format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let service = Receiver::start(move |_| Reply::text(&answer)).await;
+    let webhook = json!({
+        "type": "webhook", "url": format!("http://{}/hook", service.address), "secret": format!("whsec_{SIGNING}"),
+        "bearer_token": "secretpart", "headers": {"X-Key": {"value": HEADER, "env": "KEY"}},
+    });
+    rig.server.integrate(&rig.form, webhook).await;
+    rig.submit("Ada").await;
+    rig.server.deliver().await;
+    let attempts = rig.attempts(&rig.delivery().await).await;
+    let response = attempts[0]["response"].as_str().unwrap();
+    for echo in echoes {
+        assert!(!response.contains(&echo), "{echo} is in {response}");
+    }
+    assert!(response.starts_with("oops (secret) | (secret)"), "{response}");
 }
 
 #[tokio::test]

@@ -188,15 +188,24 @@ fn a_test_event_shows_an_example_whatever_the_condition() {
 }
 
 fn plan(
-    (form, _, integration): &(Form, Version, Integration),
+    all: &(Form, Version, Integration),
     body: &[u8],
     now: i64,
     vault: &Vault,
 ) -> Result<Outbound, PlanError> {
+    plan_for(all, body, now, vault, 0)
+}
+
+fn plan_for(
+    (form, _, integration): &(Form, Version, Integration),
+    body: &[u8],
+    now: i64,
+    vault: &Vault,
+    recipient: usize,
+) -> Result<Outbound, PlanError> {
     let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
     let delivery = DeliveryId::of(event, integration.id.into());
-    let attempt =
-        PlannedAttempt { event, delivery, number: 3, redelivery: 0, recipient: 0, body, now: at(now) };
+    let attempt = PlannedAttempt { event, delivery, number: 3, redelivery: 0, recipient, body, now: at(now) };
     integration.plan(attempt, form, vault)
 }
 
@@ -273,6 +282,40 @@ fn a_row_has_a_cell_for_each_question() {
     assert!(all.2.is_file());
     assert_eq!(all.2.destination(), format!("a/b.csv/{}", all.2.id));
     assert_eq!(all.2.max_concurrency(), 1);
+}
+
+#[test]
+fn a_mail_goes_to_the_addresses_of_now_whatever_the_kept_body_says() {
+    let kept = |is_confirmation: bool| {
+        format!(
+            r#"{{"to":["old@example.com"],"subject":"s","text":"t","html":"h","date":"2025-11-20T16:00:00.123Z","is_confirmation":{is_confirmation}}}"#
+        )
+    };
+    let all = form(r#"{"type":"email","to":["a@example.com","b@example.com"]}"#);
+    let to = |body: &str, recipient: usize| match plan_for(&all, body.as_bytes(), 0, &VAULT, recipient) {
+        Ok(Outbound::Mail(mail)) => Ok(mail.to),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error),
+    };
+    let sent = body(&all, &completed(r#"{"q1":"Ann"}"#));
+    assert!(!sent.contains("a@example.com"), "{sent}");
+    for (body, recipient, expected) in [
+        (&kept(false), 0, Ok("a@example.com")),
+        (&kept(false), 1, Ok("b@example.com")),
+        (&kept(false), 2, Err(PlanError::NoRecipient)),
+        (&sent, 1, Ok("b@example.com")),
+        (&kept(true), 0, Ok("old@example.com")),
+    ] {
+        assert_eq!(to(body, recipient).as_deref(), expected.as_ref().copied(), "{body} {recipient}");
+    }
+}
+
+#[test]
+fn a_mail_without_answers_has_no_place_for_them() {
+    let all = form(r#"{"type":"email","to":["a@example.com"],"events":["form.published"]}"#);
+    let sent = body(&all, &event(EventType::FormPublished, Subject::Form));
+    assert!(!sent.contains("table") && !sent.contains("answers"), "{sent}");
+    assert!(sent.contains("20 Nov 2025, 16:00 UTC"), "{sent}");
 }
 
 #[test]

@@ -75,8 +75,12 @@ const HOSTILE: [&str; 24] = [
 /// A form with `questions` of long texts and an integration.
 fn form(titles: &[String], integration: &str) -> (Form, Version, Integration) {
     let question = |title: &String| serde_json::json!({"type": "long_text", "title": title});
+    form_of(titles.iter().map(question).collect(), integration)
+}
+
+fn form_of(questions: Value, integration: &str) -> (Form, Version, Integration) {
     let mut definition = serde_json::json!({"title": "Visit <!here> @all *x*"});
-    definition["questions"] = titles.iter().map(question).collect();
+    definition["questions"] = questions;
     definition["integrations"] = serde_json::from_str(&format!("[{integration}]")).unwrap();
     let context = definition_context(at(0));
     let body = json::parse(&definition.to_string()).unwrap();
@@ -166,6 +170,60 @@ fn answers_in_any_script_have_the_same_space() {
     {
         let text = shown(chat, &message(chat, members, &titles, &answers));
         assert!(text.contains("Question 9") && !text.contains("more answer"), "{chat}: {text}");
+    }
+}
+
+#[test]
+fn a_long_answer_has_all_the_space_that_short_ones_leave() {
+    let titles: Vec<_> = (1..=8).map(|number| format!("Question {number}")).collect();
+    let mut answers = vec!["short".to_owned(); 8];
+    answers[3] = "word ".repeat(180);
+    for (chat, members) in CHATS {
+        let text = shown(chat, &message(chat, members, &titles, &answers));
+        assert!(text.contains(answers[3].trim_end()) && !text.contains('…'), "{chat}: {text}");
+    }
+}
+
+/// What `chat` sends about answers of the types `url` and `email`.
+fn links(chat: &str, members: &str, url: &str, email: &str) -> String {
+    let kinds = [("url", url), ("email", email)];
+    let questions: Vec<_> =
+        kinds.iter().map(|(kind, _)| serde_json::json!({"type": kind, "title": kind})).collect();
+    let (form, version, integration) =
+        form_of(questions.into(), &format!(r#"{{"type":"{chat}",{members}}}"#));
+    let answers = owned(&[url, email]);
+    match integration.render(&completed(&answers), &form, Some(&version)) {
+        Rendered::Body(body) => String::from_utf8(body.bytes).unwrap(),
+        Rendered::Skipped => panic!("nothing is sent"),
+    }
+}
+
+#[test]
+fn urls_and_addresses_lead_to_themselves_and_nowhere_else() {
+    let (url, email) = ("https://shop.example/a_b?c=1&d=@e#f", "ann.o@example.com");
+    for (chat, members) in CHATS {
+        let (as_url, as_email) = match chat {
+            "slack" => {
+                ("<https://shop.example/a_b?c=1&amp;d=@e#f>", "<mailto:ann.o@example.com|ann.o@example.com>")
+            }
+            "discord" => ("<https://shop.example/a_b?c=1&d=@e#f>", r"ann.o\\@example.com"),
+            "mattermost" => ("<https://shop.example/a_b?c=1&d=@e#f>", "<ann.o@example.com>"),
+            "google_chat" | "matrix" => (
+                r#"<a href=\"https://shop.example/a_b?c=1&amp;d=@e#f\">https://shop.example/a_b?c=1&amp;d=@e#f</a>"#,
+                r#"<a href=\"mailto:ann.o@example.com\">ann.o@example.com</a>"#,
+            ),
+            "teams" => (r#""url":"https://shop.example/a_b?c=1&d=@e#f""#, "ann.o@example.com"),
+            _ => (url, email),
+        };
+        let sent = links(chat, members, url, email);
+        assert!(sent.contains(as_url) && sent.contains(as_email), "{chat}: {sent}");
+        // The form's title mentions everybody.
+        assert!(!sent.replace("@\u{200b}all", "").contains('\u{200b}'), "{chat}: {sent}");
+        // What would end a link is no link, but text.
+        let hostile = links(chat, members, "https://evil.example/a|b>c)\"'", email);
+        let is_link =
+            ["a|b", "a%7Cb"].iter().any(|part| hostile.contains(&format!("<https://evil.example/{part}")));
+        assert!(!is_link && !hostile.contains("href=\\\"https"), "{chat}: {hostile}");
     }
 }
 
