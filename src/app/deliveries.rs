@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::keys::invalid;
 use super::{
-    App, AppError, IdempotentRequest, ListPage, Repeatable, integrations, into_result, no_delivery,
+    App, AppError, Idempotent, IdempotentRequest, ListPage, integrations, into_result, no_delivery,
     require_scope, require_unlimited,
 };
 use crate::clock::Timestamp;
@@ -194,7 +194,7 @@ impl App {
         id: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<Repeatable<DeliveryView>, AppError> {
+    ) -> Result<Idempotent<DeliveryView>, AppError> {
         require_scope(caller, Scope::Write)?;
         let delivery = self.delivery(caller, id).await?;
         let place = DeliveryPlace::of(&delivery);
@@ -214,7 +214,7 @@ impl App {
         id: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<Repeatable<DeliveryView>, AppError> {
+    ) -> Result<Idempotent<DeliveryView>, AppError> {
         require_scope(caller, Scope::Write)?;
         let delivery = self.delivery(caller, id).await?;
         let place = DeliveryPlace::of(&delivery);
@@ -235,7 +235,7 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
         render: impl Fn(&BulkCount) -> String,
-    ) -> Result<Repeatable<BulkCount>, AppError> {
+    ) -> Result<Idempotent<BulkCount>, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = self.parse(caller, request.body).await?;
         let bulk = BulkRequest::read_redelivery(&body).map_err(invalid)?;
@@ -250,7 +250,7 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
         render: impl Fn(&BulkCount) -> String,
-    ) -> Result<Repeatable<BulkCount>, AppError> {
+    ) -> Result<Idempotent<BulkCount>, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = self.parse(caller, request.body).await?;
         let bulk = BulkRequest::read_cancellation(&body).map_err(invalid)?;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::keys::invalid;
 use super::{
-    App, AppError, Current, IdempotentRequest, Repeatable, Resource, into_result, no_form, require_scope,
+    App, AppError, Current, Idempotent, IdempotentRequest, MAX_TRIES, Resource, into_result, no_form,
+    require_scope,
 };
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::attempt::Attempt;
@@ -38,9 +39,6 @@ pub struct RotatedSecret {
     pub secret: Secret<String>,
     pub previous_valid_until: Timestamp,
 }
-
-/// Maximum attempts to store an edit; see [`update_form`](App::update_form).
-const TRIES: usize = 3;
 
 /// A change of one integration: the integration after it, or none if it is deleted, and a value to return.
 type Changed<T> = (Option<Integration>, T);
@@ -96,7 +94,7 @@ impl App {
         form: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&IntegrationView) -> String,
-    ) -> Result<Repeatable<IntegrationView>, AppError> {
+    ) -> Result<Idempotent<IntegrationView>, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = Arc::new(self.parse(caller, request.body).await?);
         let key = |form: &Form| {
@@ -168,7 +166,7 @@ impl App {
         name: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&RotatedSecret) -> String,
-    ) -> Result<Repeatable<RotatedSecret>, AppError> {
+    ) -> Result<Idempotent<RotatedSecret>, AppError> {
         require_scope(caller, Scope::Write)?;
         let grace_millis = match request.body {
             "" => DAY_MILLIS,
@@ -200,7 +198,7 @@ impl App {
         name: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&Attempt) -> String,
-    ) -> Result<Repeatable<Attempt>, AppError> {
+    ) -> Result<Idempotent<Attempt>, AppError> {
         require_scope(caller, Scope::Write)?;
         let form = self.form(caller, form).await?;
         let integration = find(&form, name)?;
@@ -230,8 +228,8 @@ impl App {
         };
         let no_key = |_: &Form| Ok(None);
         match self.edit_integrations(caller, form, expected, change, no_key, |_, _| String::new()).await? {
-            Repeatable::Done(done) => Ok(done),
-            Repeatable::Replayed(_) => unreachable!("the request has no idempotency key"),
+            Idempotent::Done(done) => Ok(done),
+            Idempotent::Replayed(_) => unreachable!("the request has no idempotency key"),
         }
     }
 
@@ -248,20 +246,20 @@ impl App {
         + 'static,
         idempotency_key: impl Fn(&Form) -> Result<Option<IdempotencyKey>, AppError>,
         render: impl Fn(&Arc<Form>, &T) -> String,
-    ) -> Result<Repeatable<(Arc<Form>, T)>, AppError> {
+    ) -> Result<Idempotent<(Arc<Form>, T)>, AppError> {
         let (id, change) = (self.form(caller, form).await?.id, Arc::new(change));
         let _permit = self.form_edits.acquire(id).await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
             let idempotency_key = idempotency_key(&current.form)?;
             // After the form was read: a response that is recorded later moves the form's revision.
             if let Some(body) = self.find_response(idempotency_key.as_ref()).await? {
-                return Ok(Repeatable::Replayed(body));
+                return Ok(Idempotent::Replayed(body));
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
             let (integrations, value) = self.change_integrations(caller, &current, &change).await?;
             if integrations == current.form.integrations {
-                return Ok(Repeatable::Done((current.form, value)));
+                return Ok(Idempotent::Done((current.form, value)));
             }
             let edited = Arc::new(with_integrations(&current.form, integrations, self.now()));
             let response = idempotency_key
@@ -277,7 +275,7 @@ impl App {
             if !matches!(step, StepResult::Recheck) {
                 into_result(step, no_form(form))?;
                 self.integrations_changed(caller, &current.form, &edited).await?;
-                return Ok(Repeatable::Done((edited, value)));
+                return Ok(Idempotent::Done((edited, value)));
             }
         }
         Err(AppError::Overloaded)

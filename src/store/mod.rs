@@ -66,8 +66,8 @@ pub trait Forms: Send + Sync {
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>>;
 
     /// Lists the forms that match `filter`, with their numbers of submissions, newest first (trashed ones by time of
-    /// deletion), starting with the first one older than `after`. Returns at most `limit`, and fewer if the search
-    /// runs out of time.
+    /// deletion), starting with the first one older than `after`: at most `limit`, and fewer if they are large or the
+    /// search runs out of time.
     async fn list_forms(
         &self,
         workspace: WorkspaceId,
@@ -98,7 +98,7 @@ pub trait Forms: Send + Sync {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion>>>;
+    ) -> Result<Option<Page<StoredVersion, u32>>>;
 
     /// Replaces a form outside the trash, unless it has changed since the update was computed.
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>>;
@@ -204,7 +204,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<ReplacedState>>>;
+    ) -> Result<Option<Page<ReplacedState, u32>>>;
 
     /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
     async fn edit_submission(

@@ -128,7 +128,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<ReplacedState>>> {
+    ) -> Result<Option<Page<ReplacedState, u32>>> {
         if self.find_submission(workspace, form, submission).await?.is_none() {
             return Ok(None);
         }

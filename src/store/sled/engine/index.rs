@@ -18,7 +18,7 @@ use super::disk::{Disk, is_full};
 use super::options::{EngineOptions, EventSink};
 use super::state::IndexIdentity;
 use super::tx::Direction;
-use super::watchdog::{BYTES_PER_TICK, CALL_TICKS, Watchdog, WatchedCall, WatchedCalls};
+use super::watchdog::{CALL_TICKS, Watchdog, WatchedCall, WatchedCalls, open_ticks};
 
 /// A write of one cell, or its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl SledIndexes {
 
     /// Opens an index whose calls are recorded in `calls`.
     fn open_watched(&self, folder: &str, calls: &Arc<WatchedCalls>) -> Result<SledIndex, IndexError> {
-        let _call = calls.begin(CALL_TICKS + self.size(folder) / BYTES_PER_TICK);
+        let _call = calls.begin(open_ticks(self.size(folder)));
         let path = self.root.join(folder);
         remove_half_snapshots(&path).map_err(failed)?;
         let db = self.open_sled(&path)?;

@@ -19,6 +19,7 @@ use super::replay::{apply, digest_after, replay};
 use super::segment::JOURNAL;
 use super::state::{StateFile, Trust};
 use super::tx::Tx;
+use super::watchdog::open_ticks;
 use crate::store::{Result, StoreError};
 
 /// Parts of an open store.
@@ -225,7 +226,7 @@ const PEEK_MARKER: &str = "peek.tmp";
 
 /// Reads the last applied frame of an untrusted index, with a timeout: sled may hang on a damaged one.
 fn peek(env: &Env) -> Result<Option<Vec<u8>>, IndexError> {
-    let timeout = PEEK_TIMEOUT + Duration::from_secs(env.indexes.size(INDEX) / PEEK_BYTES_PER_SECOND);
+    let timeout = Duration::from_secs(open_ticks(env.indexes.size(INDEX)));
     let (sender, result) = mpsc::channel();
     let indexes = Arc::clone(&env.indexes);
     let peeking = thread::Builder::new().name("peek".to_owned()).spawn(move || {
@@ -237,10 +238,6 @@ fn peek(env: &Env) -> Result<Option<Vec<u8>>, IndexError> {
         Err(error) => Err(IndexError::Failed(error.to_string())),
     }
 }
-
-/// Timeout for reading an untrusted index, and bytes of the index that add a second to it.
-const PEEK_TIMEOUT: Duration = Duration::from_secs(10);
-const PEEK_BYTES_PER_SECOND: u64 = 20 << 20;
 
 /// Refuses an index that is ahead of the journal: only durable frames are applied, so the journal was longer.
 fn refuse_if_ahead(end: &JournalEnd, applied: AppliedFrame) -> Result<(), OpenError> {
