@@ -39,7 +39,7 @@ pub use deliveries::{BulkCount, DeliveryListRequest, DeliveryView};
 pub use forms::{CreatedForm, FormListRequest, FormView};
 pub use idempotency::Idempotent;
 pub use integrations::{IntegrationView, RotatedSecret};
-pub use keys::{CreatedKey, add_operator_key, bootstrap, oldest_workspace};
+pub use keys::{CreatedKey, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, SubmissionListRequest};
 
