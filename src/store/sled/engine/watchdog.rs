@@ -24,12 +24,9 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) const CALL_TICKS: u64 = 10;
 /// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
 const HUNG_CHECKS: u32 = 3;
-/// Bytes of an index that add one tick to the time allowed for opening it.
-const BYTES_PER_TICK: u64 = 20 << 20;
-
-/// Returns the ticks allowed for opening an index of `bytes` bytes.
+/// Returns the ticks allowed for opening an index of `bytes` bytes: one more for each 20 MiB.
 pub(super) fn open_ticks(bytes: u64) -> u64 {
-    CALL_TICKS + bytes / BYTES_PER_TICK
+    CALL_TICKS + bytes / (20 << 20)
 }
 
 /// Calls in progress.
