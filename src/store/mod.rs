@@ -41,8 +41,9 @@ use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 
+/// Whether a store serves requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Health {
+pub enum StoreHealth {
     #[default]
     Ready,
     /// The index is being rebuilt from the journal: `done` of `total` bytes are read.
@@ -321,7 +322,7 @@ pub trait Idempotency: Send + Sync {
 #[async_trait]
 pub trait Maintenance: Send + Sync {
     /// Returns the health; never blocks.
-    fn health(&self) -> Health;
+    fn health(&self) -> StoreHealth;
 
     /// Returns the secret that cursors are signed with. It lasts for the life of the store, unless the clock is set
     /// back.

@@ -15,7 +15,7 @@ use forms::secret::KeyText;
 use forms::server::{Local, ServerError, open_local, open_local_with, run, write_operator_key};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Health, Keys, Maintenance};
+use forms::store::{Keys, Maintenance, StoreHealth};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -228,7 +228,7 @@ async fn a_damaged_key_file_of_an_empty_store_is_overwritten() {
 
 #[tokio::test]
 async fn a_server_that_rebuilds_its_index_is_alive_and_reports_progress() {
-    let health = Arc::new(|| Health::Rebuilding { done: 3, total: 9 });
+    let health = Arc::new(|| StoreHealth::Rebuilding { done: 3, total: 9 });
     let router = starting(HttpSettings::default(), health);
     let get = |path: &str| Call::new(router.clone(), Request::get(path).body(Body::empty()).unwrap()).send();
     get("/healthz").await.expect(200);
