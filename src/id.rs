@@ -17,7 +17,7 @@ pub trait Random: Send + Sync {
 /// A text that is not a valid identifier of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a valid {kind} id")]
-pub struct NoId {
+pub struct ParseIdError {
     kind: &'static str,
     text: String,
 }
@@ -78,14 +78,14 @@ macro_rules! id {
         }
 
         impl FromStr for $name {
-            type Err = NoId;
+            type Err = ParseIdError;
 
-            fn from_str(text: &str) -> Result<Self, NoId> {
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 text.strip_prefix($prefix)
                     .and_then(|digits| read_base32(digits, $length))
                     .and_then(|value| <$inner>::try_from(value).ok())
                     .map(Self)
-                    .ok_or_else(|| NoId { kind: $kind, text: text.to_owned() })
+                    .ok_or_else(|| ParseIdError { kind: $kind, text: text.to_owned() })
             }
         }
 

@@ -88,12 +88,12 @@ impl fmt::Debug for KeyId {
 }
 
 impl FromStr for KeyId {
-    type Err = NoKey;
+    type Err = ParseKeyError;
 
-    fn from_str(text: &str) -> Result<Self, NoKey> {
-        let bytes = text.strip_prefix("key_").ok_or(NoKey)?.as_bytes();
-        let id: [u8; 8] = bytes.try_into().map_err(|_unfit| NoKey)?;
-        Self::from_bytes(id).ok_or(NoKey)
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
+        let bytes = text.strip_prefix("key_").ok_or(ParseKeyError)?.as_bytes();
+        let id: [u8; 8] = bytes.try_into().map_err(|_unfit| ParseKeyError)?;
+        Self::from_bytes(id).ok_or(ParseKeyError)
     }
 }
 
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for KeyId {
 /// A text that is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an API key")]
-pub struct NoKey;
+pub struct ParseKeyError;
 
 /// The text of an API key: `fk_`, its 8-character id, 30 secret characters (178 bits), and 6 that hold the CRC-32 of
 /// all before them, so that a mistyped key is known without asking the store.
@@ -160,15 +160,15 @@ impl KeyText {
 }
 
 impl FromStr for KeyText {
-    type Err = NoKey;
+    type Err = ParseKeyError;
 
-    fn from_str(text: &str) -> Result<Self, NoKey> {
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
         let plain = text.len() == Self::LENGTH
             && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
-        let body = text.strip_prefix("fk_").filter(|_| plain).ok_or(NoKey)?;
+        let body = text.strip_prefix("fk_").filter(|_| plain).ok_or(ParseKeyError)?;
         let (start, sum) = text.split_at(Self::LENGTH - 6);
         if body.contains('_') || checksum(start) != sum.as_bytes() {
-            return Err(NoKey);
+            return Err(ParseKeyError);
         }
         Ok(Self(Secret::new(text.to_owned())))
     }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::keys::invalid;
 use super::{
-    App, AppError, IdempotentRequest, ListPage, Repeatable, integrations, into_result, no_delivery,
+    App, AppError, Idempotent, IdempotentRequest, ListPage, integrations, into_result, no_delivery,
     require_scope, require_unlimited,
 };
 use crate::clock::Timestamp;
@@ -182,7 +182,7 @@ impl App {
         id: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<Repeatable<DeliveryView>, AppError> {
+    ) -> Result<Idempotent<DeliveryView>, AppError> {
         let change = ManualChange::Redeliver { wait_ms: 0 };
         self.change_one(caller, id, request, (IdempotentOperation::Redeliver, change), render).await
     }
@@ -194,7 +194,7 @@ impl App {
         id: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<Repeatable<DeliveryView>, AppError> {
+    ) -> Result<Idempotent<DeliveryView>, AppError> {
         let change = (IdempotentOperation::CancelDelivery as fn(_) -> _, ManualChange::Cancel);
         self.change_one(caller, id, request, change, render).await
     }
@@ -206,7 +206,7 @@ impl App {
         request: IdempotentRequest<'_>,
         (operation, change): (fn(DeliveryId) -> IdempotentOperation, ManualChange),
         render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<Repeatable<DeliveryView>, AppError> {
+    ) -> Result<Idempotent<DeliveryView>, AppError> {
         require_scope(caller, Scope::Write)?;
         let found = self.delivery(caller, id).await?;
         let delivery = found.delivery.id();
@@ -226,7 +226,7 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
         render: impl Fn(&BulkCount) -> String,
-    ) -> Result<Repeatable<BulkCount>, AppError> {
+    ) -> Result<Idempotent<BulkCount>, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = self.parse(caller, request.body).await?;
         let bulk = BulkRequest::read_redelivery(&body).map_err(invalid)?;
@@ -241,7 +241,7 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
         render: impl Fn(&BulkCount) -> String,
-    ) -> Result<Repeatable<BulkCount>, AppError> {
+    ) -> Result<Idempotent<BulkCount>, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = self.parse(caller, request.body).await?;
         let bulk = BulkRequest::read_cancellation(&body).map_err(invalid)?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::integrations::log_changes;
 use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, Resource, conceal_holder, into_result, no_form,
-    require_scope, require_unlimited,
+    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, Resource, conceal_holder, into_result,
+    no_form, require_scope, require_unlimited,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -19,9 +19,7 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::FormId;
-use crate::store::{
-    FormRows, FormUpdate, ITEM_OVERHEAD, IdempotentOperation, NewForm, PAGE_BYTES, Restored, StepResult,
-};
+use crate::store::{FormUpdate, IdempotentOperation, NewForm, Restored, StepResult};
 
 /// A request for a page of the list of forms.
 #[derive(Debug, Clone)]
@@ -57,10 +55,6 @@ pub struct CreatedForm {
     /// Whether an earlier request created it.
     pub replayed: bool,
 }
-
-/// Maximum attempts to store an edit. Edits of one form wait for each other, but one whose caller has disconnected may still
-/// be written, and the form may be deleted and restored meanwhile.
-const TRIES: usize = 3;
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -170,22 +164,15 @@ impl App {
             true => None,
             false => Some(self.job_permit(caller).await?),
         };
-        let FormRows { rows: mut forms, stopped_at } =
-            self.store.list_forms(caller.workspace, &filter, after, limit + 1).await?;
-        let length = page_length(&forms, limit);
-        let is_cut = forms.len() > length;
-        forms.truncate(length);
-        let last = match is_cut {
-            true => forms.last().map(|(last, _)| (filter.sort_key(last), last.id)),
-            false => stopped_at,
-        };
-        let next = last
+        let page = self.store.list_forms(caller.workspace, &filter, after, limit).await?;
+        let next = page
+            .next
             .map(|(time, id)| cursors.write(&[&time.millis().to_be_bytes()[..], &id.to_bytes()].concat()));
         let total = match count {
             true => self.store.count_forms(caller.workspace, &filter).await?,
             false => None,
         };
-        Ok(ListPage { items: forms, next, total })
+        Ok(ListPage { items: page.rows, next, total })
     }
 
     /// Applies the merge patch in the body to the form, if it is at the `expected` revision. A dry run stores nothing, and
@@ -202,7 +189,7 @@ impl App {
         let id = self.form(caller, form).await?.id;
         let change = Arc::new(self.read_definition(caller, body, FormPatch::read).await?);
         let _permit = self.form_edits.acquire(id).await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
             expected.check(current.form.revision).map_err(AppError::Refused)?;
             let (update, generated) = self.edit_form(caller, &current, Arc::clone(&change)).await?;
@@ -330,8 +317,7 @@ impl App {
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_versions(caller.workspace, id, before, limit).await?;
         let page = page.ok_or_else(|| no_form(form))?;
-        let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(&last.number.to_be_bytes()));
+        let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
     }
 
@@ -352,16 +338,6 @@ impl App {
         let version = newest.filter(|version| Some(version.number) == parsed);
         version.ok_or_else(|| AppError::NotFound(Resource::Version(number.to_owned())))
     }
-}
-
-/// Returns how many of `forms` fit on a page: at most `limit`, and at least one if there is any.
-fn page_length(forms: &[(Arc<Form>, u64)], limit: usize) -> usize {
-    let mut bytes = 0;
-    let fits = |(form, _): &&(Arc<Form>, u64)| {
-        bytes += form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
-        bytes <= PAGE_BYTES
-    };
-    forms.iter().take_while(fits).count().clamp(1, limit).min(forms.len())
 }
 
 /// Requires `submit` or `read`: a key that may submit answers may read the questions.

@@ -6,18 +6,18 @@ use crate::store::{IdempotencyKey, RecordedResponse, StoreError};
 
 /// The result of a request that may be repeated.
 #[derive(Debug, Clone)]
-pub enum Repeatable<T> {
+pub enum Idempotent<T> {
     Done(T),
     /// An earlier request did it: the body of its response, JSON without secrets.
     Replayed(String),
 }
 
-impl<T> Repeatable<T> {
+impl<T> Idempotent<T> {
     /// Maps the value of `Done`.
-    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Repeatable<U> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Idempotent<U> {
         match self {
-            Self::Done(value) => Repeatable::Done(change(value)),
-            Self::Replayed(body) => Repeatable::Replayed(body),
+            Self::Done(value) => Idempotent::Done(change(value)),
+            Self::Replayed(body) => Idempotent::Replayed(body),
         }
     }
 }
@@ -51,15 +51,15 @@ impl App {
         idempotency_key: Option<IdempotencyKey>,
         work: impl Future<Output = Result<T, AppError>>,
         render: impl Fn(&T) -> String,
-    ) -> Result<Repeatable<T>, AppError> {
-        let Some(idempotency_key) = idempotency_key else { return work.await.map(Repeatable::Done) };
-        let _permit = self.repeatable.acquire((idempotency_key.caller, idempotency_key.key)).await;
+    ) -> Result<Idempotent<T>, AppError> {
+        let Some(idempotency_key) = idempotency_key else { return work.await.map(Idempotent::Done) };
+        let _permit = self.idempotent_requests.acquire((idempotency_key.caller, idempotency_key.key)).await;
         if let Some(body) = self.find_response(Some(&idempotency_key)).await? {
-            return Ok(Repeatable::Replayed(body));
+            return Ok(Idempotent::Replayed(body));
         }
         let value = work.await?;
         let response = RecordedResponse { idempotency_key, body: render(&value) };
         self.store.put_response(response, self.now()).await?;
-        Ok(Repeatable::Done(value))
+        Ok(Idempotent::Done(value))
     }
 }

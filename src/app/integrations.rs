@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::keys::invalid;
 use super::{
-    App, AppError, Current, IdempotentRequest, Repeatable, Resource, into_result, no_form, require_scope,
+    App, AppError, Current, Idempotent, IdempotentRequest, MAX_TRIES, Resource, into_result, no_form,
+    require_scope,
 };
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::attempt::Attempt;
@@ -38,9 +39,6 @@ pub struct RotatedSecret {
     pub secret: Secret<String>,
     pub previous_valid_until: Timestamp,
 }
-
-/// Maximum attempts to store an edit; see [`update_form`](App::update_form).
-const TRIES: usize = 3;
 
 /// A change of one integration: the integration after it, or none if it is deleted, and a value to return.
 type Changed<T> = (Option<Integration>, T);
@@ -97,7 +95,7 @@ impl App {
         form: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&IntegrationView) -> String,
-    ) -> Result<Repeatable<IntegrationView>, AppError> {
+    ) -> Result<Idempotent<IntegrationView>, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = Arc::new(self.parse(caller, request.body).await?);
         let key = |form: &Form| {
@@ -167,7 +165,7 @@ impl App {
         name: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&RotatedSecret) -> String,
-    ) -> Result<Repeatable<RotatedSecret>, AppError> {
+    ) -> Result<Idempotent<RotatedSecret>, AppError> {
         require_scope(caller, Scope::Write)?;
         let grace_millis = match request.body {
             "" => DAY_MILLIS,
@@ -200,7 +198,7 @@ impl App {
         name: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&Attempt) -> String,
-    ) -> Result<Repeatable<Attempt>, AppError> {
+    ) -> Result<Idempotent<Attempt>, AppError> {
         require_scope(caller, Scope::Write)?;
         let form = self.form(caller, form).await?;
         let integration = find(&form, name)?;
@@ -234,8 +232,8 @@ impl App {
         let edited =
             self.edit_integrations(caller, (form, resumed), expected, change, no_key, |_, _| String::new());
         match edited.await? {
-            Repeatable::Done(done) => Ok(done),
-            Repeatable::Replayed(_) => unreachable!("the request has no idempotency key"),
+            Idempotent::Done(done) => Ok(done),
+            Idempotent::Replayed(_) => unreachable!("the request has no idempotency key"),
         }
     }
 
@@ -252,21 +250,21 @@ impl App {
         + 'static,
         idempotency_key: impl Fn(&Form) -> Result<Option<IdempotencyKey>, AppError>,
         render: impl Fn(&Arc<Form>, &T) -> String,
-    ) -> Result<Repeatable<(Arc<Form>, T)>, AppError> {
+    ) -> Result<Idempotent<(Arc<Form>, T)>, AppError> {
         let (id, change) = (self.form(caller, form).await?.id, Arc::new(change));
         let _permit = self.form_edits.acquire(id).await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
             let idempotency_key = idempotency_key(&current.form)?;
             // After the form was read: a response that is recorded later moves the form's revision.
             if let Some(body) = self.find_response(idempotency_key.as_ref()).await? {
-                return Ok(Repeatable::Replayed(body));
+                return Ok(Idempotent::Replayed(body));
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
             let (integrations, value) = self.change_integrations(caller, &current, &change).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
-                return Ok(Repeatable::Done((current.form, value)));
+                return Ok(Idempotent::Done((current.form, value)));
             }
             let edited = match is_same {
                 true => Arc::clone(&current.form),
@@ -288,7 +286,7 @@ impl App {
             if !matches!(step, StepResult::Recheck) {
                 into_result(step, no_form(form))?;
                 log_changes(caller, &current.form.integrations, &edited);
-                return Ok(Repeatable::Done((edited, value)));
+                return Ok(Idempotent::Done((edited, value)));
             }
         }
         Err(AppError::Overloaded)

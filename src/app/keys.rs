@@ -14,7 +14,7 @@ use crate::domain::workspace::{
 };
 use crate::id::{Random, WorkspaceId};
 use crate::secret::{KeyId, KeyText};
-use crate::store::{IdempotentOperation, NewKey, StepResult, Store, StoreError};
+use crate::store::{IdempotentOperation, NewKey, Store, StoreError};
 
 /// An API key that was created, with its text, which is shown once: not when the creation is replayed.
 pub type CreatedKey = (ApiKey, Option<KeyText>);
@@ -204,15 +204,6 @@ pub async fn bootstrap(
     let workspace = Workspace { id: WorkspaceId::draw(random), name: "default".to_owned(), created_at: now };
     let key = ApiKey::operator(workspace.id, key.id(), key.hash(), now);
     store.bootstrap(workspace, key).await
-}
-
-/// Adds `key` as another operator key of the oldest workspace, if there is one and it may have another key. Returns whether
-/// it was added.
-pub async fn add_operator_key(store: &dyn Store, key: &KeyText, now: Timestamp) -> Result<bool, StoreError> {
-    let Some(oldest) = oldest_workspace(store).await? else { return Ok(false) };
-    let key = ApiKey::operator(oldest, key.id(), key.hash(), now);
-    let step = store.insert_key(NewKey { key, idempotency_key: None }).await?;
-    Ok(matches!(step, StepResult::Done(_)))
 }
 
 /// Returns the workspace of operator keys that the server itself creates.

@@ -1,7 +1,9 @@
 //! Editing, deleting and restoring submissions, and their history.
 
 use super::submissions::{body_error, is_costly, submission_id};
-use super::{App, AppError, Current, IdempotentRequest, ListPage, into_result, no_submission, require_scope};
+use super::{
+    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, no_submission, require_scope,
+};
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::revision::ExpectedRevision;
@@ -10,9 +12,6 @@ use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{FormId, SubmissionId};
 use crate::store::{CheckedEdit, IdempotentOperation, StepResult};
-
-/// Maximum attempts to apply an edit. Edits are serialized, but one whose caller has disconnected may still be written.
-const TRIES: usize = 2;
 
 impl App {
     /// Applies the merge patch in the body to a submission, if it is at the `expected` revision. The result must be valid for
@@ -31,7 +30,7 @@ impl App {
         let submission = submission_id(id)?;
         let patch = SubmissionPatch::read(body).map_err(body_error)?;
         let _permit = self.submission_edits.acquire(submission).await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
             if !matches!(step, StepResult::Recheck) {
                 let (edited, _) = into_result(step, no_submission(id))?;
@@ -89,8 +88,7 @@ impl App {
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
         let page = page.ok_or_else(|| no_submission(id))?;
-        let last = page.rows.last().filter(|_| page.more);
-        let next = last.map(|last| cursors.write(&last.number.to_be_bytes()));
+        let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
     }
 

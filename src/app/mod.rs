@@ -37,11 +37,15 @@ use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, Store
 
 pub use deliveries::{BulkCount, DeliveryListRequest, DeliveryView};
 pub use forms::{CreatedForm, FormListRequest, FormView};
-pub use idempotency::Repeatable;
+pub use idempotency::Idempotent;
 pub use integrations::{IntegrationView, RotatedSecret};
-pub use keys::{CreatedKey, add_operator_key, bootstrap, oldest_workspace};
+pub use keys::{CreatedKey, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, SubmissionListRequest};
+
+/// Maximum attempts to store a change. A submission is validated again if its form is edited meanwhile. Edits of one object
+/// wait for each other, but one whose caller has disconnected may still be written.
+const MAX_TRIES: usize = 3;
 
 /// Approximate bytes of memory for compiled versions.
 const VERSION_BYTES: u64 = 64 << 20;
@@ -66,7 +70,7 @@ pub struct App {
     form_edits: KeyedSemaphore<FormId>,
     submission_edits: KeyedSemaphore<SubmissionId>,
     /// Serializes requests with the same idempotency key whose responses are recorded after they were carried out.
-    repeatable: KeyedSemaphore<(KeyId, u128)>,
+    idempotent_requests: KeyedSemaphore<(KeyId, u128)>,
 }
 
 /// A form with the current version of its questions.
@@ -169,7 +173,7 @@ impl App {
             key_uses: KeyUses::default(),
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
-            repeatable: KeyedSemaphore::new(1),
+            idempotent_requests: KeyedSemaphore::new(1),
         }
     }
 

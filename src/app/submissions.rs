@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::cursor::Cursors;
 use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, into_result, no_form, no_submission, require_scope,
+    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, no_form, no_submission,
+    require_scope,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
@@ -39,9 +40,6 @@ pub struct SubmissionListRequest {
     pub count: bool,
 }
 
-/// Maximum attempts to store a submission: validation is repeated if the form is edited meanwhile.
-const TRIES: usize = 3;
-
 impl App {
     /// Stores the answers in the body if the form accepts them. Without `notify`, which needs the scope `write`, its
     /// integrations are not notified.
@@ -53,7 +51,7 @@ impl App {
         notify: bool,
     ) -> Result<Accepted, AppError> {
         require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
             // Before the lookup: the request that takes the last place may be this one, sent twice.
             let accepting = self.accepting(&current.form).await?;

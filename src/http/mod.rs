@@ -23,7 +23,7 @@ use crate::http::server::budget::Budgets;
 use crate::http::server::rate_limiter::RateLimiter;
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::AppState;
-use crate::store::Health;
+use crate::store::StoreHealth;
 
 pub use crate::http::server::http_service::HttpService;
 pub use crate::http::wire::state::{ClientAddress, LocalOperator};
@@ -45,7 +45,7 @@ pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
 }
 
 /// Returns the service used while the store opens, which may take long: `/healthz`, `/readyz`, and 503 for everything else.
-pub fn starting(settings: HttpSettings, health: Arc<dyn Fn() -> Health + Send + Sync>) -> HttpService {
+pub fn starting(settings: HttpSettings, health: Arc<dyn Fn() -> StoreHealth + Send + Sync>) -> HttpService {
     let ready = move || std::future::ready(about::readiness(health()));
     let routes = Router::new()
         .route("/healthz", get(about::get_health))

@@ -32,7 +32,7 @@ use crate::http::{HttpService, LocalOperator, router, starting};
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
-use crate::store::{Health, Maintenance, OpenError, Store, StoreError, is_held_by_ended_process};
+use crate::store::{Maintenance, OpenError, Store, StoreError, StoreHealth, is_held_by_ended_process};
 
 pub use operator_key::{read_operator_key, write_operator_key};
 
@@ -271,12 +271,13 @@ async fn open_serving(
     tls: Option<&Tls>,
     shutdown: &mut (impl Future<Output = ()> + Unpin),
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
-    let health = Arc::new(Mutex::new(Health::Rebuilding { done: 0, total: 0 }));
+    let health = Arc::new(Mutex::new(StoreHealth::Rebuilding { done: 0, total: 0 }));
     let progress = Arc::clone(&health);
     let pool = CpuPool::default();
     let mut opening = pin!(open_store(config, options(config), pool.clone(), move |event| {
         if let EngineEvent::Progress { done, total } = *event {
-            *progress.lock().unwrap_or_else(PoisonError::into_inner) = Health::Rebuilding { done, total };
+            *progress.lock().unwrap_or_else(PoisonError::into_inner) =
+                StoreHealth::Rebuilding { done, total };
         }
     }));
     let health = Arc::new(move || health.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -342,7 +343,7 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
         match prepare(&store, config, &*clock).await {
             // Its verification found the index damaged just after it was opened: it is rebuilt.
             Err(ServerError::Store(StoreError::Unavailable(_)))
-                if !matches!(store.health(), Health::Stopped(_)) =>
+                if !matches!(store.health(), StoreHealth::Stopped(_)) =>
             {
                 sleep(REBUILD_POLL).await;
             }

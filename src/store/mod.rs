@@ -42,8 +42,9 @@ use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 
+/// Whether a store serves requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Health {
+pub enum StoreHealth {
     #[default]
     Ready,
     /// The index is being rebuilt from the journal: `done` of `total` bytes are read.
@@ -70,8 +71,8 @@ pub trait Forms: Send + Sync {
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>>;
 
     /// Lists the forms that match `filter`, with their numbers of submissions, newest first (trashed ones by time of
-    /// deletion), starting with the first one older than `after`. Returns at most `limit`, and fewer if the search
-    /// runs out of time.
+    /// deletion), starting with the first one older than `after`: at most `limit`, and fewer if they are large or the
+    /// search runs out of time.
     async fn list_forms(
         &self,
         workspace: WorkspaceId,
@@ -102,7 +103,7 @@ pub trait Forms: Send + Sync {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion>>>;
+    ) -> Result<Option<Page<StoredVersion, u32>>>;
 
     /// Replaces a form outside the trash, unless it has changed since the update was computed.
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>>;
@@ -208,7 +209,7 @@ pub trait Submissions: Send + Sync {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<ReplacedState>>>;
+    ) -> Result<Option<Page<ReplacedState, u32>>>;
 
     /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
     async fn edit_submission(
@@ -325,7 +326,7 @@ pub trait Idempotency: Send + Sync {
 #[async_trait]
 pub trait Maintenance: Send + Sync {
     /// Returns the health; never blocks.
-    fn health(&self) -> Health;
+    fn health(&self) -> StoreHealth;
 
     /// Returns the secret that cursors are signed with. It lasts for the life of the store, unless the clock is set
     /// back.

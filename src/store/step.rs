@@ -51,29 +51,19 @@ pub struct Restored {
     pub at: Timestamp,
 }
 
-/// A page of a list.
+/// A page of a list. It may be empty and still have a next page: a search that runs out of time ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page<T> {
+pub struct Page<T, P> {
     pub rows: Vec<T>,
-    /// Whether another page follows.
-    pub more: bool,
+    /// The position after which the next page begins; `None` at the end.
+    pub next: Option<P>,
 }
 
 /// A page of forms with their numbers of submissions.
-#[derive(Debug, Clone)]
-pub struct FormRows {
-    pub rows: Vec<(Arc<Form>, u64)>,
-    /// Where to continue, if the search ran out of time before the page was full.
-    pub stopped_at: Option<(Timestamp, FormId)>,
-}
+pub type FormRows = Page<(Arc<Form>, u64), (Timestamp, FormId)>;
 
-/// A page of submissions. It may be empty and still have a next page: a search that runs out of time ends early.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubmissionRows {
-    pub rows: Vec<Submission>,
-    /// The submission after which the next page begins; `None` at the end.
-    pub next: Option<SubmissionId>,
-}
+/// A page of submissions.
+pub type SubmissionRows = Page<Submission, SubmissionId>;
 
 /// Identity of a request that may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

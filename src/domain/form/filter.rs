@@ -40,8 +40,4 @@ impl FormFilter {
             && self.forms.is_none()
             && self.accepting_reason.is_none()
     }
-
-    pub fn sort_key(&self, form: &Form) -> Timestamp {
-        form.deleted_at.filter(|_| self.trashed).unwrap_or(form.created_at)
-    }
 }

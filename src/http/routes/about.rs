@@ -16,7 +16,7 @@ use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
 use crate::http::wire::responses::{json, json_text};
 use crate::http::wire::state::Shared;
-use crate::store::Health;
+use crate::store::StoreHealth;
 
 /// Get the caller
 ///
@@ -139,15 +139,15 @@ pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Respon
 }
 
 /// Returns the response of `/readyz`.
-pub(crate) fn readiness(health: Health) -> Result<Response, ApiError> {
+pub(crate) fn readiness(health: StoreHealth) -> Result<Response, ApiError> {
     let condition = match health {
-        Health::Ready => return json(&value!({ "status": "ready" })),
+        StoreHealth::Ready => return json(&value!({ "status": "ready" })),
         // Reading still works, but a ready server accepts answers.
-        Health::Full => value!({ "status": "full" }),
-        Health::Rebuilding { done, total } => {
+        StoreHealth::Full => value!({ "status": "full" }),
+        StoreHealth::Rebuilding { done, total } => {
             value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total })
         }
-        Health::Stopped(_) => value!({ "status": "stopped" }),
+        StoreHealth::Stopped(_) => value!({ "status": "stopped" }),
     };
     let mut response = json(&condition)?;
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

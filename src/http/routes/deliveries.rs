@@ -13,7 +13,7 @@ use crate::app::{BulkCount, DeliveryListRequest, DeliveryView, IdempotentRequest
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::delivery::selection::DeliverySelection;
-use crate::http::routes::integrations::{repeatable_response, to_json};
+use crate::http::routes::integrations::{idempotent_response, to_json};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_json};
 use crate::http::wire::problem::ApiError;
@@ -166,7 +166,7 @@ pub(crate) async fn redeliver(
     let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let redelivered = shared.app.redeliver(&caller, &delivery, attempt, detail_json).await?;
-    Ok(repeatable_response(redelivered, detail_json))
+    Ok(idempotent_response(redelivered, detail_json))
 }
 
 /// Cancel a delivery
@@ -187,7 +187,7 @@ pub(crate) async fn cancel_delivery(
     let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let canceled = shared.app.cancel_delivery(&caller, &delivery, attempt, detail_json).await?;
-    Ok(repeatable_response(canceled, detail_json))
+    Ok(idempotent_response(canceled, detail_json))
 }
 
 /// Deliver all that match again
@@ -209,7 +209,7 @@ pub(crate) async fn redeliver_all(
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let redelivered = shared.app.redeliver_all(&caller, attempt, count_json).await?;
-    Ok(repeatable_response(redelivered, count_json))
+    Ok(idempotent_response(redelivered, count_json))
 }
 
 /// Cancel all deliveries that match
@@ -230,7 +230,7 @@ pub(crate) async fn cancel_deliveries(
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let canceled = shared.app.cancel_deliveries(&caller, attempt, count_json).await?;
-    Ok(repeatable_response(canceled, count_json))
+    Ok(idempotent_response(canceled, count_json))
 }
 
 fn detail(view: &DeliveryView) -> DeliveryDetail {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::value::RawValue;
 
 use crate::api::{AttemptView, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
-use crate::app::{IdempotentRequest, IntegrationView, Repeatable, RotatedSecret};
+use crate::app::{Idempotent, IdempotentRequest, IntegrationView, RotatedSecret};
 use crate::domain::delivery::attempt::Attempt;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
@@ -58,8 +58,8 @@ pub(crate) async fn create_integration(
     let without_secret = |view: &IntegrationView| detail(&IntegrationView { secret: None, ..view.clone() });
     let created = shared.app.create_integration(&caller, &form, attempt, without_secret).await?;
     let (text, replayed) = match created {
-        Repeatable::Done(view) => (detail(&view), false),
-        Repeatable::Replayed(body) => (body, true),
+        Idempotent::Done(view) => (detail(&view), false),
+        Idempotent::Replayed(body) => (body, true),
     };
     let id = serde_json::from_str::<IntegrationDetail>(&text)?.id;
     let location = format!("/api/v1/forms/{form}/integrations/{id}");
@@ -141,7 +141,7 @@ pub(crate) async fn test_integration(
     let body = read_empty_body(request, &shared).await?;
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let tested = shared.app.test_integration(&caller, &form, &integration, attempt, attempt_json).await?;
-    Ok(repeatable_response(tested, attempt_json))
+    Ok(idempotent_response(tested, attempt_json))
 }
 
 /// Rotate the signing secret of an integration
@@ -167,7 +167,7 @@ pub(crate) async fn rotate_secret(
     let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
     let without_secret = |rotated: &RotatedSecret| rotated_json(rotated, false);
     let rotated = shared.app.rotate_secret(&caller, &form, &integration, attempt, without_secret).await?;
-    Ok(repeatable_response(rotated, |rotated| rotated_json(rotated, true)))
+    Ok(idempotent_response(rotated, |rotated| rotated_json(rotated, true)))
 }
 
 /// Returns the JSON of an integration.
@@ -192,10 +192,10 @@ fn rotated_json(rotated: &RotatedSecret, shows_secret: bool) -> String {
 }
 
 /// Returns the response to a request that may have been repeated.
-pub(crate) fn repeatable_response<T>(result: Repeatable<T>, render: impl Fn(&T) -> String) -> Response {
+pub(crate) fn idempotent_response<T>(result: Idempotent<T>, render: impl Fn(&T) -> String) -> Response {
     match result {
-        Repeatable::Done(value) => json_text(render(&value)),
-        Repeatable::Replayed(body) => with_replayed(json_text(body), true),
+        Idempotent::Done(value) => json_text(render(&value)),
+        Idempotent::Replayed(body) => with_replayed(json_text(body), true),
     }
 }
 

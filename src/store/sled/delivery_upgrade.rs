@@ -26,7 +26,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::EventType;
 use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::{Health, Result, StoreError};
+use crate::store::{Result, StoreError, StoreHealth};
 
 const OUTBOX: u8 = b'z';
 const DELIVERIES: u8 = b'd';
@@ -90,7 +90,7 @@ impl SledStore {
         loop {
             match is_done.recv_timeout(POLL_INTERVAL) {
                 Ok(()) => return Ok(()),
-                Err(RecvTimeoutError::Timeout) if self.engine.health() == Health::Full => {
+                Err(RecvTimeoutError::Timeout) if self.engine.health() == StoreHealth::Full => {
                     return Err(StoreError::Full);
                 }
                 Err(RecvTimeoutError::Timeout) => {}

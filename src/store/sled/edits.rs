@@ -58,7 +58,7 @@ impl SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<ReplacedState>> {
+    ) -> Result<Page<ReplacedState, u32>> {
         let range = layout::history(form, submission, before);
         let (rows, _) = self.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let replaced = rows.iter().map(|(key, body)| {
@@ -68,7 +68,7 @@ impl SledStore {
         });
         let rows = replaced.collect::<Result<Vec<_>>>()?;
         // Edit numbers have no gaps, so the last one on the page shows whether more follow.
-        let more = rows.last().is_some_and(|last| last.number > 0);
-        Ok(Page { rows, more })
+        let next = rows.last().map(|last| last.number).filter(|number| *number > 0);
+        Ok(Page { rows, next })
     }
 }

@@ -12,10 +12,10 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::filter::FormFilter;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{FormRows, Result};
+use crate::store::{FormRows, ITEM_OVERHEAD, PAGE_BYTES, Result};
 
 /// List entries read at once; enough for a default page.
-const BATCH: usize = 128;
+const ENTRIES_PER_READ: usize = 128;
 
 /// A search in a list of forms, newest first, with its progress.
 pub(super) struct FormSearch {
@@ -24,8 +24,10 @@ pub(super) struct FormSearch {
     goal: SearchGoal,
     /// Entries still to be examined.
     remaining: KeyRange,
-    is_done: bool,
+    at_end: bool,
+    is_full: bool,
     rows: Vec<(Arc<Form>, u64)>,
+    bytes: usize,
     count: u64,
 }
 
@@ -43,7 +45,7 @@ impl SledStore {
             let store = self.clone();
             let step = move |until| search.run(&store, Some(until)).map(|()| search);
             search = job.run(step).await??;
-            if search.is_done || job.is_overdue() {
+            if search.at_end || search.is_full || job.is_overdue() {
                 return Ok(search);
             }
         }
@@ -72,44 +74,45 @@ impl FormSearch {
     ) -> Self {
         let remaining = layout::list(workspace, filter.trashed, after);
         let filter = filter.clone();
-        Self { workspace, filter, goal, remaining, is_done: false, rows: Vec::new(), count: 0 }
+        let (at_end, is_full, rows, bytes, count) = (false, false, Vec::new(), 0, 0);
+        Self { workspace, filter, goal, remaining, at_end, is_full, rows, bytes, count }
     }
 
     pub(super) fn into_page(self) -> Result<FormRows> {
-        let stopped_at = match self.remaining.1 {
-            Bound::Excluded(last) if !self.is_done => Some(layout::list_position(&last)?),
+        let next = match self.remaining.1 {
+            Bound::Excluded(last) if !self.at_end => Some(layout::list_position(&last)?),
             _ => None,
         };
-        Ok(FormRows { rows: self.rows, stopped_at })
+        Ok(FormRows { rows: self.rows, next })
     }
 
     /// Returns the number of matches, if the search is complete.
     pub(super) fn into_count(self) -> Option<u64> {
-        self.is_done.then_some(self.count)
+        self.at_end.then_some(self.count)
     }
 
     /// Examines entries until the list ends, the page is full, or `until` has passed; at least one entry.
     fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<()> {
-        while !self.is_done {
-            let entries = store.reader.scan(self.remaining.clone(), Direction::Descending, BATCH)?;
-            let are_last = entries.len() < BATCH;
+        while !self.at_end {
+            let entries =
+                store.reader.scan(self.remaining.clone(), Direction::Descending, ENTRIES_PER_READ)?;
+            let are_last = entries.len() < ENTRIES_PER_READ;
             for (entry, _) in entries {
                 self.take(store, &entry)?;
-                self.remaining.1 = Bound::Excluded(entry);
-                if matches!(self.goal, SearchGoal::Page(limit) if self.rows.len() == limit) {
-                    self.is_done = true;
+                if self.is_full {
                     return Ok(());
                 }
+                self.remaining.1 = Bound::Excluded(entry);
                 if until.is_some_and(|until| Instant::now() >= until) {
                     return Ok(());
                 }
             }
-            self.is_done = are_last;
+            self.at_end = are_last;
         }
         Ok(())
     }
 
-    /// Adds the form of an entry to the result, if it matches.
+    /// Adds the form of an entry to the result, if it matches and the page is not full.
     fn take(&mut self, store: &SledStore, entry: &[u8]) -> Result<()> {
         if self.goal == SearchGoal::Count && self.filter.matches_all() {
             self.count += 1;
@@ -120,7 +123,15 @@ impl FormSearch {
         if self.filter.matches_reason(&form, responses) {
             match self.goal {
                 SearchGoal::Count => self.count += 1,
-                SearchGoal::Page(_) => self.rows.push((form, responses)),
+                SearchGoal::Page(limit) => {
+                    self.bytes +=
+                        form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
+                    let exceeds_page = self.bytes > PAGE_BYTES && !self.rows.is_empty();
+                    self.is_full = exceeds_page || self.rows.len() == limit;
+                    if !self.is_full {
+                        self.rows.push((form, responses));
+                    }
+                }
             }
         }
         Ok(())

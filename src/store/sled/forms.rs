@@ -101,7 +101,7 @@ impl Forms for SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion>>> {
+    ) -> Result<Option<Page<StoredVersion, u32>>> {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }

@@ -54,7 +54,7 @@ use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
 use self::engine::tx::{Direction, Tx};
 use self::forms::find_cached;
-use super::{DEFAULT_PAGE, Health, Maintenance, QueueId, Result, StoreError};
+use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StoreError, StoreHealth};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -190,15 +190,6 @@ impl SledStore {
         Ok(())
     }
 
-    /// Writes one row.
-    async fn put(&self, kind: WriteKind, key: Vec<u8>, body: Vec<u8>) -> Result<()> {
-        let work = move |tx: &mut Tx<'_>| {
-            tx.put(key, body);
-            Ok(())
-        };
-        self.engine.write_as(kind, work).await
-    }
-
     /// Runs `work` on the caller's thread if it reads few rows, else on the pool.
     async fn scan_on_pool<T: Send + 'static>(
         &self,
@@ -224,7 +215,7 @@ impl From<PoolError> for StoreError {
 
 #[async_trait]
 impl Maintenance for SledStore {
-    fn health(&self) -> Health {
+    fn health(&self) -> StoreHealth {
         self.engine.health()
     }
 
@@ -239,7 +230,11 @@ impl Maintenance for SledStore {
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<()> {
-        self.put(WriteKind::Reclaim, layout::CLOCK.to_vec(), layout::encode_clock(record)).await
+        let work = move |tx: &mut Tx<'_>| {
+            tx.put(layout::CLOCK.to_vec(), layout::encode_clock(record));
+            Ok(())
+        };
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize> {

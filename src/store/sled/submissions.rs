@@ -128,7 +128,7 @@ impl Submissions for SledStore {
         submission: SubmissionId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<ReplacedState>>> {
+    ) -> Result<Option<Page<ReplacedState, u32>>> {
         if self.find_submission(workspace, form, submission).await?.is_none() {
             return Ok(None);
         }
@@ -319,14 +319,14 @@ fn next_id(
     let id = SubmissionId::after(last.filter(|_| stepped_back.is_none()), now.millis(), random);
     let latest = tx.get(layout::LATEST_ID)?.map(|body| layout::decode_time(&body)).transpose()?;
     let latest = latest.map(Timestamp::millis);
-    let has_new_key = stepped_back.is_some() && latest.is_none_or(is_ahead);
-    if has_new_key {
-        tracing::warn!(last = ?last, now = %now, "the clock was set back; submission times follow it, cursors end");
+    let ends_cursors = stepped_back.filter(|_| latest.is_none_or(is_ahead));
+    if let Some(ahead) = ends_cursors {
+        tracing::warn!(last = %ahead, now = %now, "the clock was set back; submission times follow it, cursors end");
         let mut signing_key = [0; 32];
         random.fill(&mut signing_key);
         tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
     }
-    if has_new_key || latest.is_none_or(|latest| latest < id.millis()) {
+    if ends_cursors.is_some() || latest.is_none_or(|latest| latest < id.millis()) {
         // Ahead of the id, so that it is written once a minute.
         let latest = Timestamp::from_millis(id.millis() + TOLERATED_STEP_MILLIS);
         tx.put(layout::LATEST_ID.to_vec(), layout::encode_time(latest));

@@ -17,12 +17,12 @@ impl SledStore {
         form: FormId,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Page<StoredVersion>> {
+    ) -> Result<Page<StoredVersion, u32>> {
         let range = layout::versions(form, before);
         let (rows, _) = self.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
         let rows: Vec<_> = rows.iter().map(|(_, body)| decode(body)).collect::<Result<_, _>>()?;
         // Version numbers have no gaps, so the last one on the page shows whether more follow.
-        let more = rows.last().is_some_and(|last| last.number > 1);
-        Ok(Page { rows, more })
+        let next = rows.last().map(|last| last.number).filter(|number| *number > 1);
+        Ok(Page { rows, next })
     }
 }

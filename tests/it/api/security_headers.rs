@@ -8,7 +8,7 @@ use axum::http::{Method, Request};
 use forms::api::Code;
 use forms::config::HttpSettings;
 use forms::http::starting;
-use forms::store::Health;
+use forms::store::StoreHealth;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -120,7 +120,7 @@ async fn every_refusal_over_a_socket_has_them() {
 
 #[tokio::test]
 async fn a_starting_server_has_them() {
-    let health = || Health::Rebuilding { done: 0, total: 0 };
+    let health = || StoreHealth::Rebuilding { done: 0, total: 0 };
     let service = starting(HttpSettings::default(), Arc::new(health));
     for (path, status) in [("/healthz", 200), ("/readyz", 503), ("/api/v1/forms", 503)] {
         let request = Request::get(path).body(Body::empty()).unwrap();

@@ -13,7 +13,7 @@ use forms::store::sled::engine::job::Progress;
 use forms::store::sled::engine::operation::WriteKind;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions, EventSink, OpenError};
 use forms::store::sled::engine::tx::{Direction, Tx};
-use forms::store::{Health, StoreError};
+use forms::store::{StoreError, StoreHealth};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 
@@ -113,7 +113,7 @@ async fn a_write_reads_its_own_changes_and_a_failed_one_leaves_none() {
     assert_eq!(engine.reader().get(b"Sb").unwrap(), Some(b"2".to_vec()));
     engine.close().unwrap();
     assert!(matches!(engine.write(|_| Ok(())).await, Err(StoreError::Unavailable(_))));
-    assert!(matches!(engine.health(), Health::Stopped(_)));
+    assert!(matches!(engine.health(), StoreHealth::Stopped(_)));
 }
 
 #[tokio::test]

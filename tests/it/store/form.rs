@@ -248,7 +248,7 @@ pub(super) async fn versions_are_paged_newest_first(fixture: &impl StoreFixture)
             let title = asked[0]["title"].as_str().unwrap().to_owned();
             seen.push((row.number, row.created_at.millis() - NOON, title));
         }
-        if !page.more {
+        if page.next.is_none() {
             break;
         }
     }

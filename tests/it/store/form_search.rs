@@ -32,9 +32,9 @@ async fn a_search_without_time_ends_with_a_position_to_continue_from() {
         for number in [3, 2, 1] {
             let page = store.list_forms(workspace(1), &filter, after, 9).await.unwrap();
             after = Some((at(number), form_id(number as u64)));
-            assert_eq!((page.rows.len(), page.stopped_at), (matches, after), "{filter:?}");
+            assert_eq!((page.rows.len(), page.next), (matches, after), "{filter:?}");
         }
-        assert_eq!(store.list_forms(workspace(1), &filter, after, 9).await.unwrap().stopped_at, None);
+        assert_eq!(store.list_forms(workspace(1), &filter, after, 9).await.unwrap().next, None);
         assert_eq!(store.count_forms(workspace(1), &filter).await.unwrap(), None);
     }
 }

@@ -113,21 +113,22 @@ impl Workload {
             List::Forms(filter) => {
                 let moment = |position: u128| Timestamp::from_millis((position >> 64) as i64);
                 let after = after.map(|position| (moment(position), form_id(position as u64)));
-                let rows = store.list_forms(ws, filter, after, limit + 1).await.unwrap().rows;
+                let page = store.list_forms(ws, filter, after, limit).await.unwrap();
                 let row = |form: &Form| {
                     assert!(filter.matches(form), "{list:?}: {form:?}");
                     let id = form_key(form.id);
-                    Row { position: (filter.sort_key(form).millis() as u128) << 64 | id, id }
+                    let time = form.deleted_at.unwrap_or(form.created_at);
+                    Row { position: (time.millis() as u128) << 64 | id, id }
                 };
-                (rows.iter().take(limit).map(|(form, _)| row(form)).collect(), rows.len() > limit)
+                (page.rows.iter().map(|(form, _)| row(form)).collect(), page.next.is_some())
             }
             List::Versions => {
                 let page = store.list_versions(ws, self.versioned, number, limit).await.unwrap().unwrap();
-                (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.more)
+                (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.next.is_some())
             }
             List::History => {
                 let page = store.list_history(ws, form, self.edited, number, limit).await.unwrap().unwrap();
-                (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.more)
+                (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.next.is_some())
             }
         }
     }

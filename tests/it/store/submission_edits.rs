@@ -49,7 +49,7 @@ pub(super) async fn an_edit_keeps_the_replaced_content_in_the_history(fixture: &
     let store = fixture.open();
     assert_eq!(find_submission(&*store, form, id).await, Some(second));
     let history = store.list_history(workspace(1), form, id, None, 9).await.unwrap().unwrap();
-    assert_eq!((history.rows.len(), history.more), (1, false));
+    assert_eq!((history.rows.len(), history.next), (1, None));
     let replaced = &history.rows[0];
     assert_eq!((&*replaced.answers, replaced.metadata.as_deref()), (text, Some(metadata)));
     assert_eq!((replaced.number, replaced.replaced_at), (0, at(7)));
@@ -147,7 +147,7 @@ pub(super) async fn history_is_paged_newest_first(fixture: &impl StoreFixture) {
             let page = store.list_history(workspace(1), form, id, before, limit).await.unwrap().unwrap();
             before = page.rows.last().map(|last| last.number);
             seen.extend(page.rows.into_iter().map(|row| (row.number, row.answers, row.replaced_at)));
-            if !page.more {
+            if page.next.is_none() {
                 break;
             }
         }

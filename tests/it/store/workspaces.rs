@@ -4,7 +4,7 @@ use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;
-use forms::store::{Health, NewKey, StepResult};
+use forms::store::{NewKey, StepResult, StoreHealth};
 
 use super::{
     SeededRandom, StoreFixture, at, form_id, insert_workspace, key_id, list_newest, new_submission, patch,
@@ -13,7 +13,7 @@ use super::{
 
 pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixture) {
     let store = fixture.open();
-    assert_eq!(store.health(), Health::Ready);
+    assert_eq!(store.health(), StoreHealth::Ready);
     let key = KeyText::draw(&SeededRandom::new(3));
     let first = Workspace { id: workspace(1), name: "default".into(), created_at: at(0) };
     let second = Workspace { id: workspace(2), name: "other".into(), created_at: at(0) };
@@ -92,6 +92,6 @@ pub(super) async fn a_closed_store_refuses_requests(fixture: &impl StoreFixture)
     let store = fixture.open();
     let form = published_form(&*store, 11).await;
     store.close().await.unwrap();
-    assert!(matches!(store.health(), Health::Stopped(_)));
+    assert!(matches!(store.health(), StoreHealth::Stopped(_)));
     assert!(store.accept_submission(workspace(1), new_submission(form, "{}"), at(0)).await.is_err());
 }

@@ -18,12 +18,7 @@ pub(crate) struct AppliedFrame {
 impl AppliedFrame {
     /// Reads the record; an index without one has applied nothing.
     pub(crate) fn read(index: &dyn Index) -> Result<AppliedFrame, IndexError> {
-        AppliedFrame::decode(index.get(KEY)?)
-    }
-
-    /// Decodes the record.
-    pub(crate) fn decode(cell: Option<Vec<u8>>) -> Result<AppliedFrame, IndexError> {
-        let Some(cell) = cell else { return Ok(AppliedFrame::default()) };
+        let Some(cell) = index.get(KEY)? else { return Ok(AppliedFrame::default()) };
         match cell::decode(KEY, cell) {
             Some(Cell::Whole(body)) if body.len() == 32 => Ok(AppliedFrame {
                 sequence: u64_at(&body, 0),

@@ -18,7 +18,7 @@ use super::disk::{Disk, is_full};
 use super::options::{EngineOptions, EventSink};
 use super::state::IndexIdentity;
 use super::tx::Direction;
-use super::watchdog::{BYTES_PER_TICK, CALL_TICKS, Watchdog, WatchedCall, WatchedCalls};
+use super::watchdog::{CALL_TICKS, Watchdog, WatchedCall, WatchedCalls, open_ticks};
 
 /// A write of one cell, or its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,10 +63,6 @@ pub trait Index: Send + Sync {
 pub trait IndexProvider: Send + Sync {
     /// Opens the index in a folder, creating it if missing.
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError>;
-    /// Reads one cell of an untrusted index; may take arbitrarily long.
-    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        self.open(folder)?.get(key)
-    }
     /// Drops the last handle of an index and makes its files durable; the name of the folder becomes durable with the
     /// next rename in the store.
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError>;
@@ -116,16 +112,6 @@ impl SledIndexes {
         Ok(SledIndexes { lock_wait: options.lock_wait.max(LOCK_LINGERS), _watchdog: Some(watchdog), ..self })
     }
 
-    /// Opens an index whose calls are recorded in `calls`.
-    fn open_watched(&self, folder: &str, calls: &Arc<WatchedCalls>) -> Result<SledIndex, IndexError> {
-        let _call = calls.begin(CALL_TICKS + self.size(folder) / BYTES_PER_TICK);
-        let path = self.root.join(folder);
-        remove_half_snapshots(&path).map_err(failed)?;
-        let db = self.open_sled(&path)?;
-        restrict_permissions(&path).map_err(failed)?;
-        Ok(SledIndex { db: Some(db), is_full: AtomicBool::new(false), calls: Arc::clone(calls) })
-    }
-
     fn open_sled(&self, path: &Path) -> Result<::sled::Db, IndexError> {
         let config = ::sled::Config::new()
             .path(path)
@@ -144,12 +130,16 @@ impl SledIndexes {
 
 impl IndexProvider for SledIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        Ok(Arc::new(self.open_watched(folder, &self.calls)?))
-    }
-
-    fn peek(&self, folder: &str, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        // The caller has a timeout: that a damaged index hangs must not end the process.
-        self.open_watched(folder, &Arc::new(WatchedCalls::new()))?.get(key)
+        let _call = self.calls.begin(open_ticks(self.size(folder)));
+        let path = self.root.join(folder);
+        remove_half_snapshots(&path).map_err(failed)?;
+        let db = self.open_sled(&path)?;
+        restrict_permissions(&path).map_err(failed)?;
+        Ok(Arc::new(SledIndex {
+            db: Some(db),
+            is_full: AtomicBool::new(false),
+            calls: Arc::clone(&self.calls),
+        }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {

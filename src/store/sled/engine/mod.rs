@@ -53,7 +53,7 @@ use self::tx::Tx;
 use self::worker::Worker;
 use self::writeback::Writeback;
 use self::writer::Writer;
-use crate::store::{Health, Result, StoreError};
+use crate::store::{Result, StoreError, StoreHealth};
 
 /// An open store. Cheap to clone; all clones share one store. Dropping the last clone releases it; only
 /// [`Engine::close`] stops it cleanly, so that the next start need not repair.
@@ -159,7 +159,7 @@ impl Engine {
     }
 
     /// Returns the health, without blocking.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> StoreHealth {
         self.inner.reader.health()
     }
 

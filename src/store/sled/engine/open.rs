@@ -1,11 +1,9 @@
 //! Opening a store: finds the end of the journal, decides whether the index can be trusted, repairs, and replays or
 //! rebuilds.
 
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
 
-use super::applied_frame::{self, AppliedFrame};
+use super::applied_frame::AppliedFrame;
 use super::discover::{self, JournalEnd, Segments, clean_end, damage, find_end, io_error};
 use super::disk::{Disk, StoreLock};
 use super::group::Group;
@@ -212,35 +210,17 @@ fn refuse_untrusted_if_ahead(env: &Env, end: &JournalEnd) -> Result<(), OpenErro
         return Ok(());
     }
     env.disk.create(PEEK_MARKER).map_err(io_error("look at an old index"))?;
-    let peeked = peek(env);
+    let applied = env.indexes.open(INDEX).and_then(|index| AppliedFrame::read(&*index));
     env.disk.remove(PEEK_MARKER).map_err(io_error("look at an old index"))?;
-    match peeked.and_then(AppliedFrame::decode) {
+    match applied {
         Ok(applied) => refuse_if_ahead(end, applied),
         Err(error) => damaged(env, error).map(drop),
     }
 }
 
-/// Marker file that exists while an untrusted index is read: if that kills the process, the next start skips it.
+/// Marker file that exists while an untrusted index is read: if that kills the process, or hangs and the watchdog ends it, the
+/// next start skips it.
 const PEEK_MARKER: &str = "peek.tmp";
-
-/// Reads the last applied frame of an untrusted index, with a timeout: sled may hang on a damaged one.
-fn peek(env: &Env) -> Result<Option<Vec<u8>>, IndexError> {
-    let timeout = PEEK_TIMEOUT + Duration::from_secs(env.indexes.size(INDEX) / PEEK_BYTES_PER_SECOND);
-    let (sender, result) = mpsc::channel();
-    let indexes = Arc::clone(&env.indexes);
-    let peeking = thread::Builder::new().name("peek".to_owned()).spawn(move || {
-        let _nobody_waits = sender.send(indexes.peek(INDEX, applied_frame::KEY));
-    });
-    let hangs = |_| Err(IndexError::Failed("it does not answer".to_owned()));
-    match peeking {
-        Ok(_detached) => result.recv_timeout(timeout).unwrap_or_else(hangs),
-        Err(error) => Err(IndexError::Failed(error.to_string())),
-    }
-}
-
-/// Timeout for reading an untrusted index, and bytes of the index that add a second to it.
-const PEEK_TIMEOUT: Duration = Duration::from_secs(10);
-const PEEK_BYTES_PER_SECOND: u64 = 20 << 20;
 
 /// Refuses an index that is ahead of the journal: only durable frames are applied, so the journal was longer.
 fn refuse_if_ahead(end: &JournalEnd, applied: AppliedFrame) -> Result<(), OpenError> {

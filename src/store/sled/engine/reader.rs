@@ -8,7 +8,7 @@ use super::cell;
 use super::index::Index;
 use super::queue::WriterQueue;
 use super::tx::{Direction, KeyRange, Rows, is_empty, to_range};
-use crate::store::{Health, Result, StoreError};
+use crate::store::{Result, StoreError, StoreHealth};
 
 /// Shared access to the index, while there is one, and to the health of the store.
 #[derive(Clone, Default)]
@@ -19,7 +19,7 @@ pub struct Reader {
 #[derive(Default)]
 struct ReaderState {
     index: RwLock<Option<Arc<dyn Index>>>,
-    health: Mutex<Health>,
+    health: Mutex<StoreHealth>,
     /// Woken by a damaged read, so that the index is verified even if nothing is written.
     writer: OnceLock<Arc<WriterQueue>>,
     is_suspect: AtomicBool,
@@ -78,14 +78,14 @@ impl Reader {
     }
 
     /// Returns the health, without blocking.
-    pub(crate) fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> StoreHealth {
         self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets the health; `Stopped` is final.
-    pub(crate) fn set_health(&self, health: Health) {
+    pub(crate) fn set_health(&self, health: StoreHealth) {
         let mut current = self.shared.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*current, Health::Stopped(_)) {
+        if !matches!(*current, StoreHealth::Stopped(_)) {
             *current = health;
         }
     }

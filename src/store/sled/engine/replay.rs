@@ -10,9 +10,6 @@ use super::index::{Change, Index, IndexError};
 use super::options::OpenError;
 use super::segment::{FIRST_FRAME, FrameIter, SegmentHeader};
 
-/// Changes per call: more would cost sled much memory.
-const SLICE: usize = 256;
-
 /// Calls `visit` for each segment with its frames after a sequence, in order, and with its size. Every segment read
 /// must be complete.
 pub(crate) fn frames_after(
@@ -70,7 +67,7 @@ pub(crate) fn replay(
 ) -> Result<AppliedFrame, OpenError> {
     let mut last = None;
     frames_after(disk, segments, end, after, |frames, bytes| {
-        apply_in_slices(index, frames)?;
+        index.apply(&mut frames.iter().flat_map(|frame| frame.changes()))?;
         let newest = frames.last();
         last = newest.map(|frame| AppliedFrame { sequence: frame.sequence, digest: frame.digest }).or(last);
         progress(bytes);
@@ -91,15 +88,6 @@ pub(crate) fn apply(
     let applied = Change { key: applied_frame::KEY, cell: Some(&applied) };
     let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
     index.apply(&mut cells.chain([applied]))
-}
-
-/// Applies the changes in slices, so that the watchdog sees progress.
-fn apply_in_slices(index: &dyn Index, frames: &[Frame<'_>]) -> Result<(), IndexError> {
-    let mut changes = frames.iter().flat_map(|frame| frame.changes()).peekable();
-    while changes.peek().is_some() {
-        index.apply(&mut changes.by_ref().take(SLICE))?;
-    }
-    Ok(())
 }
 
 impl From<IndexError> for OpenError {

@@ -3,11 +3,14 @@
 //! A stalled disk looks the same, but then some thread of the process waits in the kernel. That is reported and
 //! waited for: ending the process cannot make the disk faster, and would require a rebuild of the index.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,18 +24,16 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) const CALL_TICKS: u64 = 10;
 /// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
 const HUNG_CHECKS: u32 = 3;
-/// Bytes of an index that add one tick to the time allowed for opening it.
-pub(super) const BYTES_PER_TICK: u64 = 20 << 20;
-/// Maximum number of calls watched at once. Further calls are not watched: if sled hangs, the watched ones hang, too.
-const SLOTS: usize = 256;
-/// Slots per cache line: threads that share one slow each other's reads down.
-const SLOTS_PER_CACHE_LINE: usize = 8;
+/// Returns the ticks allowed for opening an index of `bytes` bytes: one more for each 20 MiB.
+pub(super) fn open_ticks(bytes: u64) -> u64 {
+    CALL_TICKS + bytes / (20 << 20)
+}
 
 /// Calls in progress.
 pub(super) struct WatchedCalls {
     tick: AtomicU64,
-    /// For each call the tick by which it must have progressed; 0 is a free slot.
-    slots: [AtomicU64; SLOTS],
+    /// Number of calls by the tick by which they must have progressed.
+    deadlines: Mutex<BTreeMap<u64, usize>>,
 }
 
 /// Result of a check.
@@ -43,80 +44,80 @@ enum CallStatus {
     Hung,
 }
 
+/// State of the checks.
+#[derive(Default)]
+struct Checks {
+    /// Number of checks in succession that found an overdue call.
+    overdue: u32,
+    /// No call is overdue before this tick.
+    grace_until: u64,
+}
+
 /// A call in progress; ends when dropped.
 pub(super) struct WatchedCall<'a> {
     calls: &'a WatchedCalls,
-    slot: Option<&'a AtomicU64>,
     allowed_ticks: u64,
+    deadline: Cell<u64>,
 }
 
 impl WatchedCalls {
     pub(super) fn new() -> WatchedCalls {
-        WatchedCalls { tick: AtomicU64::new(1), slots: [const { AtomicU64::new(0) }; SLOTS] }
+        WatchedCalls { tick: AtomicU64::new(0), deadlines: Mutex::default() }
     }
 
     /// Starts a call that may take `allowed_ticks` between two signs of progress.
     pub(super) fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
         let deadline = self.tick.load(Ordering::Relaxed) + allowed_ticks;
-        let take = |slot: &&AtomicU64| {
-            slot.load(Ordering::Relaxed) == 0
-                && slot.compare_exchange(0, deadline, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
-        let (before, from) = self.slots.split_at(first_slot());
-        WatchedCall { calls: self, slot: from.iter().chain(before).find(take), allowed_ticks }
+        *self.lock().entry(deadline).or_default() += 1;
+        WatchedCall { calls: self, allowed_ticks, deadline: Cell::new(deadline) }
     }
 
-    /// Returns the slots of calls that are overdue, and their deadlines.
-    fn overdue(&self) -> impl Iterator<Item = (&AtomicU64, u64)> {
-        let tick = self.tick.load(Ordering::Relaxed);
-        let deadlines = self.slots.iter().map(|slot| (slot, slot.load(Ordering::Acquire)));
-        deadlines.filter(move |(_, deadline)| (1..tick).contains(deadline))
+    fn end(&self, deadline: u64) {
+        if let Entry::Occupied(mut count) = self.lock().entry(deadline) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
     }
 
-    /// Checks the calls, once a tick. Counts the checks with an overdue call in succession.
-    fn check(&self, overdue_checks: &mut u32, waits_for_disk: impl Fn() -> bool) -> CallStatus {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks the calls, once a tick.
+    fn check(&self, checks: &mut Checks, waits_for_disk: impl Fn() -> bool) -> CallStatus {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.overdue().next().is_none() {
-            *overdue_checks = 0;
+        let is_overdue = self.lock().keys().next().is_some_and(|deadline| *deadline < tick);
+        if !is_overdue || tick <= checks.grace_until {
+            checks.overdue = 0;
             return CallStatus::InTime;
         }
         if waits_for_disk() {
-            *overdue_checks = 0;
-            for (slot, overdue) in self.overdue() {
-                // The call may have ended just now.
-                let _ended =
-                    slot.compare_exchange(overdue, tick + CALL_TICKS, Ordering::AcqRel, Ordering::Relaxed);
-            }
+            *checks = Checks { overdue: 0, grace_until: tick + CALL_TICKS };
             return CallStatus::DiskStalled;
         }
-        *overdue_checks += 1;
-        if *overdue_checks < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
+        checks.overdue += 1;
+        if checks.overdue < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
     }
 }
 
 impl WatchedCall<'_> {
+    /// Extends the deadline.
     pub(super) fn progress(&self) {
-        if let Some(slot) = self.slot {
-            slot.store(self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks, Ordering::Relaxed);
+        let deadline = self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks;
+        let earlier = self.deadline.replace(deadline);
+        if earlier != deadline {
+            *self.calls.lock().entry(deadline).or_default() += 1;
+            self.calls.end(earlier);
         }
     }
 }
 
 impl Drop for WatchedCall<'_> {
     fn drop(&mut self) {
-        if let Some(slot) = self.slot {
-            slot.store(0, Ordering::Release);
-        }
+        self.calls.end(self.deadline.get());
     }
-}
-
-/// Returns the slot at which this thread starts its search: different ones for the first threads.
-fn first_slot() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static FIRST: usize = NEXT.fetch_add(1, Ordering::Relaxed) * SLOTS_PER_CACHE_LINE % SLOTS;
-    }
-    FIRST.with(|first| *first)
 }
 
 /// Handle of the watchdog thread, which runs until this is dropped.
@@ -136,9 +137,9 @@ impl Watchdog {
         let (stop, stopped) = mpsc::channel();
         let fatal = Arc::clone(&options.on_fatal);
         thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-            let mut overdue_checks = 0;
+            let mut checks = Checks::default();
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                match calls.check(&mut overdue_checks, waits_for_disk) {
+                match calls.check(&mut checks, waits_for_disk) {
                     CallStatus::InTime => {}
                     CallStatus::DiskStalled => report(EngineEvent::DiskStalled),
                     CallStatus::Hung => {
@@ -184,11 +185,11 @@ mod tests {
     #[test]
     fn only_a_call_that_neither_returns_nor_progresses_nor_waits_for_the_disk_hangs() {
         let calls = WatchedCalls::new();
-        let mut overdue_checks = 0;
+        let mut checks = Checks::default();
         let mut check = |waits_for_disk: bool| {
             // Other calls come and return all the time.
             drop(calls.begin(1));
-            calls.check(&mut overdue_checks, || waits_for_disk)
+            calls.check(&mut checks, || waits_for_disk)
         };
         let call = calls.begin(CALL_TICKS);
         (0..CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
@@ -199,15 +200,5 @@ mod tests {
         assert_eq!(check(false), CallStatus::Hung, "it was overdue three times in succession");
         drop(call);
         assert_eq!(check(false), CallStatus::InTime);
-    }
-
-    #[test]
-    fn more_calls_than_are_watched_are_let_through() {
-        let calls = WatchedCalls::new();
-        let all: Vec<_> = (0..SLOTS + 5).map(|_| calls.begin(0)).collect();
-        calls.tick.fetch_add(1, Ordering::Relaxed);
-        assert_eq!(calls.overdue().count(), SLOTS);
-        drop(all);
-        assert_eq!(calls.overdue().count(), 0);
     }
 }

@@ -22,7 +22,7 @@ use crate::store::sled::engine::replay;
 use crate::store::sled::engine::state::{StateFile, Trust};
 use crate::store::sled::engine::tx::Tx;
 use crate::store::sled::engine::verify::IndexVerifier;
-use crate::store::{Health, Result, StoreError};
+use crate::store::{Result, StoreError, StoreHealth};
 
 /// The writing side of an open store.
 pub struct Writer {
@@ -222,7 +222,7 @@ impl Writer {
         self.state.trust = Trust::None;
         // If this fails too, the next start decides by the content of the disk.
         drop(self.state.write(&*self.env.disk));
-        self.reader.set_health(Health::Stopped(why.to_owned()));
+        self.reader.set_health(StoreHealth::Stopped(why.to_owned()));
         (self.env.options.on_fatal)(why);
     }
 
@@ -260,7 +260,7 @@ impl Writer {
     fn end(&mut self) -> Option<Arc<dyn Index>> {
         drop(self.reader.take_index());
         (self.verifier, self.is_stopped) = (None, true);
-        self.reader.set_health(Health::Stopped("it was closed".to_owned()));
+        self.reader.set_health(StoreHealth::Stopped("it was closed".to_owned()));
         self.index.take().map(wait_until_unused)
     }
 

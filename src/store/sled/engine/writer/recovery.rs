@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Writer, wait_until_unused};
-use crate::store::Health;
+use crate::store::StoreHealth;
 use crate::store::sled::engine::applied_frame::AppliedFrame;
 use crate::store::sled::engine::discover::io_error;
 use crate::store::sled::engine::index::{Index, IndexError};
@@ -66,20 +66,20 @@ impl Writer {
     fn detach_index(&mut self) {
         (self.verifier, self.index) = (None, None);
         drop(self.reader.take_index().map(wait_until_unused));
-        self.reader.set_health(Health::Full);
+        self.reader.set_health(StoreHealth::Full);
     }
 
     /// Reopens or rebuilds the index and replays missing frames. Without space for that it stays detached.
     fn reattach_index(&mut self) {
         let reader = self.reader.clone();
-        let mut progress = |done, total| reader.set_health(Health::Rebuilding { done, total });
+        let mut progress = |done, total| reader.set_health(StoreHealth::Rebuilding { done, total });
         if self.rebuild_reason.is_some() {
             progress(0, 0);
         }
         let (state, journal) = (&mut self.state, &mut self.journal);
         match open::reopen(&self.env, state, journal, self.rebuild_reason.as_deref(), &mut progress) {
             Ok((index, applied)) => self.attach_index(index, applied),
-            Err(OpenError::NoSpace) => self.reader.set_health(Health::Full),
+            Err(OpenError::NoSpace) => self.reader.set_health(StoreHealth::Full),
             Err(error) => self.fail(&error.to_string()),
         }
     }
@@ -111,10 +111,10 @@ impl Writer {
         // A file system that does not report free space counts as empty, not as full.
         self.free = self.env.disk.free_space().unwrap_or(u64::MAX);
         let is_short = self.is_low_on_space();
-        if is_short && self.reader.health() == Health::Ready {
+        if is_short && self.reader.health() == StoreHealth::Ready {
             let is_readable = self.index.is_some() && !self.reader.is_out_of_space();
             (self.env.report)(if is_readable { EngineEvent::LowSpace } else { EngineEvent::NoSpace });
         }
-        self.reader.set_health(if is_short { Health::Full } else { Health::Ready });
+        self.reader.set_health(if is_short { StoreHealth::Full } else { StoreHealth::Ready });
     }
 }
