@@ -26,16 +26,15 @@ from generated.api.submissions import (
 from generated.models import (
     Answers,
     AnswersPatch,
+    ErrorCode,
     FormPatch,
     FormStatus,
     NewForm,
-    NewRatingQuestion,
-    NewShortTextQuestion,
     NewSubmission,
     Problem,
-    ProblemCode,
     RatingQuestion,
     RuleCode,
+    ShortTextQuestion,
     SubmissionPatch,
 )
 
@@ -62,15 +61,15 @@ me = ok(whoami.sync_detailed(client=client))
 assert me.workspace.name == "default" and me.key.scopes, me
 assert ok(get_limits.sync_detailed(client=client)).max_questions == 500
 
-rating = NewRatingQuestion(type_="rating", id="score", title="How was it?", required=True)
-why = NewShortTextQuestion(type_="short_text", title="Why?", max_length=20)
+rating = RatingQuestion(type_="rating", id="score", title="How was it?", required=True)
+why = ShortTextQuestion(type_="short_text", title="Why?", max_length=20)
 new = NewForm(title="Visit", questions=[rating, why])
 assert ok(create_form.sync_detailed(client=client, body=new, dry_run=True)).status == FormStatus.DRAFT
 created = ok(create_form.sync_detailed(client=client, body=new), HTTPStatus.CREATED)
 form = created.id
 assert isinstance(created.questions[0], RatingQuestion) and created.questions[1].id == "q1", created
 
-refused(create_submission.sync_detailed(form, client=client, body=answers(score=4)), 409, ProblemCode.FORM_NOT_PUBLISHED)
+refused(create_submission.sync_detailed(form, client=client, body=answers(score=4)), 409, ErrorCode.FORM_NOT_PUBLISHED)
 ok(update_form.sync_detailed(form, client=client, body=FormPatch(status=FormStatus.PUBLISHED)))
 
 ok(create_submission.sync_detailed(form, client=client, body=answers(score=4), dry_run=True))
@@ -80,7 +79,7 @@ for score in (1, 2, 3, 4, 5):
     sent = create_submission.sync_detailed(form, client=client, body=body, idempotency_key=f"python-{form}-{score}")
     ids.append(ok(sent, HTTPStatus.CREATED).id)
 wrong = create_submission.sync_detailed(form, client=client, body=answers(score=9, q1="x" * 21))
-found = {(error.pointer, error.code) for error in refused(wrong, 422, ProblemCode.VALIDATION_FAILED).errors}
+found = {(error.pointer, error.code) for error in refused(wrong, 422, ErrorCode.VALIDATION_FAILED).errors}
 assert found == {("/answers/score", RuleCode.OUT_OF_RANGE), ("/answers/q1", RuleCode.TOO_LONG)}, found
 
 page = ok(list_submissions.sync_detailed(form, client=client, where=["score.gte=2", "score.lt=5"], count=True))
@@ -98,17 +97,17 @@ patch = SubmissionPatch(answers=AnswersPatch.from_dict({"score": 2}))
 edited = edit_submission.sync_detailed(form, ids[0], client=client, body=patch, if_match=one.headers["etag"])
 assert ok(edited).answers["score"] == 2
 stale = edit_submission.sync_detailed(form, ids[0], client=client, body=patch, if_match='"r99"')
-refused(stale, 412, ProblemCode.VERSION_MISMATCH)
+refused(stale, 412, ErrorCode.VERSION_MISMATCH)
 
 ok(delete_submission.sync_detailed(form, ids[0], client=client), HTTPStatus.NO_CONTENT)
-refused(get_submission.sync_detailed(form, ids[0], client=client), 404, ProblemCode.SUBMISSION_NOT_FOUND)
+refused(get_submission.sync_detailed(form, ids[0], client=client), 404, ErrorCode.SUBMISSION_NOT_FOUND)
 ok(restore_submission.sync_detailed(form, ids[0], client=client))
 
 tag = get_form.sync_detailed(form, client=client).headers["etag"]
 renamed = update_form.sync_detailed(form, client=client, body=FormPatch(title="Visit us", questions=[rating]), if_match=tag)
 assert ok(renamed).title == "Visit us" and renamed.parsed.response_count == 5
 stale = update_form.sync_detailed(form, client=client, body=FormPatch(title="Visit"), if_match=tag)
-refused(stale, 412, ProblemCode.VERSION_MISMATCH)
+refused(stale, 412, ErrorCode.VERSION_MISMATCH)
 versions = ok(list_versions.sync_detailed(form, client=client)).versions
 assert [version.version for version in versions] == [2, 1] and len(versions[1].questions) == 2, versions
 assert ok(get_schema.sync_detailed(form, client=client))["required"] == ["score"]

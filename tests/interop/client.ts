@@ -14,7 +14,7 @@ function ok<Body>({ data, error, response }: { data?: Body; error?: unknown; res
 }
 
 // Returns the problem document of a response, which must be a failure.
-function refused(result: { error?: components["schemas"]["Problem"] }, code: components["schemas"]["ProblemCode"]) {
+function refused(result: { error?: components["schemas"]["Problem"] }, code: components["schemas"]["ErrorCode"]) {
   assert.equal(result.error?.code, code);
   return result.error;
 }

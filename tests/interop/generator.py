@@ -16,12 +16,14 @@ from openapi_client import (
     FormsApi,
     FormStatus,
     FormStatusOrOther,
+    HeaderValue,
     Integration,
     IntegrationsApi,
     KeysApi,
     NewForm,
     NewKey,
     NewSubmission,
+    OrderedValue,
     Problem,
     Question,
     RatingQuestion,
@@ -52,7 +54,7 @@ def refused(status, code):
 
 
 rating = RatingQuestion(type="rating", id="score", title="How was it?", required=True)
-few = ConditionTest(ConditionOperators(lte=2))
+few = ConditionTest(ConditionOperators(lte=OrderedValue(2)))
 why = ShortTextQuestion(type="short_text", title="Why?", show_if=Condition.from_dict({"score": few.to_dict()}))
 file = CsvFileIntegration(type="csv_file", path="visits.csv", delimiter="\t")
 new = NewForm(title="Visit", questions=[Question(rating), Question(why)], integrations=[Integration(file)])
@@ -74,7 +76,7 @@ page = submissions.list_submissions(form, where=["score.gte=2"], count=True)
 assert [one.id for one in page.submissions] == [sent.id] and page.total == 1, page
 assert FormStatusOrOther.from_json('"archived"').actual_instance == "archived"
 
-hook = WebhookIntegration(type="webhook", url="https://example.com/hook", headers={"X-Source": "forms"}, bearer_token=Secret("token"))
+hook = WebhookIntegration(type="webhook", url="https://example.com/hook", headers={"X-Source": HeaderValue("forms")}, bearer_token=Secret("token"))
 made = integrations.create_integration(form, Integration(hook)).actual_instance
 assert made.id.startswith("int_") and made.secret.actual_instance.startswith("whsec_"), made
 assert made.bearer_token.actual_instance.set and made.health.pending == 0, made

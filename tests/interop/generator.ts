@@ -42,7 +42,7 @@ const sent = await submissions.createSubmission({ form, newSubmission: { answers
 const page = await submissions.listSubmissions({ form, where: ["score.gte=2"], count: true });
 assert.deepEqual([page.submissions.map(({ id }) => id), page.total], [[sent.id], 1]);
 
-const hook: api.Integration = { type: "webhook", url: "https://example.com/hook", bearerToken: "token" };
+const hook: api.Integration = { type: "webhook", url: "https://example.com/hook", bearerToken: { value: "token" } };
 const made = await integrations.createIntegration({ form, integration: hook });
 assert(made.type === "webhook" && made.id?.startsWith("int_") && made.health?.pending === 0);
 await refused(integrations.deleteIntegration({ form, integration: "missing", ifMatch: '"r1"' }), "integration_not_found");

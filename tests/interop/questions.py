@@ -217,7 +217,7 @@ def has_empty(questions, answers):
     types = {question.get("id"): question["type"] for question in questions}
     for id, answer in answers.items():
         cells = answer.values() if types.get(id) == "matrix" and isinstance(answer, dict) else []
-        if is_empty(answer) or any(map(is_empty, cells)) or (types.get(id) == "consent" and answer is False):
+        if is_empty(answer) or any(map(is_empty, cells)):
             return True
     return False
 

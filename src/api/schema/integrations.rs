@@ -92,19 +92,10 @@ fn schema_of(member: &Member) -> Value {
     schema
 }
 
-/// The schema of one of `names`; those that are no words have names for generated code.
-fn choice(names: &[&'static str]) -> Value {
-    let mut schema = json!({ "type": "string", "enum": names });
-    let word = |name: &&'static str| match *name {
-        "," => "comma",
-        ";" => "semicolon",
-        "\t" => "tab",
-        "|" => "pipe",
-        other => other,
-    };
-    let words: Vec<&str> = names.iter().map(word).collect();
-    if words != names {
-        schema["x-enum-varnames"] = words.into();
+/// The schema of one of `names`. Code that is generated from an enum could not name characters, and writes a tab as a space.
+fn choice(names: &[&str]) -> Value {
+    if names.iter().all(|name| name.starts_with(char::is_alphabetic)) {
+        return json!({ "type": "string", "enum": names });
     }
-    schema
+    json!({ "type": "string", "pattern": format!("^[{}]$", names.concat().escape_default()) })
 }

@@ -7,7 +7,7 @@ use forms::domain::json::{Number, Value};
 use regex::Regex;
 
 /// Keywords without an effect on validation.
-const ANNOTATIONS: [&str; 13] = [
+const ANNOTATIONS: [&str; 12] = [
     "format",
     "minContains",
     "$schema",
@@ -20,7 +20,6 @@ const ANNOTATIONS: [&str; 13] = [
     "default",
     "readOnly",
     "writeOnly",
-    "x-enum-varnames",
 ];
 
 /// Whether `value` is valid against `schema`.
