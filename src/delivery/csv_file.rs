@@ -121,7 +121,7 @@ impl DeliveryService {
         let mut before = None;
         while let Some(page) = self.store.list_versions(form.workspace, form.id, before, PAGE).await? {
             numbers.extend(page.rows.iter().map(|version| version.number));
-            before = numbers.last().copied().filter(|_| page.more);
+            before = page.next;
             if before.is_none() {
                 break;
             }
