@@ -1,16 +1,44 @@
-//! What reading a queue costs: by what is asked for, not by what waits.
+//! What deliveries cost: by what is asked for, not by what waits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use forms::store::{DeliveryPlace, StepResult, Store};
+use forms::clock::DAY_MILLIS;
+use forms::store::{ManualChange, StepResult, Store};
 
 use super::machine::Machine;
-use super::observed_index::open_observed;
+use super::observed_index::{open_observed, open_written};
 use crate::store::deliveries::{
-    begin, deliver_due, failure, finish, form_with, load, send, submit_many, submit_with, waiting_queues,
+    change, claim, deliver_due, failure, finish, form_with, submit_many, submit_with, totals,
 };
 use crate::store::{at, workspace};
+
+#[tokio::test]
+async fn a_delivery_adds_two_rows_to_its_submission_and_a_counter_to_a_group() {
+    let groups = Arc::new(Mutex::new(Vec::new()));
+    let written = Arc::clone(&groups);
+    let store = open_written(&Machine::new(1), move |keys| written.lock().unwrap().push(keys));
+    let store: Arc<dyn Store> = Arc::new(store);
+    let (form, _) = form_with(&*store, 1, &["one", "two"]).await;
+    let take = || std::mem::take(&mut *groups.lock().unwrap());
+    take();
+    submit_with(&*store, form, 5, false).await;
+    let without: usize = take().iter().map(Vec::len).sum();
+    submit_with(&*store, form, 6, true).await;
+    let with: usize = take().iter().map(Vec::len).sum();
+    assert_eq!(with, without + 2 * (2 + 1));
+    submit_many(&store, form, 500, 7).await;
+    let (mut deliveries, mut groups) = (0, 0);
+    for keys in take() {
+        let count = |kind| keys.iter().filter(|key| key[0] == kind).count();
+        if count(b'v') > 0 {
+            assert_eq!((count(b'q'), count(b'n')), (count(b'v'), 2));
+            (deliveries, groups) = (deliveries + count(b'v'), groups + 1);
+        }
+    }
+    assert_eq!(deliveries, 1_000);
+    assert!(groups < 250, "{groups} groups");
+}
 
 #[tokio::test]
 async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
@@ -21,48 +49,38 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     });
     let store: Arc<dyn Store> = Arc::new(store);
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
-    // A failed delivery for each of the first thousand, the others in the outbox.
-    for _ in 0..2 {
-        submit_many(&store, form, 500, 5).await;
-    }
-    loop {
-        let due = load(&*store, queues[0], 10, 500).await.due;
-        if due.is_empty() {
-            break;
-        }
-        let begun = begin(&*store, queues[0], send(&due), 10).await;
-        finish(&*store, queues[0], begun, failure(), 10).await;
-    }
+    // A failed delivery for each of the first thousand.
+    submit_many(&store, form, 1_000, 5).await;
+    let failed = claim(&*store, queues[0], 10, 1_000).await;
+    finish(&*store, queues[0], failed, failure(), 10).await;
     for _ in 0..18 {
         submit_many(&store, form, 500, 5).await;
     }
     let count = || rows.swap(0, Ordering::Relaxed);
     count();
-    let due = load(&*store, queues[0], 11, 10).await.due;
-    let of_outbox = count();
-    assert_eq!((due.len(), due[0].delivery.attempts), (10, 0));
-    let retried = load(&*store, queues[0], 3_600_000, 10).await.due;
+    let fresh = claim(&*store, queues[0], 11, 10).await;
+    let of_claim = count();
+    finish(&*store, queues[0], fresh, failure(), 11).await;
+    let of_finish = count();
+    let retried = claim(&*store, queues[0], DAY_MILLIS, 10).await;
     let of_retries = count();
-    assert_eq!((retried.len(), retried[0].delivery.attempts), (10, 1));
-    begin(&*store, queues[0], send(&due), 12).await;
-    let of_begin = count();
-    waiting_queues(&*store).await;
+    totals(&*store, form).await;
+    let of_totals = count();
+    store.list_deliveries(workspace(1), &Default::default(), None, 10).await.unwrap();
     let of_list = count();
-    let all = [of_outbox, of_retries, of_begin, of_list];
-    assert!(all.iter().all(|rows| *rows < 150), "{all:?}");
+    let waiting = store.find_delivery(workspace(1), retried[0].id()).await.unwrap().unwrap().1;
+    store.release(crate::store::deliveries::OWNER);
+    let step = change(&*store, &waiting, ManualChange::Cancel, 16).await;
+    assert!(matches!(step, StepResult::Done(_)), "{step:?}");
+    let of_change = count();
+    let all = [of_claim, of_finish, of_retries, of_totals, of_list, of_change];
+    assert!(all.iter().all(|rows| *rows < 300), "{all:?}");
     submit_with(&*store, form, 13, true).await;
     assert!(count() < 20, "a submission reads few rows");
     deliver_due(&*store, queues[1], 13, 500).await;
     let totals = store.queue_totals(workspace(1), form).await.unwrap();
-    assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_001, 0]);
-    // Other forms with something in their outboxes.
-    for number in 2..100 {
-        let (other, _) = form_with(&*store, number, &["one"]).await;
-        submit_with(&*store, other, 14, true).await;
-    }
-    let waiting = load(&*store, queues[0], 15, 100).await.due.pop().unwrap().delivery;
+    assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_000, 0]);
     count();
-    let step = store.cancel_delivery(workspace(1), DeliveryPlace::of(&waiting), at(16)).await.unwrap();
-    assert!(matches!(step, StepResult::Done(_)), "{step:?}");
-    assert!(count() < 60, "a delivery whose place is known is changed without a search");
+    store.maintain_deliveries(at(14)).await.unwrap();
+    assert!(count() < 13_000, "each that waits is looked at once");
 }

@@ -9,33 +9,33 @@ use std::time::Duration;
 use forms::cpu_pool::CpuPool;
 use forms::domain::delivery::attempt::Outcome;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
-use forms::domain::integration::csv_file::{CsvFile, CsvPosition};
-use forms::domain::integration::event::Event;
-use forms::id::{EventId, FormId, SubmissionId};
+use forms::id::{DeliveryId, EventId, FormId, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::{
-    AttemptDecision, BegunAttempt, Deliveries, DeliveryFilter, DeliveryPlace, FinishedAttempt, Forms, Keys,
-    NewSubmission, QueueId, StepResult, Submissions,
+    Deliveries, FinishedAttempt, Forms, Keys, ManualChange, NewSubmission, QueueId, Room, StepResult,
+    Submissions,
 };
 use tokio::runtime::{Builder, Runtime};
 
 use super::machine::Machine;
 use super::random::{Random, each_seed};
-use crate::store::deliveries::{self as runner, LEASE, body, failure, form_with, report};
+use crate::store::deliveries::{
+    OWNER, assert_counters, body, failure, form_with, list_all, sent, set_integrations, webhook,
+};
 use crate::store::{SeededRandom, at, new_workspace, workspace};
 
-/// A delivery: an event, and the place of its queue.
-type Owed = (EventId, usize);
-
-/// A receiver: how often it got what, and the bytes.
+/// What was sent of a delivery.
 #[derive(Default)]
-struct Receiver {
-    bodies: BTreeMap<Owed, BTreeSet<Vec<u8>>>,
-    sequences: BTreeMap<u64, EventId>,
+struct Received {
+    times: u32,
+    /// The attempts of which the store may have lost the outcome.
+    unacknowledged: u32,
+    /// The delivery has ended, as the store has acknowledged.
+    is_over: bool,
 }
 
-/// A machine with a form that has two integrations.
+/// A machine with a form that has a webhook, and a mail to two addresses.
 struct Simulation {
     seed: u64,
     random: Random,
@@ -46,11 +46,10 @@ struct Simulation {
     millis: i64,
     /// Acknowledged submissions.
     accepted: BTreeSet<SubmissionId>,
-    receiver: Receiver,
-    /// Deliveries whose success was acknowledged by the store.
-    delivered: BTreeSet<Owed>,
-    /// Rows that a file has, and how many of them are acknowledged: the second queue is that of a file.
-    file: Vec<EventId>,
+    received: BTreeMap<DeliveryId, Received>,
+    /// Deliveries that were asked to be canceled.
+    canceled: BTreeSet<DeliveryId>,
+    sequences: BTreeMap<u64, EventId>,
 }
 
 fn open(machine: &Machine, seed: u64) -> Option<SledStore> {
@@ -68,7 +67,10 @@ impl Simulation {
         let (form, queues) = runtime.block_on(async {
             let first = new_workspace(1, 0);
             assert!(store.bootstrap(first.workspace, first.key).await.unwrap());
-            form_with(&store, 1, &["one", "two"]).await
+            let (form, _) = form_with(&store, 1, &["one"]).await;
+            let mail = r#"{"name":"mail","type":"email","to":["a@example.com","b@example.com"]}"#;
+            let both = [webhook("one", true, &["submission.completed"]), mail.to_owned()];
+            (form, set_integrations(&store, form, &both, 2).await)
         });
         drop(store);
         Self {
@@ -80,9 +82,9 @@ impl Simulation {
             queues,
             millis: 100,
             accepted: BTreeSet::new(),
-            receiver: Receiver::default(),
-            delivered: BTreeSet::new(),
-            file: Vec::new(),
+            received: BTreeMap::new(),
+            canceled: BTreeSet::new(),
+            sequences: BTreeMap::new(),
         }
     }
 
@@ -122,15 +124,13 @@ impl Simulation {
 
     fn step(&mut self, store: &SledStore) {
         self.millis += match self.random.below(5) {
-            0 => LEASE + 1_000 * self.random.below(3_000) as i64,
+            0 => 1_000 * self.random.below(3_000) as i64,
             _ => self.random.below(500) as i64,
         };
-        match self.random.below(3) {
-            0 => self.submit(store),
-            _ => {
-                let place = self.random.below(self.queues.len());
-                self.deliver(store, place);
-            }
+        match self.random.below(8) {
+            0..3 => self.submit(store),
+            3 => self.cancel(store),
+            _ => self.deliver(store),
         }
     }
 
@@ -148,73 +148,71 @@ impl Simulation {
         self.accepted.extend(accepted.into_iter().flatten());
     }
 
-    /// Delivers a batch of a queue, or dies on the way.
-    fn deliver(&mut self, store: &SledStore, place: usize) {
-        let (queue, limit) = (self.queues[place], 1 + self.random.below(12));
-        let Ok(Some(batch)) = self.runtime.block_on(store.load_queue(queue, at(self.millis), limit)) else {
+    /// Cancels a delivery that may wait.
+    fn cancel(&mut self, store: &SledStore) {
+        let filter = Default::default();
+        let list = store.list_deliveries(workspace(1), &filter, None, 20);
+        let Ok(found) = self.runtime.block_on(list) else { return };
+        let waiting: Vec<_> = found.rows.iter().filter(|one| one.status == DeliveryStatus::Pending).collect();
+        if waiting.is_empty() {
             return;
-        };
-        let attempts: Vec<_> = batch
-            .due
-            .iter()
-            .map(|due| {
-                if let Some(stored) = &due.body {
-                    assert_eq!(*stored, body(&due.delivery), "another body was stored");
-                }
-                forms::store::NewAttempt {
-                    delivery: due.delivery.clone(),
-                    decision: AttemptDecision::Send(body(&due.delivery)),
-                }
-            })
-            .collect();
-        if place == 1 {
-            // Rows that were written and never acknowledged are cut off.
-            self.file.truncate(batch.state.file.map_or(0, |file| file.length as usize));
         }
-        let (now, lease) = (at(self.millis), at(self.millis + LEASE));
-        let Ok(begun) = self.runtime.block_on(store.begin_attempts(queue, attempts, now, lease)) else {
-            return;
-        };
-        let events: BTreeMap<_, _> =
-            batch.due.into_iter().filter_map(|due| Some((due.delivery.event, due.event?))).collect();
-        let fails = place == 0 && self.random.once_in(4);
-        for attempt in &begun {
-            self.receive(place, attempt, &events);
-        }
-        if !self.random.once_in(8) {
-            self.finish(store, place, begun, fails);
+        let id = self.random.pick(&waiting).id();
+        self.canceled.insert(id);
+        let cancel = store.change_delivery(workspace(1), id, ManualChange::Cancel, at(self.millis));
+        if let Ok(StepResult::Done(_)) = self.runtime.block_on(cancel) {
+            self.received.entry(id).or_default().is_over = true;
         }
     }
 
-    fn receive(&mut self, place: usize, attempt: &BegunAttempt, events: &BTreeMap<EventId, Event>) {
-        let event = &events[&attempt.delivery.event];
-        let known = self.receiver.sequences.insert(event.sequence, event.id);
-        assert!(known.is_none_or(|known| known == event.id), "two events have the same number");
-        self.receiver.bodies.entry((event.id, place)).or_default().insert(attempt.body.clone());
-        assert!(!self.delivered.contains(&(event.id, place)), "delivered again after its success was stored");
-        if place == 1 {
-            self.file.push(event.id);
+    /// Delivers some of what is due, or dies on the way.
+    fn deliver(&mut self, store: &SledStore) {
+        let limit = 1 + self.random.below(12);
+        let mut room = |_: QueueId, _: &_, _: &_| Room::For(limit);
+        let now = at(self.millis);
+        let Ok(claims) = self.runtime.block_on(store.claim_due(OWNER, now, &mut room)) else { return };
+        for batch in claims.batches {
+            let fails = self.random.once_in(4);
+            for delivery in &batch.deliveries {
+                self.receive(store, delivery);
+            }
+            match self.random.below(8) {
+                // It is sent and its outcome is not recorded before the process ends, or before it is claimed again.
+                0 => {}
+                1 => store.give_back(batch.queue, &batch.deliveries),
+                _ => self.finish(store, batch.queue, batch.deliveries, fails),
+            }
         }
     }
 
-    fn finish(&mut self, store: &SledStore, place: usize, begun: Vec<BegunAttempt>, fails: bool) {
-        let events: Vec<_> = begun.iter().map(|one| (one.delivery.event, place)).collect();
-        let finished = begun.into_iter().map(|one| FinishedAttempt {
-            delivery: one.delivery,
-            started_at: at(self.millis),
-            report: report(if fails { failure() } else { Outcome::Delivered }),
-            jitter: 1.0,
+    fn receive(&mut self, store: &SledStore, delivery: &Delivery) {
+        let Ok(loaded) = self.runtime.block_on(store.load_claimed(delivery)) else { return };
+        assert!(loaded.body.is_none_or(|stored| stored == body(delivery)), "another body was stored");
+        assert_eq!(loaded.event.unwrap().id, delivery.event);
+        let known = self.sequences.insert(delivery.sequence, delivery.event);
+        assert!(known.is_none_or(|known| known == delivery.event), "two events have the same number");
+        let received = self.received.entry(delivery.id()).or_default();
+        assert!(!received.is_over, "it was sent although its end was acknowledged");
+        assert!(delivery.attempts <= received.times, "an attempt was counted that was not made");
+        assert!(delivery.attempts >= received.times - received.unacknowledged, "an attempt was forgotten");
+        received.times += 1;
+        received.unacknowledged += 1;
+    }
+
+    fn finish(&mut self, store: &SledStore, queue: QueueId, claimed: Vec<Delivery>, fails: bool) {
+        let ids: Vec<_> = claimed.iter().map(Delivery::id).collect();
+        let outcome = if fails { failure() } else { Outcome::Delivered };
+        let finished = claimed.into_iter().map(|delivery| FinishedAttempt {
+            result: sent(&delivery, outcome.clone(), self.millis),
+            delivery,
         });
-        let length = self.file.len() as u64;
-        let file = (place == 1).then_some(CsvPosition {
-            settings: CsvFile { path: "a.csv".to_owned(), delimiter: ',' },
-            number: 1,
-            columns: Vec::new(),
-            length,
-        });
-        let write = store.finish_attempts(self.queues[place], finished.collect(), file, at(self.millis));
-        if self.runtime.block_on(write).is_ok() && !fails {
-            self.delivered.extend(events);
+        let write = store.finish(queue, finished.collect(), None, at(self.millis));
+        if self.runtime.block_on(write).is_ok() {
+            for id in ids {
+                let received = self.received.entry(id).or_default();
+                received.unacknowledged -= 1;
+                received.is_over = !fails;
+            }
         }
     }
 
@@ -222,72 +220,41 @@ impl Simulation {
     fn check(mut self) {
         self.machine.faults.reset();
         let store = open(&self.machine, self.seed).unwrap();
-        self.millis += LEASE;
-        while let Some((_, due)) = self.next_queue(&store) {
-            self.millis = self.millis.max(due);
-            for place in 0..self.queues.len() {
-                self.drain(&store, place);
-            }
+        self.runtime.block_on(assert_counters(&store, self.form, at(self.millis)));
+        while self.is_waiting(&store) {
+            self.millis += 3_600_000;
+            self.deliver(&store);
         }
         let stored: BTreeSet<_> = self.runtime.block_on(all_submissions(&store, self.form));
         assert!(stored.is_superset(&self.accepted));
-        let owed: BTreeSet<_> = stored.iter().map(|id| EventId::of_completed(*id)).collect();
-        for place in 0..self.queues.len() {
-            let got: BTreeSet<_> =
-                self.receiver.bodies.keys().filter(|(_, at)| *at == place).map(|(event, _)| *event).collect();
-            assert_eq!(got, owed, "integration {place}");
+        let all = self.runtime.block_on(list_all(&store));
+        let deliveries: BTreeSet<_> = all.iter().map(|one| (one.event, one.target)).collect();
+        assert_eq!((all.len(), deliveries.len()), (3 * stored.len(), 3 * stored.len()));
+        assert!(all.iter().all(|one| stored.contains(&one.event.completed_submission())));
+        for one in &all {
+            match one.status {
+                DeliveryStatus::Delivered => assert!(self.received[&one.id()].times >= one.attempts),
+                DeliveryStatus::Canceled => assert!(self.canceled.contains(&one.id())),
+                other => panic!("{other:?}"),
+            }
+            let log = self.runtime.block_on(store.list_attempts(one)).unwrap();
+            assert!(log.iter().map(|attempt| attempt.number).eq(1..=one.attempts), "{log:?}");
         }
-        assert!(
-            self.receiver.bodies.values().all(|bodies| bodies.len() == 1),
-            "attempts had different bodies"
-        );
-        let count = owed.len() as u64;
-        assert!(self.receiver.sequences.keys().copied().eq(1..=count), "numbers of events have gaps");
-        let rows: BTreeSet<_> = self.file.iter().copied().collect();
-        assert_eq!((self.file.len(), rows), (owed.len(), owed.clone()), "a row is missing or repeated");
-        let all = self.runtime.block_on(runner::list_deliveries(&store, &DeliveryFilter::default(), 100));
-        assert_eq!(all.len(), 2 * owed.len());
-        assert!(all.iter().all(|one| one.status == DeliveryStatus::Delivered));
-        self.check_attempts(&store, &all);
+        let numbers: BTreeSet<_> = all.iter().map(|one| one.sequence).collect();
+        assert!(numbers.into_iter().eq(1..=stored.len() as u64), "numbers of events have gaps");
+        self.runtime.block_on(assert_counters(&store, self.form, at(self.millis)));
         let mismatch = |event: &EngineEvent| matches!(event, EngineEvent::DigestMismatch { .. });
         assert!(!self.machine.event_log.events().iter().any(mismatch));
     }
 
-    fn check_attempts(&self, store: &SledStore, all: &[Delivery]) {
-        for delivery in all {
-            let log = self
-                .runtime
-                .block_on(store.list_attempts(workspace(1), DeliveryPlace::of(delivery)))
-                .unwrap();
-            assert!(log.iter().map(|attempt| attempt.number).eq(1..=delivery.attempts), "{log:?}");
+    fn is_waiting(&self, store: &SledStore) -> bool {
+        let totals = self.runtime.block_on(store.queue_totals(workspace(1), self.form)).unwrap();
+        if totals.iter().any(|queue| queue.pending > 0) {
+            // Claims of attempts whose outcome is not recorded end with their owner.
+            store.release(OWNER);
+            return true;
         }
-    }
-
-    fn next_queue(&self, store: &SledStore) -> Option<(QueueId, i64)> {
-        let waiting = self.runtime.block_on(runner::waiting_queues(store));
-        waiting.into_iter().min_by_key(|(_, due)| *due)
-    }
-
-    fn drain(&mut self, store: &SledStore, place: usize) {
-        let queue = self.queues[place];
-        loop {
-            let batch = self.runtime.block_on(runner::load(store, queue, self.millis, 20));
-            let due = batch.due.len();
-            if due == 0 {
-                return;
-            }
-            if place == 1 {
-                self.file.truncate(batch.state.file.map_or(0, |file| file.length as usize));
-            }
-            let begun =
-                self.runtime.block_on(runner::begin(store, queue, runner::send(&batch.due), self.millis));
-            assert_eq!(begun.len(), due);
-            let events = batch.due.into_iter().map(|due| (due.delivery.event, due.event.unwrap())).collect();
-            for attempt in &begun {
-                self.receive(place, attempt, &events);
-            }
-            self.finish(store, place, begun, false);
-        }
+        false
     }
 }
 

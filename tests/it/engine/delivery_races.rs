@@ -1,22 +1,30 @@
-//! The loop that carries out deliveries, when something happens at a moment that is not expected.
+//! Deliveries, when something happens at a moment that is not expected.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use forms::clock::SystemClock;
+use forms::clock::{Clock, DAY_MILLIS, SystemClock};
 use forms::delivery::{DeliveryService, DeliverySettings};
+use forms::domain::delivery::attempt::Outcome;
+use forms::domain::delivery::{Delivery, DeliveryStatus};
+use forms::domain::revision::ExpectedRevision;
+use forms::id::EventId;
 use forms::store::sled::SledStore;
-use forms::store::{Deliveries, Forms, StepResult};
+use forms::store::{Deliveries, Forms, ManualChange, StepResult, Store};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{advance, pause, resume, sleep, timeout};
 
 use super::machine::Machine;
 use super::observed_index::open_observed;
-use crate::harness::{RecordingSender, VAULT};
-use crate::store::deliveries::{form_with, set_integrations, submit_with, webhook};
+use crate::harness::{ManualClock, RecordingSender, VAULT};
+use crate::store::deliveries::{
+    assert_counters, change, claim, failure, finish, form_with, list_all, set_integrations, status,
+    submit_many, submit_with, totals, webhook,
+};
 use crate::store::{SeededRandom, at, is_ready, trash_form, workspace};
 
 /// Longer than anything here takes.
@@ -60,26 +68,105 @@ async fn a_queue_goes_on_if_its_form_was_in_the_trash_while_it_was_loaded() {
 }
 
 #[tokio::test]
-async fn a_queue_that_was_not_woken_goes_on_after_some_minutes() {
+async fn a_wait_ends_although_nothing_wakes_its_queue_if_the_clock_is_set_forward() {
     let store = open_observed(&Machine::new(1), |_| ());
     let (form, queues) = form_with(&store, 1, &["one"]).await;
     set_integrations(&store, form, &[webhook("one", true, &["submission.completed"])], 2).await;
+    submit_with(&store, form, 5, true).await;
+    let clock = Arc::new(ManualClock::at("2025-11-20T12:00:00Z"));
+    let now = clock.now().millis() - at(0).millis();
+    let failed = claim(&store, queues[0], now, 1).await;
+    finish(&store, queues[0], failed, failure(), now).await;
     let sender = Arc::new(RecordingSender::default());
-    let running = Running::start(&store, &sender);
-    sleep(Duration::from_millis(50)).await;
-    // Takes the wakeup of the loop, whose task does not run until this one waits.
-    let mut submitted = Box::pin(submit_with(&store, form, 5, true));
-    while !is_ready(&mut submitted).await {
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(store.changed_queues().await, queues);
+    let running = Running::start_at(&store, &sender, clock.clone());
     sleep(Duration::from_millis(50)).await;
     assert!(sender.take().is_empty());
+    clock.advance(3_600_000);
     pause();
-    advance(Duration::from_secs(600)).await;
+    advance(Duration::from_secs(31)).await;
     resume();
     wait_for_request(&sender).await;
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_canceled_while_it_is_brought_forward_stays_canceled() {
+    let waiting = Arc::new(OnceLock::new());
+    let has_read = Arc::new(AtomicBool::new(false));
+    let on_read = {
+        let (waiting, has_read) = (Arc::clone(&waiting), Arc::clone(&has_read));
+        move |key: &[u8]| {
+            let is_entry = |event: &EventId| key[0] == b'q' && key.ends_with(&event.to_bytes());
+            if waiting.get().is_some_and(is_entry) {
+                has_read.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    let store = open_observed(&Machine::new(1), on_read);
+    let (form, queues) = form_with(&store, 1, &["one"]).await;
+    submit_with(&store, form, 5, true).await;
+    let failed = claim(&store, queues[0], 10, 1).await.remove(0);
+    finish(&store, queues[0], vec![failed.clone()], failure(), 10 + DAY_MILLIS).await;
+    waiting.set(failed.event).unwrap();
+    let mut maintaining = store.maintain_deliveries(at(20));
+    while !has_read.load(Ordering::Relaxed) {
+        assert!(!is_ready(&mut maintaining).await);
+        sleep(Duration::from_millis(1)).await;
+    }
+    // The entry was read, and is changed only now.
+    assert!(matches!(change(&store, &failed, ManualChange::Cancel, 21).await, StepResult::Done(_)));
+    maintaining.await.unwrap();
+    assert_eq!(status(&store, &failed).await, DeliveryStatus::Canceled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_delivery_is_either_sent_or_canceled() {
+    let store: Arc<dyn Store> = Arc::new(open_observed(&Machine::new(1), |_| ()));
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    set_integrations(&*store, form, &[webhook("one", true, &["submission.completed"])], 2).await;
+    let ids = submit_many(&store, form, 300, 5).await;
+    let all = list_all(&*store).await;
+    let deliverer = {
+        let (store, queue) = (Arc::clone(&store), queues[0]);
+        tokio::spawn(async move {
+            let mut claims = Vec::new();
+            while totals(&*store, form).await[0].pending > 0 {
+                let claimed = claim(&*store, queue, 10, 7).await;
+                claims.extend(claimed.iter().map(Delivery::id));
+                finish(&*store, queue, claimed, Outcome::Delivered, 10).await;
+            }
+            claims
+        })
+    };
+    let purger = {
+        let (store, ids) = (Arc::clone(&store), ids.clone());
+        tokio::spawn(async move {
+            for id in ids.into_iter().step_by(3) {
+                let purge = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(9));
+                assert!(matches!(purge.await.unwrap(), StepResult::Done(())));
+            }
+        })
+    };
+    let mut canceled = BTreeSet::new();
+    for one in &all {
+        if let StepResult::Done(_) = change(&*store, one, ManualChange::Cancel, 9).await {
+            canceled.insert(one.id());
+        }
+    }
+    purger.await.unwrap();
+    let claims = deliverer.await.unwrap();
+    let claimed: BTreeSet<_> = claims.iter().copied().collect();
+    assert_eq!(claims.len(), claimed.len(), "one was claimed twice");
+    for one in list_all(&*store).await {
+        match one.status {
+            DeliveryStatus::Delivered => assert!(claimed.contains(&one.id())),
+            DeliveryStatus::Canceled => assert_eq!(one.attempts, 0),
+            other => panic!("{other:?}"),
+        }
+        assert!(!canceled.contains(&one.id()) || !claimed.contains(&one.id()), "sent after it was canceled");
+        assert!(one.status == DeliveryStatus::Canceled || !canceled.contains(&one.id()));
+    }
+    assert_counters(&*store, form, at(11)).await;
 }
 
 /// Carries out deliveries until it is stopped.
@@ -90,11 +177,15 @@ struct Running {
 
 impl Running {
     fn start(store: &SledStore, sender: &Arc<RecordingSender>) -> Self {
+        Self::start_at(store, sender, Arc::new(SystemClock))
+    }
+
+    fn start_at(store: &SledStore, sender: &Arc<RecordingSender>, clock: Arc<dyn Clock>) -> Self {
         let service = DeliveryService::new(
             Arc::new(store.clone()),
             VAULT.clone(),
             sender.clone(),
-            Arc::new(SystemClock),
+            clock,
             Arc::new(SeededRandom::new(2)),
             DeliverySettings::default(),
         );

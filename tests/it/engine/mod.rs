@@ -22,12 +22,12 @@ mod observed_index;
 
 mod crashes;
 mod damage;
-// mod delivery_cost;
-// mod delivery_crashes;
-// mod delivery_races;
+mod delivery_cost;
+mod delivery_crashes;
+mod delivery_races;
 mod index_faults;
-// mod purge;
+mod purge;
 mod races;
-// mod recount;
+mod recount;
 mod recovery;
 mod trash_sweep;

@@ -1,4 +1,4 @@
-//! A store that reports what it reads from its index.
+//! A store that reports what it reads from its index and what it writes there.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,19 +16,36 @@ use crate::store::SeededRandom;
 /// Called with each key before it is read, with the start of each range, and with each key that is found in it.
 type OnRead = dyn Fn(&[u8]) + Send + Sync;
 
+/// Called with the keys that are written together.
+type OnWrite = dyn Fn(Vec<Vec<u8>>) + Send + Sync;
+
 struct ObservedIndexes {
     indexes: ModelIndexes,
     on_read: Arc<OnRead>,
+    on_write: Arc<OnWrite>,
 }
 
 struct ObservedIndex {
     index: Arc<dyn Index>,
     on_read: Arc<OnRead>,
+    on_write: Arc<OnWrite>,
 }
 
 /// Opens the store of a machine, which calls `on_read` for what it reads; of a range, before the index is locked.
 pub(super) fn open_observed(machine: &Machine, on_read: impl Fn(&[u8]) + Send + Sync + 'static) -> SledStore {
-    let indexes = ObservedIndexes { indexes: machine.indexes.clone(), on_read: Arc::new(on_read) };
+    open_with(machine, Arc::new(on_read), Arc::new(|_| ()))
+}
+
+/// Opens the store of a machine, which calls `on_write` with the keys that it writes.
+pub(super) fn open_written(
+    machine: &Machine,
+    on_write: impl Fn(Vec<Vec<u8>>) + Send + Sync + 'static,
+) -> SledStore {
+    open_with(machine, Arc::new(|_| ()), Arc::new(on_write))
+}
+
+fn open_with(machine: &Machine, on_read: Arc<OnRead>, on_write: Arc<OnWrite>) -> SledStore {
+    let indexes = ObservedIndexes { indexes: machine.indexes.clone(), on_read, on_write };
     let mut options = machine.options();
     options.verify_index = false;
     let (disk, random) = (Arc::new(machine.disk.clone()), Arc::new(SeededRandom::new(1)));
@@ -39,7 +56,8 @@ pub(super) fn open_observed(machine: &Machine, on_read: impl Fn(&[u8]) + Send + 
 impl IndexProvider for ObservedIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
         let index = self.indexes.open(folder)?;
-        Ok(Arc::new(ObservedIndex { index, on_read: Arc::clone(&self.on_read) }))
+        let (on_read, on_write) = (Arc::clone(&self.on_read), Arc::clone(&self.on_write));
+        Ok(Arc::new(ObservedIndex { index, on_read, on_write }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
@@ -90,7 +108,10 @@ impl Index for ObservedIndex {
     }
 
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
-        self.index.apply(changes)
+        let mut keys = Vec::new();
+        self.index.apply(&mut changes.inspect(|change| keys.push(change.key.to_vec())))?;
+        (self.on_write)(keys);
+        Ok(())
     }
 
     fn flush(&self) -> Result<(), IndexError> {

@@ -16,12 +16,14 @@ use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
 use forms::store::sled::engine::operation::WriteKind;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{CheckedEdit, Forms, IdempotentOperation, Keys, Maintenance, StepResult, Submissions};
+use forms::store::{
+    CheckedEdit, Deliveries, Forms, IdempotentOperation, Keys, Maintenance, StepResult, Submissions,
+};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::real_files::{EventLog, open, options};
-use crate::store::deliveries::{begin, failure, finish, load, send, set_integrations, submit_with, webhook};
+use crate::store::deliveries::{claim, failure, finish, set_integrations, submit_with, webhook};
 use crate::store::{
     SeededRandom, at, create_draft, edit_submission, idempotency_key, insert_workspace, list_newest,
     new_draft, patch, published_form, restore_submission, submit, trash_form, trash_submission, update_form,
@@ -110,7 +112,7 @@ fn keys_with(path: &Path, part: &[u8]) -> Vec<Vec<u8>> {
     rows.into_iter().map(|(key, _)| key).filter(|key| contains(key)).collect()
 }
 
-/// Gives a form deliveries that have ended, are in flight, wait for a retry, and wait in the outbox.
+/// Gives a form deliveries that have ended, are claimed, wait for a retry, and were not tried; and permits of confirmations.
 async fn add_deliveries(store: &SledStore, form: FormId) {
     let events = ["submission.completed", "submission.updated", "submission.deleted", "form.deleted"];
     let queue = set_integrations(store, form, &[webhook("one", true, &events)], 6).await[0];
@@ -122,11 +124,11 @@ async fn add_deliveries(store: &SledStore, form: FormId) {
         }
     }
     for outcome in [Some(Outcome::Delivered), Some(failure()), None] {
-        let due = load(store, queue, 200, 10).await.due;
-        assert_eq!(due.len(), 10);
-        let begun = begin(store, queue, send(&due), 200).await;
+        let claimed = claim(store, queue, 200, 10).await;
+        assert_eq!(claimed.len(), 10);
+        store.permit_confirmation(&claimed[0], 7, at(200)).await.unwrap();
         if let Some(outcome) = outcome {
-            finish(store, queue, begun, outcome, 200).await;
+            finish(store, queue, claimed, outcome, 200).await;
         }
     }
 }
@@ -245,7 +247,7 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
         }
     };
     timeout(TIMEOUT, gone).await.expect("more is left than trash entries and idempotency records");
-    assert_eq!(count_of_kind(folder.path(), b'v'), 0, "entries of the list of deliveries are left");
+    assert_eq!(count_of_kind(folder.path(), b'v'), 0, "deliveries are left");
     let store = open_store(folder.path(), &event_log);
     assert_eq!(store.empty_trash(at(1_000)).await.unwrap(), 0);
     store.close().await.unwrap();

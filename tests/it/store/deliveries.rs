@@ -1,23 +1,24 @@
-//! Forms with integrations, and a runner that delivers nothing.
+//! Forms with integrations, and a runner that sends nothing.
 
 use std::sync::Arc;
 
 use forms::clock::Timestamp;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::delivery::error_code::ErrorCode;
+use forms::domain::delivery::health::Health;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use forms::domain::integration::event::Event;
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{EventId, FormId, SubmissionId};
 use forms::store::{
-    AttemptDecision, BegunAttempt, DeliveryFilter, DueDelivery, FinishedAttempt, NewAttempt, NewSubmission,
-    QueueBatch, QueueId, QueueState, StepResult, Store,
+    AttemptResult, Claims, DeliveryFilter, FinishedAttempt, LoadedDelivery, ManualChange, NewSubmission,
+    Owner, QueueId, QueueTotals, Room, StepResult, Store,
 };
 
 use super::{at, patch, published_form, update_form, workspace};
 
-/// Milliseconds after which an attempt that has begun is taken for interrupted.
-pub(crate) const LEASE: i64 = 60_000;
+/// Who claims deliveries in these tests.
+pub(crate) const OWNER: Owner = 1;
 
 /// A published form of the workspace 1 with a webhook of each name that subscribes to everything.
 pub(crate) async fn form_with(store: &dyn Store, number: u64, names: &[&str]) -> (FormId, Vec<QueueId>) {
@@ -52,6 +53,10 @@ pub(crate) async fn set_integrations(
 ) -> Vec<QueueId> {
     let change = patch(&format!(r#"{{"integrations":[{}]}}"#, definitions.join(",")));
     change_form(store, form, change, millis).await;
+    queues_of(store, form).await
+}
+
+pub(crate) async fn queues_of(store: &dyn Store, form: FormId) -> Vec<QueueId> {
     let found = store.find_form(workspace(1), form).await.unwrap().unwrap();
     let queue = |integration| QueueId { workspace: workspace(1), form, integration };
     found.integrations.iter().map(|one| queue(one.id)).collect()
@@ -88,7 +93,7 @@ pub(crate) async fn submit_with(store: &dyn Store, form: FormId, millis: i64, no
     }
 }
 
-/// Stores `count` submissions concurrently, so that they share outbox rows; returns their ids in ascending order.
+/// Stores `count` submissions concurrently, so that they share a sync; returns their ids in ascending order.
 pub(crate) async fn submit_many(
     store: &Arc<dyn Store>,
     form: FormId,
@@ -109,56 +114,27 @@ pub(crate) fn completed(ids: &[SubmissionId]) -> Vec<EventId> {
     ids.iter().map(|id| EventId::of_completed(*id)).collect()
 }
 
-pub(crate) async fn load(store: &dyn Store, queue: QueueId, millis: i64, limit: usize) -> QueueBatch {
-    store.load_queue(queue, at(millis), limit).await.unwrap().expect("the queue exists")
+/// Claims at most `limit` deliveries of one queue.
+pub(crate) async fn claim_of(store: &dyn Store, queue: QueueId, millis: i64, limit: usize) -> Claims {
+    let mut room = |other, _: &_, _: &_| Room::For(if other == queue { limit } else { 0 });
+    store.claim_due(OWNER, at(millis), &mut room).await.unwrap()
+}
+
+pub(crate) async fn claim(store: &dyn Store, queue: QueueId, millis: i64, limit: usize) -> Vec<Delivery> {
+    let claims = claim_of(store, queue, millis, limit).await;
+    claims.batches.into_iter().flat_map(|batch| batch.deliveries).collect()
 }
 
 /// The events of the deliveries that are due.
 pub(crate) async fn due_events(store: &dyn Store, queue: QueueId, millis: i64) -> Vec<EventId> {
-    load(store, queue, millis, 100).await.due.iter().map(|due| due.delivery.event).collect()
+    let due = claim(store, queue, millis, 1_000).await;
+    store.give_back(queue, &due);
+    due.iter().map(|delivery| delivery.event).collect()
 }
 
 /// The body that a delivery has in these tests.
 pub(crate) fn body(delivery: &Delivery) -> Vec<u8> {
-    format!("{} to {}", delivery.event, delivery.integration).into_bytes()
-}
-
-pub(crate) fn decide(
-    due: &[DueDelivery],
-    decision: impl Fn(&Delivery) -> AttemptDecision,
-) -> Vec<NewAttempt> {
-    let attempt =
-        |due: &DueDelivery| NewAttempt { delivery: due.delivery.clone(), decision: decision(&due.delivery) };
-    due.iter().map(attempt).collect()
-}
-
-pub(crate) fn send(due: &[DueDelivery]) -> Vec<NewAttempt> {
-    decide(due, |delivery| AttemptDecision::Send(body(delivery)))
-}
-
-pub(crate) async fn begin(
-    store: &dyn Store,
-    queue: QueueId,
-    attempts: Vec<NewAttempt>,
-    millis: i64,
-) -> Vec<BegunAttempt> {
-    store.begin_attempts(queue, attempts, at(millis), at(millis + LEASE)).await.unwrap()
-}
-
-pub(crate) async fn finish(
-    store: &dyn Store,
-    queue: QueueId,
-    begun: Vec<BegunAttempt>,
-    outcome: Outcome,
-    millis: i64,
-) -> QueueState {
-    let finished = begun.into_iter().map(|one| FinishedAttempt {
-        delivery: one.delivery,
-        started_at: at(millis),
-        report: report(outcome.clone()),
-        jitter: 1.0,
-    });
-    store.finish_attempts(queue, finished.collect(), None, at(millis)).await.unwrap()
+    format!("{} to {:?}", delivery.event, delivery.target).into_bytes()
 }
 
 pub(crate) fn report(outcome: Outcome) -> SendReport {
@@ -173,25 +149,101 @@ pub(crate) fn failure() -> Outcome {
     Outcome::Retryable { error: error(), is_slow: false }
 }
 
-/// Delivers what is due, `batch` at a time; returns the events in the order of their delivery.
-pub(crate) async fn deliver_due(store: &dyn Store, queue: QueueId, millis: i64, batch: usize) -> Vec<Event> {
-    let mut delivered = Vec::new();
-    loop {
-        let loaded = load(store, queue, millis, batch).await;
-        assert!(loaded.due.len() <= batch);
-        if loaded.due.is_empty() && loaded.next_due.is_none_or(|due| due > at(millis)) {
-            return delivered;
-        }
-        let begun = begin(store, queue, send(&loaded.due), millis).await;
-        assert_eq!(begun.len(), loaded.due.len());
-        finish(store, queue, begun, Outcome::Delivered, millis).await;
-        delivered.extend(loaded.due.into_iter().map(|due| due.event.expect("nothing was erased")));
+pub(crate) fn permanent() -> Outcome {
+    Outcome::Permanent { error: error() }
+}
+
+pub(crate) fn sent(delivery: &Delivery, outcome: Outcome, millis: i64) -> AttemptResult {
+    AttemptResult::Sent {
+        started_at: at(millis),
+        report: report(outcome),
+        jitter: 1.0,
+        body: Some(body(delivery)),
+        to: None,
+        mailbox: None,
     }
 }
 
+pub(crate) async fn finish(
+    store: &dyn Store,
+    queue: QueueId,
+    claimed: Vec<Delivery>,
+    outcome: Outcome,
+    millis: i64,
+) -> Health {
+    finish_with(store, queue, claimed, |delivery| sent(delivery, outcome.clone(), millis), millis).await
+}
+
+pub(crate) async fn finish_with(
+    store: &dyn Store,
+    queue: QueueId,
+    claimed: Vec<Delivery>,
+    result: impl Fn(&Delivery) -> AttemptResult,
+    millis: i64,
+) -> Health {
+    let finished = claimed.into_iter().map(|delivery| {
+        let result = result(&delivery);
+        FinishedAttempt { delivery, result }
+    });
+    store.finish(queue, finished.collect(), None, at(millis)).await.unwrap()
+}
+
+pub(crate) async fn load(store: &dyn Store, delivery: &Delivery) -> LoadedDelivery {
+    store.load_claimed(delivery).await.unwrap()
+}
+
+/// Carries out what is due of a queue with one outcome, `batch` at a time; returns the events in the order in which they were
+/// sent. What is in the trash waits, and what was erased is canceled.
+pub(crate) async fn carry_out(
+    store: &dyn Store,
+    queue: QueueId,
+    outcome: &Outcome,
+    millis: i64,
+    batch: usize,
+) -> Vec<Event> {
+    let mut events = Vec::new();
+    loop {
+        let claimed = claim(store, queue, millis, batch).await;
+        assert!(claimed.len() <= batch);
+        if claimed.is_empty() {
+            return events;
+        }
+        let mut finished = Vec::new();
+        for delivery in claimed {
+            let result = match load(store, &delivery).await {
+                LoadedDelivery { event: None, .. } => AttemptResult::Canceled,
+                LoadedDelivery { is_in_trash: true, .. } => AttemptResult::Paused,
+                LoadedDelivery { event: Some(event), body: stored, .. } => {
+                    assert!(stored.is_none_or(|stored| stored == body(&delivery)), "another body was stored");
+                    events.push(event);
+                    sent(&delivery, outcome.clone(), millis)
+                }
+            };
+            finished.push(FinishedAttempt { delivery, result });
+        }
+        store.finish(queue, finished, None, at(millis)).await.unwrap();
+    }
+}
+
+pub(crate) async fn deliver_due(store: &dyn Store, queue: QueueId, millis: i64, batch: usize) -> Vec<Event> {
+    carry_out(store, queue, &Outcome::Delivered, millis, batch).await
+}
+
+pub(crate) async fn find(store: &dyn Store, delivery: &Delivery) -> Delivery {
+    store.find_delivery(workspace(1), delivery.id()).await.unwrap().expect("the delivery exists").1
+}
+
 pub(crate) async fn status(store: &dyn Store, delivery: &Delivery) -> DeliveryStatus {
-    let found = store.find_delivery(workspace(1), delivery.id()).await.unwrap();
-    found.expect("the delivery exists").status
+    find(store, delivery).await.status
+}
+
+pub(crate) async fn change(
+    store: &dyn Store,
+    delivery: &Delivery,
+    change: ManualChange,
+    millis: i64,
+) -> StepResult<Delivery> {
+    store.change_delivery(workspace(1), delivery.id(), change, at(millis)).await.unwrap()
 }
 
 /// Lists all deliveries that match `filter` by pages of `limit`.
@@ -212,9 +264,35 @@ pub(crate) async fn list_deliveries(
     }
 }
 
-/// The queues that wait, with the time from which each is due in milliseconds.
-pub(crate) async fn waiting_queues(store: &dyn Store) -> Vec<(QueueId, i64)> {
-    let queues = store.list_queues().await.unwrap();
-    let millis = |time: Timestamp| time.millis().saturating_sub(at(0).millis());
-    queues.into_iter().map(|(queue, due)| (queue, millis(due))).collect()
+pub(crate) async fn list_all(store: &dyn Store) -> Vec<Delivery> {
+    list_deliveries(store, &DeliveryFilter::default(), 100).await
+}
+
+pub(crate) async fn totals(store: &dyn Store, form: FormId) -> Vec<QueueTotals> {
+    store.queue_totals(workspace(1), form).await.unwrap()
+}
+
+/// Counts the deliveries of the form's integrations by listing them, and fails unless the counters say the same.
+pub(crate) async fn assert_counters(store: &dyn Store, form: FormId, now: Timestamp) {
+    use DeliveryStatus::{Dead, Delivered, InFlight, Paused, Pending};
+    let (queues, all) = (queues_of(store, form).await, list_all(store).await);
+    let ours = |one: &&Delivery| queues.iter().any(|queue| queue.integration == one.target.integration);
+    let all: Vec<_> = all.iter().filter(ours).collect();
+    for (queue, totals) in queues.iter().zip(totals(store, form).await) {
+        let count = |statuses: &[DeliveryStatus]| {
+            let ours = all.iter().filter(|one| one.target.integration == queue.integration);
+            ours.filter(|one| statuses.contains(&one.status)).count() as u64
+        };
+        assert_eq!((totals.pending, totals.dead), (count(&[Pending, Paused, InFlight]), count(&[Dead])));
+    }
+    let count = |status| all.iter().filter(|one| one.status == status).count() as u64;
+    let hour = |time: Timestamp| time.millis() / 3_600_000;
+    let is_recent = |one: &&&Delivery| {
+        one.status == Delivered && one.finished_at.is_some_and(|at| hour(at) > hour(now) - 24)
+    };
+    let delivered = all.iter().filter(is_recent).count() as u64;
+    let stats = store.delivery_stats(workspace(1), now).await.unwrap().into_iter().map(|(_, stats)| stats);
+    let stats = stats.map(|one| [one.pending, one.in_flight, one.paused, one.dead, one.delivered]);
+    let stats = stats.fold([0; 5], |sum, one| std::array::from_fn(|place| sum[place] + one[place]));
+    assert_eq!(stats, [count(Pending), count(InFlight), count(Paused), count(Dead), delivered]);
 }

@@ -1,23 +1,39 @@
-//! Queues: every submission once to every integration, leases, retries, pauses.
+//! Queues: every submission once to every integration, claims, retries, pauses.
 
+use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::DeliveryStatus;
-use forms::domain::delivery::attempt::{AttemptResult, Outcome};
-use forms::domain::integration::csv_file::{CsvFile, CsvPosition};
+use forms::domain::delivery::attempt::Outcome;
 use forms::domain::integration::event::{EventType, Subject};
-use forms::store::{AttemptDecision, DeliveryPlace, StepResult};
+use forms::store::{
+    AttemptResult, Claims, ConfirmationPermit, ManualChange, NewSubmission, QueueId, Room, StepResult, Store,
+};
 
 use super::deliveries::*;
-use super::{StoreFixture, at, find_submission, insert_workspace, is_ready, patch, workspace};
+use super::{
+    StoreFixture, at, edit_submission, find_submission, insert_workspace, is_ready, patch, workspace,
+};
 
 const HOUR: i64 = 3_600_000;
+
+/// A queue whose deliveries are attempted in their order.
+const SHEET: &str = r#"{"name":"sheet","type":"google_sheets","spreadsheet_id":"1234567890123456789012345678901234567890","service_account":"KEY"}"#;
+
+const KEY: &str = include_str!("../fixtures/service-account.pem");
+
+fn sheet() -> String {
+    let key = serde_json::json!({"type": "service_account", "project_id": "test", "private_key_id": "k1", "private_key": KEY, "client_email": "forms@test.iam.gserviceaccount.com", "token_uri": "https://oauth2.googleapis.com/token"});
+    SHEET.replace("\"KEY\"", &serde_json::to_string(&key.to_string()).unwrap())
+}
+
+async fn claim_all(store: &dyn Store, millis: i64, room: Room) -> Claims {
+    store.claim_due(OWNER, at(millis), &mut |_, _, _| room).await.unwrap()
+}
 
 pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     let mut ids = submit_many(&store, form, 120, 5).await;
     ids.push(submit_with(&*store, form, 6, true).await);
-    assert_eq!(store.changed_queues().await, queues);
-    assert_eq!(waiting_queues(&*store).await.len(), 2);
     store.close().await.unwrap();
     let store = fixture.open();
     for (queue, batch) in queues.iter().zip([1, 50]) {
@@ -31,11 +47,11 @@ pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: 
             assert_eq!((event.event_type, event.form), (EventType::SubmissionCompleted, form));
         }
     }
-    assert_eq!(waiting_queues(&*store).await, []);
     store.close().await.unwrap();
     fixture.remove_index();
     let store = fixture.open();
-    assert_eq!(waiting_queues(&*store).await, []);
+    let none = claim_all(&*store, DAY_MILLIS, Room::For(9)).await;
+    assert_eq!((none.batches.len(), none.next_due), (0, None));
     let next = submit_with(&*store, form, 20, true).await;
     let events = deliver_due(&*store, queues[0], 21, 9).await;
     assert_eq!(
@@ -44,70 +60,50 @@ pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: 
     );
 }
 
-pub(super) async fn an_attempt_begins_once(fixture: &impl StoreFixture) {
+pub(super) async fn a_claimed_delivery_is_claimed_again_once_it_is_released(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    submit_many(&store, form, 3, 5).await;
-    let loaded = load(&*store, queues[0], 10, 9).await;
-    let attempts = send(&loaded.due);
-    let begun = begin(&*store, queues[0], attempts.clone(), 10).await;
-    assert_eq!(begun.len(), 3);
-    assert_eq!(begun[0].delivery.status, DeliveryStatus::InFlight);
-    assert_eq!(begun[0].body, body(&begun[0].delivery));
-    assert_eq!(begin(&*store, queues[0], attempts, 10).await.len(), 0);
-    let again = load(&*store, queues[0], 10, 9).await;
-    assert_eq!((again.due.len(), again.next_due), (0, Some(at(10 + LEASE))));
-    finish(&*store, queues[0], begun, Outcome::Delivered, 11).await;
-    assert_eq!(load(&*store, queues[0], 10, 9).await.next_due, None);
-}
-
-pub(super) async fn entries_are_decided_in_order(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    let ids = submit_many(&store, form, 3, 5).await;
-    let loaded = load(&*store, queues[0], 10, 9).await;
-    let begun = begin(&*store, queues[0], send(&loaded.due[1..]), 10).await;
-    assert_eq!(begun.len(), 0, "the first entry would be skipped");
-    let begun = begin(&*store, queues[0], send(&loaded.due[..2]), 10).await;
-    assert_eq!(begun.len(), 2);
-    assert_eq!(due_events(&*store, queues[0], 10).await, completed(&ids[2..]));
-}
-
-pub(super) async fn an_attempt_whose_lease_ended_was_interrupted(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    submit_with(&*store, form, 5, true).await;
     let queue = queues[0];
-    let first = begin(&*store, queue, send(&load(&*store, queue, 10, 9).await.due), 10).await;
-    let (id, place) = (first[0].delivery.id(), DeliveryPlace::of(&first[0].delivery));
+    submit_many(&store, form, 4, 5).await;
+    let first = claim(&*store, queue, 10, 3).await;
+    let room = &mut |_: QueueId, _: &_, _: &_| Room::For(9);
+    let others = store.claim_due(2, at(10), room).await.unwrap().batches.remove(0).deliveries;
+    assert_eq!((first.len(), others.len()), (3, 1));
+    assert_eq!(claim(&*store, queue, 10, 9).await, []);
+    assert_eq!(status(&*store, &first[0]).await, DeliveryStatus::InFlight);
+    store.release(OWNER);
+    assert_eq!(claim(&*store, queue, 10, 9).await, first, "no attempt was spent");
+    store.give_back(queue, &first[1..2]);
+    assert_eq!(claim(&*store, queue, 10, 9).await, first[1..2]);
+    store.release(2);
+    assert_eq!(claim(&*store, queue, 10, 9).await, others);
+    assert_eq!(list_all(&*store).await.iter().filter(|one| one.attempts > 0).count(), 0);
+    // The process ends.
     store.close().await.unwrap();
     let store = fixture.open();
-    assert_eq!(waiting_queues(&*store).await, [(queue, 10 + LEASE)]);
-    let loaded = load(&*store, queue, 10 + LEASE, 9).await;
-    assert_eq!(loaded.due.len(), 0);
-    let next = loaded.next_due.expect("it is tried again");
-    assert!(next > at(10 + LEASE), "it waits as after a failure");
-    let attempts = store.list_attempts(workspace(1), place).await.unwrap();
-    assert_eq!(attempts.len(), 1);
-    assert_eq!((attempts[0].number, attempts[0].result), (1, AttemptResult::Interrupted));
-    assert_eq!(attempts[0].started_at, at(10));
+    let again = claim(&*store, queue, 10, 9).await;
+    assert_eq!((again.len(), &again[..3]), (4, &first[..]));
+    finish(&*store, queue, again, Outcome::Delivered, 11).await;
+    assert_eq!(claim(&*store, queue, 10, 9).await, []);
+}
 
-    let later = next.millis() - at(0).millis();
-    let due = load(&*store, queue, later, 9).await.due;
-    assert_eq!(due[0].body, Some(body(&due[0].delivery)), "every attempt sends the same bytes");
-    let second = begin(&*store, queue, send(&due), later).await;
-    finish(&*store, queue, first, Outcome::Delivered, later).await;
-    assert_eq!(
-        status(&*store, &second[0].delivery).await,
-        DeliveryStatus::InFlight,
-        "an outcome came too late"
-    );
-    finish(&*store, queue, second, Outcome::Delivered, later + 1).await;
-    let delivered = store.find_delivery(workspace(1), id).await.unwrap().unwrap();
-    assert_eq!((delivered.status, delivered.attempts), (DeliveryStatus::Delivered, 2));
-    let attempts = store.list_attempts(workspace(1), place).await.unwrap();
-    assert_eq!(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(store.load_delivery(workspace(1), place).await.unwrap().unwrap().1.body, None);
+pub(super) async fn an_outcome_that_comes_too_late_is_dropped(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    submit_many(&store, form, 2, 5).await;
+    let late = claim(&*store, queues[0], 10, 2).await;
+    store.release(OWNER);
+    assert!(matches!(change(&*store, &late[0], ManualChange::Cancel, 11).await, StepResult::Done(_)));
+    let again = claim(&*store, queues[0], 11, 2).await;
+    finish(&*store, queues[0], again, failure(), 12).await;
+    finish(&*store, queues[0], late.clone(), Outcome::Delivered, 13).await;
+    for (one, expected, attempts) in
+        [(&late[0], DeliveryStatus::Canceled, 0), (&late[1], DeliveryStatus::Pending, 1)]
+    {
+        let found = find(&*store, one).await;
+        assert_eq!((found.status, found.attempts), (expected, attempts));
+        assert_eq!(store.list_attempts(one).await.unwrap().len(), attempts as usize);
+    }
 }
 
 pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl StoreFixture) {
@@ -116,127 +112,153 @@ pub(super) async fn a_failed_delivery_is_retried_until_it_is_dead(fixture: &impl
     submit_with(&*store, form, 5, true).await;
     let (mut millis, mut attempts) = (10, 0);
     let dead = loop {
-        let loaded = load(&*store, queues[0], millis, 9).await;
-        let begun = begin(&*store, queues[0], send(&loaded.due), millis).await;
+        let claimed = claim(&*store, queues[0], millis, 9).await.remove(0);
+        assert_eq!(claimed.attempts, attempts);
+        let stored = load(&*store, &claimed).await.body;
+        assert_eq!(stored, (attempts > 0).then(|| body(&claimed)), "every attempt sends the same bytes");
+        let health = finish(&*store, queues[0], vec![claimed.clone()], failure(), millis).await;
+        assert_eq!(health.failing_since, Some(at(10)));
         attempts += 1;
-        assert_eq!(begun[0].delivery.attempts, attempts);
-        let delivery = begun[0].delivery.clone();
-        let state = finish(&*store, queues[0], begun, failure(), millis).await;
-        assert_eq!(state.health.failing_since, Some(at(10)));
-        match load(&*store, queues[0], millis, 9).await.next_due {
+        match claim_of(&*store, queues[0], millis, 9).await.next_due {
             Some(next) => millis = next.millis() - at(0).millis(),
-            None => break delivery,
+            None => break find(&*store, &claimed).await,
         }
     };
-    assert_eq!(attempts, 10);
-    let found = store.load_delivery(workspace(1), DeliveryPlace::of(&dead)).await.unwrap().unwrap().1;
-    assert_eq!((found.delivery.status, found.delivery.last_error), (DeliveryStatus::Dead, Some(error())));
-    assert_eq!(found.body, Some(body(&dead)), "a dead delivery can be sent again");
-    let totals = store.queue_totals(workspace(1), form).await.unwrap();
-    assert_eq!(
-        (totals[0].integration, totals[0].pending, totals[0].dead),
-        (Some(queues[0].integration), 0, 1)
-    );
-
-    let again = store.redeliver(workspace(1), DeliveryPlace::of(&dead), at(millis + 1)).await.unwrap();
+    assert_eq!((attempts, dead.status, &dead.last_error), (10, DeliveryStatus::Dead, &Some(error())));
+    let log = store.list_attempts(&dead).await.unwrap();
+    assert!(log.iter().map(|attempt| attempt.number).eq(1..=10));
+    assert_eq!(load(&*store, &dead).await.body, Some(body(&dead)), "a dead delivery can be sent again");
+    let totals = totals(&*store, form).await;
+    assert_eq!((totals[0].pending, totals[0].dead), (0, 1));
+    let again = change(&*store, &dead, ManualChange::Redeliver { wait_ms: 0 }, millis + 1).await;
     let StepResult::Done(again) = again else { panic!("{again:?}") };
     assert_eq!((again.status, again.earlier_attempts), (DeliveryStatus::Pending, 10));
     assert_eq!(deliver_due(&*store, queues[0], millis + 1, 9).await.len(), 1);
     assert_eq!(status(&*store, &dead).await, DeliveryStatus::Delivered);
+    assert_eq!(load(&*store, &dead).await.body, None);
 }
 
-pub(super) async fn a_receiver_that_asks_to_be_called_later_paces_its_queue(fixture: &impl StoreFixture) {
+pub(super) async fn a_queue_without_room_waits(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
-    submit_many(&store, form, 2, 5).await;
-    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 9).await.due), 10).await;
-    let paced = Outcome::Paced { wait_ms: 30_000, error: error() };
-    let state = finish(&*store, queues[0], begun, paced, 11).await;
-    assert_eq!(state.paced_until, Some(at(30_011)));
-    let loaded = load(&*store, queues[0], 30_010, 9).await;
-    assert_eq!((loaded.due.len(), loaded.next_due), (0, Some(at(30_011))));
-    let loaded = load(&*store, queues[0], 30_011, 9).await;
-    assert_eq!((loaded.state.paced_until, loaded.due.len()), (Some(at(30_011)), 2));
-    assert_eq!(load(&*store, queues[1], 10, 9).await.state.paced_until, None);
+    submit_with(&*store, form, 5, true).await;
+    for (room, next) in [(Room::Full, None), (Room::For(0), None), (Room::After(at(50)), Some(at(50)))] {
+        let claims = claim_all(&*store, 10, room).await;
+        assert_eq!((claims.batches.len(), claims.next_due), (0, next), "{room:?}");
+    }
+    assert_eq!(claim_all(&*store, 49, Room::For(1)).await.batches.len(), 0);
+    let claims = claim_all(&*store, 50, Room::For(1)).await;
+    assert_eq!(claims.batches.iter().map(|batch| batch.queue).collect::<Vec<_>>(), queues);
 }
 
-pub(super) async fn a_dead_lease_of_a_paused_queue_ends(fixture: &impl StoreFixture) {
+pub(super) async fn deliveries_in_order_wait_behind_the_first(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, _) = form_with(&*store, 1, &["one"]).await;
+    let queue = set_integrations(&*store, form, &[sheet()], 2).await[0];
+    let ids = submit_many(&store, form, 3, 5).await;
+    let first = claim(&*store, queue, 10, 1).await;
+    finish(&*store, queue, first, failure(), 10).await;
+    let waiting = claim_of(&*store, queue, 11, 9).await;
+    let due = waiting.next_due.unwrap().millis() - at(0).millis();
+    assert!(waiting.batches.is_empty() && due > 1_000, "{waiting:?}");
+    assert_eq!(due_events(&*store, queue, due).await, completed(&ids));
+    // The clock was a day ahead when the last one was submitted.
+    deliver_due(&*store, queue, due, 9).await;
+    let ahead = submit_with(&*store, form, due + DAY_MILLIS, true).await;
+    store.maintain_deliveries(at(due + 1)).await.unwrap();
+    assert_eq!(due_events(&*store, queue, due + 1).await, completed(&[ahead]));
+}
+
+pub(super) async fn nothing_waits_longer_after_the_clock_was_set_back(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    submit_many(&store, form, 40, 5).await;
-    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 35).await.due), 10).await;
-    set_integrations(&*store, form, &[webhook("one", false, &["submission.completed"])], 11).await;
-    store.close().await.unwrap();
-    let store = fixture.open();
-    let loaded = load(&*store, queues[0], 12, 9).await;
-    assert_eq!((loaded.due.len(), loaded.next_due), (0, Some(at(10 + LEASE))));
-    for next in [Some(at(10 + LEASE)), None] {
-        let loaded = load(&*store, queues[0], 10 + LEASE, 9).await;
-        assert_eq!((loaded.due.len(), loaded.next_due), (0, next));
-    }
-    for one in &begun {
-        let found = store.find_delivery(workspace(1), one.delivery.id()).await.unwrap().unwrap();
-        assert_eq!((found.status, found.attempts), (DeliveryStatus::Paused, 1));
-    }
+    let queue = queues[0];
+    let early = submit_with(&*store, form, 5, true).await;
+    let claimed = claim(&*store, queue, 10, 9).await;
+    finish(&*store, queue, claimed, failure(), 10 + DAY_MILLIS).await;
+    let ahead = submit_with(&*store, form, 20 + DAY_MILLIS, true).await;
+    let tried = list_all(&*store).await.remove(1);
+    assert_eq!(tried.due_at(at(30)), Some(at(30)), "it is as good as due");
+    assert_eq!(due_events(&*store, queue, 30).await, []);
+    store.maintain_deliveries(at(30)).await.unwrap();
+    let mut due = due_events(&*store, queue, 30).await;
+    due.sort_unstable();
+    assert_eq!(due, completed(&[early, ahead]));
+    // A wait of the schedule stays.
+    let claimed = claim(&*store, queue, 30, 9).await;
+    finish(&*store, queue, claimed, failure(), 40).await;
+    store.maintain_deliveries(at(41)).await.unwrap();
+    assert_eq!(due_events(&*store, queue, 41).await, []);
 }
 
 pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
+    let all = ["submission.completed", "integration.disabled"];
+    let other = webhook("two", true, &all);
+    let off = webhook("one", false, &all);
+    let moved = webhook("one", true, &all).replace("example.com", "example.org");
     submit_many(&store, form, 60, 5).await;
     deliver_due(&*store, queues[1], 6, 99).await;
-    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 50).await.due), 10).await;
-    let dead = begun[0].delivery.clone();
-    let state = finish(&*store, queues[0], begun, Outcome::Gone { error: error() }, 11).await;
-    assert!(state.health.paused.is_some());
-    let all = list_deliveries(&*store, &Default::default(), 30).await;
-    let count = |wanted| {
-        all.iter().filter(|one| one.integration == queues[0].integration && one.status == wanted).count()
-    };
-    assert_eq!((count(DeliveryStatus::Dead), count(DeliveryStatus::Paused)), (50, 10));
-
-    let told = deliver_due(&*store, queues[1], 20, 9).await;
-    let Subject::Integration { id, name, .. } = &told[0].subject else { panic!("{told:?}") };
-    assert_eq!((told.len(), *id, name.as_str()), (1, queues[0].integration, "one"));
-    assert_eq!((told[0].event_type, told[0].sequence), (EventType::IntegrationDisabled, 61));
-
-    store.changed_queues().await;
-    store.resume_queue(queues[0], at(HOUR)).await.unwrap();
-    assert_eq!(store.changed_queues().await, queues);
-    while store.queue_totals(workspace(1), form).await.unwrap()[0].dead > 0 {
-        tokio::task::yield_now().await;
+    let mut millis = 10;
+    for changes in [vec![off, webhook("one", true, &all)], vec![moved]] {
+        let claimed = claim(&*store, queues[0], millis, 50).await;
+        let dead = claimed[0].clone();
+        let gone = Outcome::Gone { error: error() };
+        let health = finish(&*store, queues[0], claimed, gone, millis + 1).await;
+        assert!(health.paused.is_some());
+        let all = list_all(&*store).await;
+        let count = |wanted| {
+            let ours = all.iter().filter(|one| one.target == dead.target);
+            ours.filter(|one| one.status == wanted).count()
+        };
+        assert_eq!((count(DeliveryStatus::Dead), count(DeliveryStatus::Paused)), (50, 10));
+        assert_eq!(due_events(&*store, queues[0], millis + 2).await, []);
+        let told = deliver_due(&*store, queues[1], millis + 2, 9).await;
+        let Subject::Integration { id, name, .. } = &told[0].subject else { panic!("{told:?}") };
+        assert_eq!((told.len(), *id, name.as_str()), (1, queues[0].integration, "one"));
+        assert_eq!(told[0].event_type, EventType::IntegrationDisabled);
+        for change in changes {
+            millis += 100;
+            set_integrations(&*store, form, &[change, other.clone()], millis).await;
+        }
+        while totals(&*store, form).await[0].dead > 0 {
+            tokio::task::yield_now().await;
+        }
+        let claimed = claim(&*store, queues[0], millis, 100).await;
+        assert_eq!((claimed.len(), totals(&*store, form).await[0].health.paused.clone()), (60, None));
+        store.give_back(queues[0], &claimed);
+        assert_eq!(load(&*store, &dead).await.body, Some(body(&dead)));
+        millis += 100;
     }
-    assert_eq!(store.changed_queues().await, queues);
-    let loaded = load(&*store, queues[0], HOUR, 100).await;
-    assert_eq!((loaded.due.len(), loaded.state.health.paused), (60, None));
-    assert_eq!(loaded.due.iter().filter(|due| due.body.is_some()).count(), 50);
-    assert_eq!(status(&*store, &dead).await, DeliveryStatus::Pending);
 }
 
 pub(super) async fn a_revival_goes_on_after_a_restart(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&store, form, 80, 5).await;
-    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 80).await.due), 10).await;
-    let last = begun[79].delivery.clone();
-    finish(&*store, queues[0], begun, Outcome::Gone { error: error() }, 11).await;
-    let mut resuming = Box::pin(store.resume_queue(queues[0], at(20)));
+    let claimed = claim(&*store, queues[0], 10, 80).await;
+    let last = claimed[79].clone();
+    finish(&*store, queues[0], claimed, Outcome::Gone { error: error() }, 11).await;
+    let moved = webhook("one", true, &["submission.completed"]).replace("example.com", "example.org");
+    let moved = [moved];
+    let mut resuming = Box::pin(set_integrations(&*store, form, &moved, 20));
     // The process may end at any time after this.
-    is_ready(&mut resuming).await;
+    while totals(&*store, form).await[0].health.paused.is_some() {
+        is_ready(&mut resuming).await;
+    }
     drop(resuming);
     store.close().await.unwrap();
     let store = fixture.open();
-    assert_eq!(load(&*store, queues[0], 21, 100).await.state.health.paused, None);
-    store.list_queues().await.unwrap();
-    while store.queue_totals(workspace(1), form).await.unwrap()[0].dead > 0 {
+    while totals(&*store, form).await[0].dead > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(load(&*store, queues[0], 21, 100).await.due.len(), 80);
-    // One that dies again afterwards stays dead.
-    let due = load(&*store, queues[0], 21, 100).await.due;
-    let begun = begin(&*store, queues[0], send(&due), 21).await;
-    finish(&*store, queues[0], begun, Outcome::Permanent { error: error() }, 22).await;
-    store.list_queues().await.unwrap();
+    // Those that die again afterwards stay dead.
+    let due = claim(&*store, queues[0], 21, 100).await;
+    assert_eq!(due.len(), 80);
+    finish(&*store, queues[0], due, permanent(), 22).await;
+    store.close().await.unwrap();
+    let store = fixture.open();
     submit_with(&*store, form, 23, true).await;
     assert_eq!(status(&*store, &last).await, DeliveryStatus::Dead);
 }
@@ -244,21 +266,27 @@ pub(super) async fn a_revival_goes_on_after_a_restart(fixture: &impl StoreFixtur
 pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    store.changed_queues().await;
-    let new = forms::store::NewSubmission {
+    store.due_changed().await;
+    let other = super::published_form(&*store, 2).await;
+    change_form(&*store, other, patch(r#"{"title":"Other"}"#), 2).await;
+    let mut changed = store.due_changed();
+    assert!(!is_ready(&mut changed).await, "a form without integrations has nothing to deliver");
+    let answers = "{}";
+    let (checked_revision, checked_version, metadata, idempotency_key) = (3, 1, None, None);
+    let new = NewSubmission {
         form,
-        checked_revision: 3,
-        checked_version: 1,
-        answers: "{}",
-        metadata: None,
+        checked_revision,
+        checked_version,
+        answers,
+        metadata,
         notify: true,
-        idempotency_key: None,
+        idempotency_key,
     };
     let mut accepting = Box::pin(store.accept_submission(workspace(1), new, at(5)));
     is_ready(&mut accepting).await;
     drop(accepting);
-    assert_eq!(store.changed_queues().await, queues);
-    assert_eq!(load(&*store, queues[0], 6, 9).await.due.len(), 1);
+    changed.await;
+    assert_eq!(due_events(&*store, queues[0], 6).await.len(), 1);
 }
 
 pub(super) async fn only_what_integrations_are_owed_is_recorded(fixture: &impl StoreFixture) {
@@ -271,112 +299,144 @@ pub(super) async fn only_what_integrations_are_owed_is_recorded(fixture: &impl S
     let definitions = [webhook("one", false, &completed_only), webhook("two", true, &completed_only)];
     let queues = set_integrations(&*store, form, &definitions, 7).await;
     let second = submit_with(&*store, form, 8, true).await;
+    assert_eq!(due_events(&*store, queues[0], 9).await, [], "it is disabled");
     let definitions = [webhook("one", true, &completed_only), webhook("two", true, &completed_only)];
     assert_eq!(set_integrations(&*store, form, &definitions, 9).await, queues, "the ids stay");
     let third = submit_with(&*store, form, 10, true).await;
     assert_eq!(due_events(&*store, queues[0], 20).await, completed(&[first, third]));
     assert_eq!(due_events(&*store, queues[1], 20).await, completed(&[second, third]));
-    for queue in &queues {
-        deliver_due(&*store, *queue, 20, 1).await;
-    }
-    assert_eq!(waiting_queues(&*store).await, []);
     let unsubscribed = [webhook("two", true, &["form.deleted"])];
     let queues = set_integrations(&*store, form, &unsubscribed, 21).await;
     submit_with(&*store, form, 22, true).await;
-    assert_eq!(due_events(&*store, queues[0], 30).await, []);
-}
-
-pub(super) async fn a_long_outbox_of_others_is_skipped_in_steps(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
-    let names = ["submission.completed"];
-    let only_two = [webhook("one", false, &names), webhook("two", true, &names)];
-    set_integrations(&*store, form, &only_two, 2).await;
-    for millis in 0..300 {
-        submit_with(&*store, form, 10 + millis, true).await;
-    }
-    let both = [webhook("one", true, &names), webhook("two", true, &names)];
-    set_integrations(&*store, form, &both, 400).await;
-    let last = submit_with(&*store, form, 401, true).await;
-    let mut loads = 0;
-    let due = loop {
-        let loaded = load(&*store, queues[0], 500, 10).await;
-        loads += 1;
-        if !loaded.due.is_empty() {
-            break loaded.due;
-        }
-        assert_eq!(loaded.next_due, Some(at(500)), "it goes on at once");
-    };
-    assert_eq!(due.iter().map(|due| due.delivery.event).collect::<Vec<_>>(), completed(&[last]));
-    assert!(loads > 1, "300 rows were read at once");
-    assert_eq!(deliver_due(&*store, queues[1], 500, 100).await.len(), 301);
+    assert_eq!(due_events(&*store, queues[0], 30).await, completed(&[second, third]));
 }
 
 pub(super) async fn a_removed_integration_cancels_what_waits(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     submit_many(&store, form, 60, 5).await;
-    let begun = begin(&*store, queues[0], send(&load(&*store, queues[0], 10, 40).await.due), 10).await;
-    let one = begun[0].delivery.clone();
-    finish(&*store, queues[0], begun, failure(), 11).await;
-    deliver_due(&*store, queues[1], 12, 99).await;
+    let failed = claim(&*store, queues[0], 10, 40).await;
+    finish(&*store, queues[0], failed, failure(), 11).await;
+    let in_flight = claim(&*store, queues[0], 12, 5).await;
     let left = [webhook("two", true, &["submission.completed"])];
     assert_eq!(set_integrations(&*store, form, &left, 20).await, queues[1..]);
-    assert!(store.load_queue(queues[0], at(30), 9).await.unwrap().is_none());
-    assert_eq!(status(&*store, &one).await, DeliveryStatus::Canceled);
-    store.drop_queue(queues[0]);
-    while !waiting_queues(&*store).await.is_empty() {
-        tokio::task::yield_now().await;
-    }
-    let all = list_deliveries(&*store, &Default::default(), 30).await;
-    let of_removed: Vec<_> = all.iter().filter(|one| one.integration == queues[0].integration).collect();
-    assert_eq!(of_removed.len(), 40, "those that were attempted");
-    assert!(
-        of_removed
-            .iter()
-            .all(|one| one.status == DeliveryStatus::Canceled && one.finished_at == Some(at(20)))
-    );
+    finish(&*store, queues[0], in_flight.clone(), Outcome::Delivered, 21).await;
+    assert!(store.list_attempts(&in_flight[0]).await.unwrap().is_empty());
+    let all = list_all(&*store).await;
+    let of_removed: Vec<_> =
+        all.iter().filter(|one| one.target.integration == queues[0].integration).collect();
+    assert_eq!(of_removed.len(), 60);
+    let canceled = (DeliveryStatus::Canceled, Some(at(20)));
+    assert!(of_removed.iter().all(|one| (one.status, one.finished_at) == canceled));
+    let again = change(&*store, of_removed[0], ManualChange::Redeliver { wait_ms: 0 }, 30).await;
+    assert!(matches!(again, StepResult::Refused(_)), "{again:?}");
+    assert_eq!(deliver_due(&*store, queues[1], 40, 99).await.len(), 60);
 }
 
-pub(super) async fn decisions_other_than_to_send_end_a_delivery(fixture: &impl StoreFixture) {
+pub(super) async fn results_other_than_sent_end_a_delivery(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&store, form, 2, 5).await;
-    let due = load(&*store, queues[0], 10, 9).await.due;
-    let mut decided = decide(&due[..1], |_| AttemptDecision::Skip);
-    decided
-        .extend(decide(&due[1..], |_| AttemptDecision::Fail(report(Outcome::Permanent { error: error() }))));
-    assert_eq!(begin(&*store, queues[0], decided, 10).await.len(), 0);
-    assert_eq!(status(&*store, &due[0].delivery).await, DeliveryStatus::Skipped);
-    assert_eq!(status(&*store, &due[1].delivery).await, DeliveryStatus::Dead);
-    let attempts = store.list_attempts(workspace(1), DeliveryPlace::of(&due[1].delivery)).await.unwrap();
-    assert_eq!(attempts.len(), 1, "a failure to send counts as an attempt");
-    assert_eq!(waiting_queues(&*store).await, []);
+    let claimed = claim(&*store, queues[0], 10, 9).await;
+    for (one, result, expected) in [
+        (&claimed[0], AttemptResult::Skipped, DeliveryStatus::Skipped),
+        (&claimed[1], AttemptResult::Canceled, DeliveryStatus::Canceled),
+    ] {
+        finish_with(&*store, queues[0], vec![one.clone()], |_| result.clone(), 11).await;
+        let found = find(&*store, one).await;
+        assert_eq!((found.status, found.attempts, found.finished_at), (expected, 0, Some(at(11))));
+    }
+    assert_counters(&*store, form, at(12)).await;
 }
 
-pub(super) async fn the_position_of_a_file_is_stored_with_its_deliveries(fixture: &impl StoreFixture) {
+pub(super) async fn what_a_file_does_not_show_yet_is_claimed(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = super::published_form(&*store, 1).await;
+    let file = |enabled| format!(r#"{{"name":"f","type":"csv_file","path":"a.csv","enabled":{enabled}}}"#);
+    let queue = set_integrations(&*store, form, &[file(true)], 2).await[0];
+    let id = submit_with(&*store, form, 5, true).await;
+    let changes = async |store: &dyn Store| {
+        let batch = claim_of(store, queue, 20, 9).await.batches.pop();
+        batch.map(|batch| (batch.deliveries.len(), batch.changes))
+    };
+    let Some((1, first)) = changes(&*store).await else { panic!("the row was not claimed") };
+    store.release(OWNER);
+    let claimed = claim(&*store, queue, 20, 9).await;
+    let finished = forms::store::FinishedAttempt {
+        result: sent(&claimed[0], Outcome::Delivered, 20),
+        delivery: claimed[0].clone(),
+    };
+    store.finish(queue, vec![finished], first, at(20)).await.unwrap();
+    assert_eq!(changes(&*store).await, None);
+    edit_submission(&*store, form, id, 0, "{}", 21).await;
+    let Some((0, Some(edited))) = changes(&*store).await else { panic!("the edit was not claimed") };
+    store.close().await.unwrap();
+    let store = fixture.open();
+    assert_eq!(changes(&*store).await, Some((0, Some(edited))), "it was not written");
+    store.finish(queue, Vec::new(), Some(edited), at(22)).await.unwrap();
+    assert_eq!(changes(&*store).await, None);
+    set_integrations(&*store, form, &[file(false)], 23).await;
+    edit_submission(&*store, form, id, 1, "{}", 24).await;
+    assert_eq!(changes(&*store).await, None, "it is disabled");
+    set_integrations(&*store, form, &[file(true)], 25).await;
+    assert!(matches!(changes(&*store).await, Some((0, Some(_)))));
+}
+
+pub(super) async fn each_address_of_a_mail_has_its_own_delivery(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = super::published_form(&*store, 1).await;
+    let mail = r#"{"name":"mail","type":"email","to":["a@example.com","b@example.com"]}"#.to_owned();
+    let queue = set_integrations(&*store, form, &[mail], 2).await[0];
+    submit_with(&*store, form, 5, true).await;
+    let claimed = claim(&*store, queue, 10, 9).await;
+    assert_eq!(claimed.iter().map(|one| one.target.recipient).collect::<Vec<_>>(), [0, 1]);
+    assert_ne!(claimed[0].id(), claimed[1].id());
+    finish(&*store, queue, claimed[..1].to_vec(), Outcome::Delivered, 11).await;
+    finish(&*store, queue, claimed[1..].to_vec(), permanent(), 11).await;
+    let found = [find(&*store, &claimed[0]).await, find(&*store, &claimed[1]).await];
+    assert_eq!(found.each_ref().map(|one| one.target), [claimed[0].target, claimed[1].target]);
+    assert_eq!(found.map(|one| one.status), [DeliveryStatus::Delivered, DeliveryStatus::Dead]);
+    assert_counters(&*store, form, at(12)).await;
+}
+
+pub(super) async fn confirmations_are_limited(fixture: &impl StoreFixture) {
+    use ConfirmationPermit::{AlreadySent, Granted, Wait};
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    submit_with(&*store, form, 5, true).await;
-    let file = |length| CsvPosition {
-        settings: CsvFile { path: "a.csv".to_owned(), delimiter: ',' },
-        number: 1,
-        columns: vec!["q1".to_owned()],
-        length,
+    submit_many(&store, form, 502, 5).await;
+    let claimed = claim(&*store, queues[0], 10, 999).await;
+    let permit = async |store: &dyn Store, place: usize, mailbox: u64, millis: i64| {
+        store.permit_confirmation(&claimed[place], mailbox, at(millis)).await.unwrap()
     };
-    store.put_file_position(queues[0], file(0)).await.unwrap();
-    let loaded = load(&*store, queues[0], 10, 9).await;
-    assert_eq!(loaded.state.file, Some(file(0)));
-    let begun = begin(&*store, queues[0], send(&loaded.due), 10).await;
-    let finished = begun.into_iter().map(|one| forms::store::FinishedAttempt {
-        delivery: one.delivery,
-        started_at: at(10),
-        report: report(Outcome::Delivered),
-        jitter: 1.0,
-    });
-    let state = store.finish_attempts(queues[0], finished.collect(), Some(file(40)), at(11)).await.unwrap();
-    assert_eq!(state.file, Some(file(40)));
-    assert_eq!(load(&*store, queues[0], 12, 9).await.state.file, Some(file(40)));
+    let accept = async |store: &dyn Store, place: usize, mailbox, outcome: Outcome, millis: i64| {
+        let one = claimed[place].clone();
+        let AttemptResult::Sent { started_at, report, jitter, body, to, .. } = sent(&one, outcome, millis)
+        else {
+            unreachable!()
+        };
+        let mailbox = Some(mailbox);
+        let result = AttemptResult::Sent { started_at, report, jitter, body, to, mailbox };
+        finish_with(store, queues[0], vec![one], |_| result.clone(), millis).await;
+    };
+    assert_eq!(permit(&*store, 0, 7, 10).await, Granted);
+    assert_eq!(permit(&*store, 0, 7, 11).await, Granted, "it is tried again");
+    assert_eq!(permit(&*store, 1, 7, 11).await, AlreadySent);
+    accept(&*store, 0, 7, permanent(), 12).await;
+    assert_eq!(permit(&*store, 1, 7, 13).await, Granted, "the other one is dead");
+    for place in 1..500 {
+        assert_eq!(permit(&*store, place, 6 + place as u64, 14).await, Granted);
+        accept(&*store, place, 6 + place as u64, Outcome::Delivered, 14).await;
+    }
+    assert_eq!(permit(&*store, 500, 900, 15).await, Granted, "it is the last one of the hour");
+    accept(&*store, 500, 900, Outcome::Delivered, 15).await;
+    store.close().await.unwrap();
+    let store = fixture.open();
+    assert_eq!(permit(&*store, 501, 7, 16).await, AlreadySent);
+    assert_eq!(permit(&*store, 501, 901, 16).await, Wait { wait_ms: HOUR - 2 });
+    assert_eq!(permit(&*store, 501, 901, HOUR + 14).await, Granted);
+    assert_eq!(permit(&*store, 501, 7, DAY_MILLIS).await, AlreadySent);
+    store.maintain_deliveries(at(DAY_MILLIS + 13)).await.unwrap();
+    assert_eq!(permit(&*store, 501, 7, DAY_MILLIS + 13).await, Granted);
 }
 
 pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &impl StoreFixture) {
@@ -384,38 +444,19 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
     insert_workspace(&*store, 2, 0).await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&store, form, 2, 5).await;
-    let due = load(&*store, queues[0], 10, 1).await.due;
-    let begun = begin(&*store, queues[0], send(&due), 10).await;
-    let waiting = load(&*store, queues[0], 10, 9).await.due;
-    let foreign = forms::store::QueueId { workspace: workspace(2), ..queues[0] };
-    assert!(store.load_queue(foreign, at(10), 9).await.unwrap().is_none());
-    assert_eq!(begin(&*store, foreign, send(&waiting), 10).await.len(), 0);
-    for delivery in [&begun[0].delivery, &waiting[0].delivery] {
-        let (id, place) = (delivery.id(), DeliveryPlace::of(delivery));
-        assert!(store.find_delivery(workspace(1), id).await.unwrap().is_some());
-        assert_eq!(store.find_delivery(workspace(2), id).await.unwrap(), None);
-        assert!(store.load_delivery(workspace(2), place).await.unwrap().is_none());
-        assert!(store.list_attempts(workspace(2), place).await.unwrap().is_empty());
-        for step in [
-            store.redeliver(workspace(2), place, at(10)).await.unwrap(),
-            store.cancel_delivery(workspace(2), place, at(10)).await.unwrap(),
-        ] {
+    let claimed = claim(&*store, queues[0], 10, 1).await;
+    let foreign = QueueId { workspace: workspace(2), ..queues[0] };
+    finish(&*store, foreign, claimed, Outcome::Delivered, 11).await;
+    for delivery in list_all(&*store).await {
+        assert_eq!(delivery.attempts, 0);
+        assert_eq!(store.find_delivery(workspace(2), delivery.id()).await.unwrap(), None);
+        for change in [ManualChange::Cancel, ManualChange::Redeliver { wait_ms: 0 }] {
+            let step = store.change_delivery(workspace(2), delivery.id(), change, at(12)).await.unwrap();
             assert!(matches!(step, StepResult::Missing), "{step:?}");
         }
     }
     let list = store.list_deliveries(workspace(2), &Default::default(), None, 9).await.unwrap();
     assert_eq!((list.rows.len(), list.next), (0, None));
     assert!(store.queue_totals(workspace(2), form).await.unwrap().is_empty());
-    assert!(store.delivery_stats(workspace(2), at(10)).await.unwrap().is_empty());
-}
-
-pub(super) async fn a_form_is_reported_once_it_has_something_to_deliver(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let (form, queues) = form_with(&*store, 1, &["one"]).await;
-    store.changed_queues().await;
-    change_form(&*store, super::published_form(&*store, 2).await, patch(r#"{"title":"Other"}"#), 2).await;
-    let mut changed = std::pin::pin!(store.changed_queues());
-    assert!(!is_ready(&mut changed).await, "a form without integrations has nothing to deliver");
-    submit_with(&*store, form, 5, true).await;
-    assert_eq!(changed.await, queues);
+    assert!(store.delivery_stats(workspace(2), at(12)).await.unwrap().is_empty());
 }
