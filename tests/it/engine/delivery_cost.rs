@@ -81,6 +81,6 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     let totals = store.queue_totals(workspace(1), form).await.unwrap();
     assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_000, 0]);
     count();
-    store.maintain_deliveries(at(14)).await.unwrap();
+    store.bring_forward(at(14)).await.unwrap();
     assert!(count() < 13_000, "each that waits is looked at once");
 }

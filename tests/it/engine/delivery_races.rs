@@ -108,7 +108,7 @@ async fn a_delivery_that_is_canceled_while_it_is_brought_forward_stays_canceled(
     let failed = claim(&store, queues[0], 10, 1).await.remove(0);
     finish(&store, queues[0], vec![failed.clone()], failure(), 10 + DAY_MILLIS).await;
     waiting.set(failed.event).unwrap();
-    let mut maintaining = store.maintain_deliveries(at(20));
+    let mut maintaining = store.bring_forward(at(20));
     while !has_read.load(Ordering::Relaxed) {
         assert!(!is_ready(&mut maintaining).await);
         sleep(Duration::from_millis(1)).await;

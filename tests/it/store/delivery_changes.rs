@@ -244,7 +244,7 @@ pub(super) async fn ended_deliveries_are_erased_after_some_days(fixture: &impl S
     finish(&*store, queues[0], dead, permanent(), 12).await;
     submit_with(&*store, form, 13, true).await;
     for (days, left) in [(7, 40 + 31 + 20 + 1), (30, 1)] {
-        store.maintain_deliveries(at(15 + days * DAY_MILLIS)).await.unwrap();
+        store.prune_deliveries(at(15 + days * DAY_MILLIS)).unwrap();
         let rows = loop {
             let rows = list_all(&*store).await;
             if rows.len() <= left {

@@ -165,7 +165,7 @@ pub(super) async fn deliveries_in_order_wait_behind_the_first(fixture: &impl Sto
     // The clock was a day ahead when the last one was submitted.
     deliver_due(&*store, queue, due, 9).await;
     let ahead = submit_with(&*store, form, due + DAY_MILLIS, true).await;
-    store.maintain_deliveries(at(due + 1)).await.unwrap();
+    store.bring_forward(at(due + 1)).await.unwrap();
     assert_eq!(due_events(&*store, queue, due + 1).await, completed(&[ahead]));
 }
 
@@ -180,14 +180,14 @@ pub(super) async fn nothing_waits_longer_after_the_clock_was_set_back(fixture: &
     let tried = list_all(&*store).await.remove(1);
     assert_eq!(tried.due_at(at(30)), Some(at(30)), "it is as good as due");
     assert_eq!(due_events(&*store, queue, 30).await, []);
-    store.maintain_deliveries(at(30)).await.unwrap();
+    store.bring_forward(at(30)).await.unwrap();
     let mut due = due_events(&*store, queue, 30).await;
     due.sort_unstable();
     assert_eq!(due, completed(&[early, ahead]));
     // A wait of the schedule stays.
     let claimed = claim(&*store, queue, 30, 9).await;
     finish(&*store, queue, claimed, failure(), 40).await;
-    store.maintain_deliveries(at(41)).await.unwrap();
+    store.bring_forward(at(41)).await.unwrap();
     assert_eq!(due_events(&*store, queue, 41).await, []);
 }
 
@@ -435,7 +435,7 @@ pub(super) async fn confirmations_are_limited(fixture: &impl StoreFixture) {
     assert_eq!(permit(&*store, 501, 901, 16).await, Wait { wait_ms: HOUR - 2 });
     assert_eq!(permit(&*store, 501, 901, HOUR + 14).await, Granted);
     assert_eq!(permit(&*store, 501, 7, DAY_MILLIS).await, AlreadySent);
-    store.maintain_deliveries(at(DAY_MILLIS + 13)).await.unwrap();
+    store.prune_deliveries(at(DAY_MILLIS + 13)).unwrap();
     assert_eq!(permit(&*store, 501, 7, DAY_MILLIS + 13).await, Granted);
 }
 
