@@ -11,9 +11,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::DeliveryService;
 use super::attempt::Batch;
 use super::dispatch::{DispatchSlot, Dispatcher};
+use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::integration::Integration;
-use crate::store::{ClaimedBatch, Owner, QueueId};
+use crate::store::{ClaimedBatch, Claims, Owner, QueueId, Result};
 
 /// Wait after a failure of the store.
 pub(super) const STORE_BACKOFF: Duration = Duration::from_secs(1);
@@ -72,32 +73,48 @@ impl Runner {
 
     /// Starts all sends that are due and have room. Returns how long to sleep until others are due.
     async fn start_due(&mut self) -> Duration {
-        let (now, dispatcher) = (self.service.clock.now(), self.dispatcher.clone());
-        let mut slots = HashMap::<QueueId, Vec<DispatchSlot>>::new();
+        loop {
+            let now = self.service.clock.now();
+            let (claims, mut slots) = match self.claim(now).await {
+                Ok(claimed) => claimed,
+                Err(error) => {
+                    tracing::warn!(%error, "deliveries cannot be claimed");
+                    return STORE_BACKOFF;
+                }
+            };
+            let mut has_unused = false;
+            for batch in claims.batches {
+                let unused = self.start(batch, &mut slots);
+                has_unused |= unused;
+            }
+            has_unused |= slots.values().any(|slots| !slots.is_empty());
+            // What a queue did not use may be what another one lacked.
+            if has_unused && claims.has_full {
+                continue;
+            }
+            let Some(due) = claims.next_due else { return MAX_SLEEP };
+            let millis = due.millis().saturating_sub(now.millis());
+            return Duration::from_millis(u64::try_from(millis).unwrap_or(0)).min(MAX_SLEEP);
+        }
+    }
+
+    /// Claims what is due, with the slots that each queue may use.
+    async fn claim(&self, now: Timestamp) -> Result<(Claims, HashMap<QueueId, Vec<DispatchSlot>>)> {
+        let (dispatcher, mut slots) = (&self.dispatcher, HashMap::<_, Vec<_>>::new());
         let mut capacity = |queue: QueueId, integration: &Integration, health: &Health| {
             dispatcher.reserve(queue, integration, health, now, slots.entry(queue).or_default())
         };
-        let claims = match self.service.store.claim_due(self.owner, now, &mut capacity).await {
-            Ok(claims) => claims,
-            Err(error) => {
-                tracing::warn!(%error, "deliveries cannot be claimed");
-                return STORE_BACKOFF;
-            }
-        };
-        for batch in claims.batches {
-            let slots = slots.remove(&batch.queue).unwrap_or_default();
-            self.start(batch, slots);
-        }
-        let Some(due) = claims.next_due else { return MAX_SLEEP };
-        let millis = due.millis().saturating_sub(self.service.clock.now().millis());
-        Duration::from_millis(u64::try_from(millis).unwrap_or(0)).min(MAX_SLEEP)
+        let claims = self.service.store.claim_due(self.owner, now, &mut capacity).await?;
+        Ok((claims, slots))
     }
 
-    /// Starts the sends of a claimed batch.
-    fn start(&mut self, claimed: ClaimedBatch, slots: Vec<DispatchSlot>) {
+    /// Starts the sends of a claimed batch. Returns whether the queue did not need all its slots.
+    fn start(&mut self, claimed: ClaimedBatch, slots: &mut HashMap<QueueId, Vec<DispatchSlot>>) -> bool {
         let ClaimedBatch { queue, form, deliveries, changes } = claimed;
-        let Some(integration) = form.integration(queue.integration).cloned().map(Arc::new) else { return };
-        let mut slots = slots.into_iter();
+        let mut slots = slots.remove(&queue).unwrap_or_default().into_iter();
+        let Some(integration) = form.integration(queue.integration).cloned().map(Arc::new) else {
+            return true;
+        };
         let mut start = |deliveries: Vec<_>| {
             let Some(slot) = slots.next() else { return };
             let (form, integration) = (Arc::clone(&form), Arc::clone(&integration));
@@ -105,11 +122,11 @@ impl Runner {
             self.tasks.spawn(Arc::clone(&self.service).carry_out(batch, slot));
         };
         if integration.is_file() {
-            return start(deliveries);
+            start(deliveries);
+        } else {
+            deliveries.chunks(integration.max_batch().max(1)).for_each(|some| start(some.to_vec()));
         }
-        for some in deliveries.chunks(integration.max_batch().max(1)) {
-            start(some.to_vec());
-        }
+        slots.len() > 0
     }
 
     async fn stop(mut self, grace: Duration) {

@@ -49,6 +49,8 @@ pub type Capacity<'a> = dyn FnMut(QueueId, &Integration, &Health) -> Room + Send
 #[derive(Debug, Clone, Default)]
 pub struct Claims {
     pub batches: Vec<ClaimedBatch>,
+    /// Whether a queue had no room.
+    pub has_full: bool,
     /// When another delivery is due of a queue that has room; `None` if nothing is known to become due.
     pub next_due: Option<Timestamp>,
 }

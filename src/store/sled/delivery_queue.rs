@@ -6,7 +6,7 @@ use super::claims::DeliveryClaims;
 use super::decoded_cache::DecodedCache;
 use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass};
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::{Direction, KeyRange, Tx};
 use super::forms::find_cached;
 use super::queue::{QueueCounts, StoredQueue};
 use super::row_source::RowSource;
@@ -81,6 +81,7 @@ impl SledStore {
             }
         }
         claims.next_due = self.claims.next_due();
+        claims.has_full = !full.is_empty();
         full.into_iter().for_each(|(due, queue)| self.claims.set_due(queue, due));
         match outcome {
             Err(error) if claims.batches.is_empty() => Err(error),
@@ -180,38 +181,49 @@ fn claim_queue(
     let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
     let key = (queue.form, queue.integration);
     let state = StoredQueue::read(tx, key)?;
-    let changes = match integration.is_file() && form.deleted_at.is_none() {
+    let is_paused = state.health.paused.is_some();
+    let is_active = integration.enabled && !is_paused;
+    // What was erased leaves the file of a disabled integration, too.
+    let changes = match integration.is_file() && !is_paused && form.deleted_at.is_none() {
         true => Some(QueueCounts::read(tx, key)?.changes).filter(|changes| *changes != state.written),
         false => None,
     };
-    let classes: &[QueueClass] = match (integration.enabled && state.health.paused.is_none(), form.deleted_at)
-    {
+    let classes: &[QueueClass] = match (is_active, form.deleted_at) {
         (false, _) => &[],
         (true, Some(_)) => &[QueueClass::Deletion],
         (true, None) => &DUE_CLASSES,
     };
     let (mut deliveries, mut next_due) = (Vec::new(), None);
     for class in classes {
-        let next = claim_class(tx, context, queue, *class, (now, limit), &mut deliveries)?;
+        // In order, those of a time ahead of the clock too: it may have been set back.
+        let range = match integration.is_in_order() {
+            true => keys::index(key, *class),
+            false => keys::index_until(key, *class, now),
+        };
+        let mut next = claim_range(tx, context, queue, range, (now, limit), &mut deliveries)?;
+        if next.is_none() && !integration.is_in_order() {
+            let after = Timestamp::from_millis(now.millis() + 1);
+            let first = tx.scan(keys::index_from(key, *class, after), Direction::Ascending, 1)?.pop();
+            next = first.map(|(entry, _)| IndexPosition::decode(&entry)).transpose()?.map(|entry| entry.at);
+        }
         next_due = next.into_iter().chain(next_due).min();
     }
     let batch = ClaimedBatch { queue, form: Arc::clone(&form), deliveries, changes };
     Ok(Some(ClaimedQueue { batch, next_due }))
 }
 
-/// Claims deliveries of a class until `claimed` has `limit`. Returns when the next one is due.
-fn claim_class(
+/// Claims deliveries of a range of the index until `claimed` has `limit`. Returns when the next one of it is due.
+fn claim_range(
     tx: &Tx<'_>,
     context: &QueueContext,
     queue: QueueId,
-    class: QueueClass,
+    range: KeyRange,
     (now, limit): (Timestamp, usize),
     claimed: &mut Vec<Delivery>,
 ) -> Result<Option<Timestamp>> {
-    let key = (queue.form, queue.integration);
     // Those that are claimed already are skipped.
     let rows = limit + context.claims.count(queue) + 1;
-    for (entry, _) in tx.scan(keys::index_until(key, class, now), Direction::Ascending, rows)? {
+    for (entry, _) in tx.scan(range, Direction::Ascending, rows)? {
         let IndexPosition { event, target, .. } = IndexPosition::decode(&entry)?;
         let Some(delivery) = delivery_rows::read(tx, queue.workspace, event, target)? else { continue };
         if context.claims.is_claimed(queue, &delivery) {
@@ -223,9 +235,7 @@ fn claim_class(
             _ => claimed.push(delivery),
         }
     }
-    let after = Timestamp::from_millis(now.millis() + 1);
-    let next = tx.scan(keys::index_from(key, class, after), Direction::Ascending, 1)?.pop();
-    next.map(|(entry, _)| Ok(IndexPosition::decode(&entry)?.at)).transpose()
+    Ok(None)
 }
 
 /// Records the ends of claimed attempts. Returns the health of the queue, and the queues to look at.

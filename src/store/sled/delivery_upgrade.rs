@@ -159,6 +159,8 @@ fn upgrade_row(tx: &mut Tx<'_>, key: Vec<u8>, OldRow { delivery: old, sequence }
         }
         _ => stored.clone(),
     };
+    let in_order = form.integration(old.integration).is_some_and(Integration::is_in_order);
+    let first = Delivery { in_order, ..first };
     // A mail to several addresses becomes a delivery for each that is not settled.
     let is_settled = |recipient: u8| first.is_waiting() && old.settled & 1 << recipient != 0;
     let at = first.next_attempt_at.unwrap_or(first.created_at());

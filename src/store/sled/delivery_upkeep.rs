@@ -118,6 +118,10 @@ fn change_indexed(
     change: impl Fn(&Delivery) -> Delivery,
 ) -> Result<()> {
     for entry in entries {
+        // A delivery that has changed since the entry was read has another one.
+        if tx.get(&entry)?.is_none() {
+            continue;
+        }
         match indexed(tx, workspace, &entry)? {
             Some(delivery) => delivery_rows::replace(tx, workspace, &delivery, &change(&delivery))?,
             None => tx.delete(entry),

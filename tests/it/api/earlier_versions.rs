@@ -3,19 +3,24 @@
 //! `fixtures/store-1` was written by the first complete version: a published form with submissions from concurrent
 //! clients, from which a question was removed later, and a form in the trash. `fixtures/store-2` is the last store of
 //! format 1: two forms and one in the trash, edited and deleted submissions, idempotency keys, and an answer that is
-//! stored in pieces; `shown.json` has the responses of the server that wrote it. Journals and indexes are stored without
-//! the zeros at their ends.
+//! stored in pieces; `shown.json` has the responses of the server that wrote it. `fixtures/store-3` is the
+//! last store with an outbox: deliveries that are dead, delivered, canceled, tried again later, or were never tried; its
+//! `shown.json` has the deliveries as that server listed them. Journals and indexes are stored without the zeros at their ends.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
 use forms::app::App;
 use forms::config::HttpSettings;
 use forms::cpu_pool::CpuPool;
+use forms::delivery::mail::Mailer;
+use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::form::definition::Definition;
+use forms::domain::integration::outbound::MailMessage;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::server::{Local, open_local};
@@ -38,6 +43,11 @@ struct Fixture {
 
 const STORE_1: Fixture = Fixture { name: "store-1", index: (512 << 10) - 1 };
 const STORE_2: Fixture = Fixture { name: "store-2", index: 44_481 };
+
+const STORE_3: Fixture = Fixture { name: "store-3", index: 0 };
+
+/// The submission of `store-3` that is in the trash.
+const TRASHED: &str = "sub_01m854a2pk9zfkddkp6gdvvjqy";
 
 /// Original size of the journal segments in bytes.
 const SEGMENT: u64 = 256 << 10;
@@ -122,6 +132,90 @@ async fn the_last_index_of_format_1_is_used_without_a_rebuild() {
     STORE_2.restore(folder.path());
     assert_no_rebuild(&STORE_2, folder.path());
     assert_store_2_returns_the_same_data(folder.path()).await;
+}
+
+/// A mail server that accepts everything.
+#[derive(Default)]
+struct Mails(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Mailer for Mails {
+    async fn send(&self, message: &MailMessage) -> SendReport {
+        self.0.lock().unwrap().push(message.to.clone());
+        SendReport::new(Outcome::Delivered, 1)
+    }
+}
+
+async fn deliveries(local: &Local) -> Vec<Value> {
+    let list = get(local, "/api/v1/deliveries?limit=100").send().await.expect(200);
+    list["deliveries"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn deliveries_of_the_last_store_with_an_outbox_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    STORE_3.restore(data);
+    let local = open_local(data).await.unwrap();
+    let shown = STORE_3.expected("shown.json")["deliveries"].as_array().unwrap().clone();
+    let now = deliveries(&local).await;
+    let pending = |one: &&Value| one["status"] == "pending";
+    let of = |name: &'static str| move |one: &&Value| one["integration"]["name"] == name;
+    for old in &shown {
+        let mut new = now.iter().find(|new| new["id"] == old["id"]).unwrap().clone();
+        // The address, of which a mail to several had none.
+        new.as_object_mut().unwrap().remove("to");
+        if of("mail")(&old) && pending(&old) && old["attempts"] == 1 {
+            // The first address has its mail, and the second waits as both did.
+            assert_eq!(new["status"], "delivered");
+            let is_other =
+                |one: &&Value| one["submission_id"] == old["submission_id"] && one["id"] != old["id"];
+            let other = now.iter().filter(of("mail")).find(is_other).unwrap();
+            for field in ["status", "attempts", "next_attempt_at", "last_error"] {
+                assert_eq!(other[field], old[field], "{field}");
+            }
+        } else {
+            assert_eq!(new, *old);
+        }
+        let attempts = get(&local, &format!("/api/v1/deliveries/{}/attempts", old["id"].as_str().unwrap()));
+        let attempts = attempts.send().await.expect(200)["attempts"].as_array().unwrap().len();
+        assert_eq!(json!(attempts), old["attempts"]);
+    }
+    let mails = shown.iter().filter(of("mail")).filter(pending).count();
+    assert_eq!(now.len(), shown.len() + mails);
+    local.close().await.unwrap();
+
+    let random = Arc::new(SeededRandom::new(1));
+    let store =
+        SledStore::open(data, EngineOptions::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
+    let store = store.unwrap();
+    let clock = Arc::new(ManualClock::at("2026-11-23T22:00:00Z"));
+    let (sender, mailer) = (Arc::new(RecordingSender::default()), Arc::new(Mails::default()));
+    let service = Arc::into_inner(delivery_service(&store, &clock, &random, &sender, data)).unwrap();
+    Arc::new(service.with_mailer(mailer.clone())).run_due().await;
+    store.close().await.unwrap();
+    drop(store);
+    let live = |one: &&Value| one["submission_id"] != TRASHED;
+    assert_eq!(sender.take().len(), shown.iter().filter(of("crm")).filter(pending).filter(live).count());
+    let mut sent = std::mem::take(&mut *mailer.0.lock().unwrap());
+    sent.sort_unstable();
+    assert_eq!(sent, [vec!["a@example.com"; 6], vec!["b@example.com"; 8]].concat());
+
+    let local = open_local(data).await.unwrap();
+    let ended = deliveries(&local).await;
+    assert_eq!(ended.len(), now.len());
+    for (old, new) in now.iter().zip(&ended) {
+        assert_eq!(old["id"], new["id"]);
+        match (pending(&old), live(&old)) {
+            (true, true) => assert_eq!(new["status"], "delivered"),
+            (true, false) => assert_eq!(new["status"], "paused"),
+            (false, _) => assert_eq!(new, old),
+        }
+    }
+    local.close().await.unwrap();
+    let form = shown[0]["form_id"].as_str().unwrap();
+    let rows = fs::read_to_string(data.join("exports").join(form).join("orders.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 1 + 11);
 }
 
 /// Copies the index of a fixture to its store, opens and closes it, and fails if the index was rebuilt.

@@ -50,17 +50,19 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     let store: Arc<dyn Store> = Arc::new(store);
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     // A failed delivery for each of the first thousand.
-    submit_many(&store, form, 1_000, 5).await;
-    let failed = claim(&*store, queues[0], 10, 1_000).await;
-    finish(&*store, queues[0], failed, failure(), 10).await;
-    for _ in 0..18 {
-        submit_many(&store, form, 500, 5).await;
+    for millis in 0..20 {
+        submit_many(&store, form, 50, millis).await;
+    }
+    let failed = claim(&*store, queues[0], 20, 1_000).await;
+    finish(&*store, queues[0], failed, failure(), 20).await;
+    for millis in 0..180 {
+        submit_many(&store, form, 50, 30 + millis).await;
     }
     let count = || rows.swap(0, Ordering::Relaxed);
     count();
-    let fresh = claim(&*store, queues[0], 11, 10).await;
+    let fresh = claim(&*store, queues[0], 300, 10).await;
     let of_claim = count();
-    finish(&*store, queues[0], fresh, failure(), 11).await;
+    finish(&*store, queues[0], fresh, failure(), 300).await;
     let of_finish = count();
     let retried = claim(&*store, queues[0], DAY_MILLIS, 10).await;
     let of_retries = count();
@@ -70,17 +72,17 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     let of_list = count();
     let waiting = store.find_delivery(workspace(1), retried[0].id()).await.unwrap().unwrap().1;
     store.release(crate::store::deliveries::OWNER);
-    let step = change(&*store, &waiting, ManualChange::Cancel, 16).await;
+    let step = change(&*store, &waiting, ManualChange::Cancel, 400).await;
     assert!(matches!(step, StepResult::Done(_)), "{step:?}");
     let of_change = count();
     let all = [of_claim, of_finish, of_retries, of_totals, of_list, of_change];
-    assert!(all.iter().all(|rows| *rows < 300), "{all:?}");
-    submit_with(&*store, form, 13, true).await;
+    assert!(all.iter().all(|rows| *rows < 600), "{all:?}");
+    submit_with(&*store, form, 400, true).await;
     assert!(count() < 20, "a submission reads few rows");
-    deliver_due(&*store, queues[1], 13, 500).await;
+    deliver_due(&*store, queues[1], 400, 500).await;
     let totals = store.queue_totals(workspace(1), form).await.unwrap();
     assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_000, 0]);
     count();
-    store.bring_forward(at(14)).await.unwrap();
+    store.bring_forward(at(401)).await.unwrap();
     assert!(count() < 13_000, "each that waits is looked at once");
 }

@@ -42,7 +42,6 @@ struct Simulation {
     machine: Machine,
     runtime: Runtime,
     form: FormId,
-    queues: Vec<QueueId>,
     millis: i64,
     /// Acknowledged submissions.
     accepted: BTreeSet<SubmissionId>,
@@ -64,13 +63,14 @@ impl Simulation {
         let machine = Machine::new(!seed);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let store = open(&machine, seed).unwrap();
-        let (form, queues) = runtime.block_on(async {
+        let form = runtime.block_on(async {
             let first = new_workspace(1, 0);
             assert!(store.bootstrap(first.workspace, first.key).await.unwrap());
             let (form, _) = form_with(&store, 1, &["one"]).await;
             let mail = r#"{"name":"mail","type":"email","to":["a@example.com","b@example.com"]}"#;
             let both = [webhook("one", true, &["submission.completed"]), mail.to_owned()];
-            (form, set_integrations(&store, form, &both, 2).await)
+            set_integrations(&store, form, &both, 2).await;
+            form
         });
         drop(store);
         Self {
@@ -79,7 +79,6 @@ impl Simulation {
             machine,
             runtime,
             form,
-            queues,
             millis: 100,
             accepted: BTreeSet::new(),
             received: BTreeMap::new(),
@@ -173,8 +172,8 @@ impl Simulation {
         let Ok(claims) = self.runtime.block_on(store.claim_due(OWNER, now, &mut room)) else { return };
         for batch in claims.batches {
             let fails = self.random.once_in(4);
-            for delivery in &batch.deliveries {
-                self.receive(store, delivery);
+            if !batch.deliveries.iter().all(|delivery| self.receive(store, delivery)) {
+                return;
             }
             match self.random.below(8) {
                 // It is sent and its outcome is not recorded before the process ends, or before it is claimed again.
@@ -185,8 +184,9 @@ impl Simulation {
         }
     }
 
-    fn receive(&mut self, store: &SledStore, delivery: &Delivery) {
-        let Ok(loaded) = self.runtime.block_on(store.load_claimed(delivery)) else { return };
+    /// Sends a delivery, unless the store fails.
+    fn receive(&mut self, store: &SledStore, delivery: &Delivery) -> bool {
+        let Ok(loaded) = self.runtime.block_on(store.load_claimed(delivery)) else { return false };
         assert!(loaded.body.is_none_or(|stored| stored == body(delivery)), "another body was stored");
         assert_eq!(loaded.event.unwrap().id, delivery.event);
         let known = self.sequences.insert(delivery.sequence, delivery.event);
@@ -197,6 +197,7 @@ impl Simulation {
         assert!(delivery.attempts >= received.times - received.unacknowledged, "an attempt was forgotten");
         received.times += 1;
         received.unacknowledged += 1;
+        true
     }
 
     fn finish(&mut self, store: &SledStore, queue: QueueId, claimed: Vec<Delivery>, fails: bool) {
