@@ -102,8 +102,6 @@ error_codes! {
     /// The CSV file, or a file of `--mail-dir`, cannot be written. Check the disk space and the permissions of the
     /// data directory.
     FileError = "file_error",
-    /// The server stopped during the attempt. The next one follows; no action is needed.
-    Interrupted = "interrupted",
     /// Only of a test: the form could not be read. Test again.
     StoreUnavailable = "store_unavailable",
     /// Only of a test: there was nothing to send, because the integration does not send this event.

@@ -132,6 +132,7 @@ async fn an_integration_that_is_enabled_again_is_no_longer_paced() {
     sender.answer(200);
     let path = format!("/api/v1/forms/{}/integrations/hook", rig.form);
     for enabled in [false, true] {
+        rig.server.clock.advance(1);
         let patch = json!({"enabled": enabled});
         rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
     }

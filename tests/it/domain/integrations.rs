@@ -358,7 +358,7 @@ fn the_path_of_a_csv_file_stays_below_the_folder_of_exports() {
         assert_eq!(create(path), Ok(()), "{path}");
     }
     let long = format!("{}.csv", "é".repeat(120));
-    let invalid = "/etc/a.csv|../a.csv|a/../b.csv|a/./b.csv|a//b.csv|..|.csv|a/.csv|~\\a.csv|c:a.csv|a.txt|a.csv/| a.csv|a /b.csv|a.CSV|a.2.csv|a\n.csv";
+    let invalid = "/etc/a.csv|../a.csv|a/../b.csv|a/./b.csv|a//b.csv|..|.csv|a/.csv|~\\a.csv|c:a.csv|a.txt|a.csv/| a.csv|a /b.csv|a.CSV|a\n.csv";
     for path in invalid.split('|').chain([long.as_str()]) {
         assert_eq!(pointers(&create(path).unwrap_err()), [("invalid_range", "/path")], "{path}");
     }

@@ -264,7 +264,7 @@ fn a_store_of_a_newer_version_is_refused_and_not_changed() {
     open(folder.path()).0.close().unwrap();
     let state = fs::read_to_string(folder.path().join("state")).unwrap();
     let (_, rest) = state.rsplit_once("checksum ").unwrap().0.split_once("instance").unwrap();
-    let state = format!("format 3\nversion 9.1.0\ninstance{rest}something new\n");
+    let state = format!("format 4\nversion 9.1.0\ninstance{rest}something new\n");
     let checksum = crc32c::crc32c(state.as_bytes());
     fs::write(folder.path().join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
     let before = content(folder.path());
