@@ -205,7 +205,7 @@ async fn with_webhooks(server: &Server, data: &Path, receivers: &[SocketAddr]) -
 
 async fn integrate(form: &Form, integration: &str) -> io::Result<()> {
     let create = request("POST", &format!("{}/integrations", form.path()), &form.key, integration);
-    expect(&mut Connection::open(form.endpoint).await?, &create, 201).await
+    expect(&mut Connection::open(form.endpoint).await?, &create, 201).await.map(drop)
 }
 
 /// Returns how many seconds a CSV file of many rows is behind at most, with a submission a second, and the share of a core that

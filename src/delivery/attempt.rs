@@ -19,7 +19,7 @@ use crate::domain::integration::Integration;
 use crate::domain::integration::email::mailbox as mailbox_of;
 use crate::domain::integration::outbound::{MailMessage, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt};
-use crate::store::{AttemptResult, ConfirmationPermit, FinishedAttempt, QueueId, Result};
+use crate::store::{AttemptEnd, ConfirmationPermit, FinishedAttempt, QueueId, Result};
 
 /// Claimed deliveries of a queue that are carried out together.
 #[derive(Clone)]
@@ -114,7 +114,7 @@ impl DeliveryService {
         delivery: &Delivery,
         message: &MailMessage,
         (started_at, body): (Timestamp, Vec<u8>),
-    ) -> Result<AttemptResult> {
+    ) -> Result<AttemptEnd> {
         let mailbox = message.is_confirmation.then(|| xxh3_64(mailbox_of(&message.to).as_bytes()));
         let permit = match mailbox {
             Some(mailbox) => self.store.permit_confirmation(delivery, mailbox, started_at).await?,
@@ -122,7 +122,7 @@ impl DeliveryService {
         };
         let report = match permit {
             ConfirmationPermit::Granted => self.mailer.send(message).await,
-            ConfirmationPermit::AlreadySent => return Ok(AttemptResult::Skipped),
+            ConfirmationPermit::AlreadySent => return Ok(AttemptEnd::Skipped),
             ConfirmationPermit::Wait { wait_ms } => {
                 let report = SendReport::new(report::throttled(wait_ms), 0);
                 return Ok(self.sent(started_at, report, body));
@@ -130,13 +130,15 @@ impl DeliveryService {
         };
         let to = Some(message.to.clone()).filter(|_| mailbox.is_none());
         let body = Some(body);
-        Ok(AttemptResult::Sent { started_at, report, jitter: self.jitter(), body, to, mailbox })
+        let report = Box::new(report);
+        Ok(AttemptEnd::Sent { started_at, report, jitter: self.jitter(), body, to, mailbox })
     }
 
     /// The result of an attempt that sent `body`.
-    pub(super) fn sent(&self, started_at: Timestamp, report: SendReport, body: Vec<u8>) -> AttemptResult {
+    pub(super) fn sent(&self, started_at: Timestamp, report: SendReport, body: Vec<u8>) -> AttemptEnd {
         let body = Some(body).filter(|body| !body.is_empty());
-        AttemptResult::Sent { started_at, report, jitter: self.jitter(), body, to: None, mailbox: None }
+        let report = Box::new(report);
+        AttemptEnd::Sent { started_at, report, jitter: self.jitter(), body, to: None, mailbox: None }
     }
 
     /// Draws a number from 0.8 to 1.2.
@@ -153,7 +155,7 @@ impl DeliveryService {
         delivery: &Delivery,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Outbound, Box<AttemptResult>> {
+    ) -> Result<Outbound, Box<AttemptEnd>> {
         let planned = PlannedAttempt {
             event: delivery.event,
             delivery: delivery.id(),
@@ -167,7 +169,7 @@ impl DeliveryService {
         let plan = AssertUnwindSafe(|| batch.integration.plan(planned, &batch.form, &self.vault));
         let report = match catch_unwind(plan) {
             Ok(Ok(outbound)) => return Ok(outbound),
-            Ok(Err(PlanError::NoRecipient)) => return Err(Box::new(AttemptResult::Canceled)),
+            Ok(Err(PlanError::NoRecipient)) => return Err(Box::new(AttemptEnd::Canceled)),
             Ok(Err(error)) => report::of_plan_error(&error),
             Err(_panic) => report::panicked(),
         };
@@ -207,7 +209,7 @@ impl DeliveryService {
         FinishedAttempt { delivery, result }: &FinishedAttempt,
         now: Timestamp,
     ) {
-        let AttemptResult::Sent { report, jitter, .. } = result else { return };
+        let AttemptEnd::Sent { report, jitter, .. } = result else { return };
         let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
         let (name, number) = (&integration.name, delivery.attempts + 1);
         let error = report.outcome.error().map_or_else(String::new, |error| error.code.to_string());

@@ -27,7 +27,7 @@ use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
 use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{AttemptResult, FinishedAttempt, Result, StoreError};
+use crate::store::{AttemptEnd, FinishedAttempt, Result, StoreError};
 
 /// How many times as long as a file took to write nothing is written to it.
 const REST: u32 = 20;
@@ -66,7 +66,7 @@ impl DeliveryService {
             let result = match rendering {
                 Rendering::None(result) => result,
                 // It was restored since.
-                Rendering::Body(_) => AttemptResult::Paused,
+                Rendering::Body(_) => AttemptEnd::Paused,
             };
             finished.push(FinishedAttempt { delivery, result });
         }

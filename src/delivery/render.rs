@@ -11,7 +11,7 @@ use crate::domain::form::{Form, Version};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, Subject};
 use crate::domain::integration::plan::Rendered;
-use crate::store::{AttemptResult, LoadedDelivery, Result, StoreError};
+use crate::store::{AttemptEnd, LoadedDelivery, Result, StoreError};
 
 /// Compiled versions of one form by number.
 pub(super) type Versions = HashMap<u32, Arc<Version>>;
@@ -20,7 +20,7 @@ pub(super) type Versions = HashMap<u32, Arc<Version>>;
 pub(super) enum Rendering {
     Body(Vec<u8>),
     /// Nothing, with this result.
-    None(AttemptResult),
+    None(AttemptEnd),
 }
 
 impl DeliveryService {
@@ -32,7 +32,7 @@ impl DeliveryService {
         let loaded = LoadedDelivery { is_in_trash: false, ..loaded };
         match self.render(form, integration, vec![loaded]).await?.pop() {
             Some((_, Rendering::Body(body))) => Ok(Some(body)),
-            Some((_, Rendering::None(AttemptResult::Sent { .. }))) => {
+            Some((_, Rendering::None(AttemptEnd::Sent { .. }))) => {
                 Err(StoreError::Panicked("rendering a delivery".to_owned()))
             }
             Some((_, Rendering::None(_))) | None => Ok(None),
@@ -107,9 +107,9 @@ fn render_one(
     versions: &Versions,
     one: &LoadedDelivery,
 ) -> Option<Rendering> {
-    let Some(event) = &one.event else { return Some(Rendering::None(AttemptResult::Canceled)) };
+    let Some(event) = &one.event else { return Some(Rendering::None(AttemptEnd::Canceled)) };
     if one.is_in_trash && !event.event_type.is_deletion() {
-        return Some(Rendering::None(AttemptResult::Paused));
+        return Some(Rendering::None(AttemptEnd::Paused));
     }
     if let Some(body) = &one.body {
         return Some(Rendering::Body(body.clone()));
@@ -117,13 +117,13 @@ fn render_one(
     let version = match version_of(event).map(|number| versions.get(&number)) {
         Some(Some(version)) => Some(&**version),
         // The form was moved to the trash meanwhile: the delivery waits.
-        Some(None) => return Some(Rendering::None(AttemptResult::Paused)),
+        Some(None) => return Some(Rendering::None(AttemptEnd::Paused)),
         None => None,
     };
     // Nothing is shared with it that a panic could leave half changed.
     let rendered = catch_unwind(AssertUnwindSafe(|| integration.render(event, form, version)));
     Some(match rendered.ok()? {
         Rendered::Body(body) => Rendering::Body(body.bytes),
-        Rendered::Skipped => Rendering::None(AttemptResult::Skipped),
+        Rendered::Skipped => Rendering::None(AttemptEnd::Skipped),
     })
 }

@@ -19,7 +19,7 @@ use crate::domain::integration::csv_file::CsvFile;
 use crate::domain::integration::event::Event;
 use crate::domain::integration::outbound::Outbound;
 use crate::id::FormId;
-use crate::store::{AttemptResult, LoadedDelivery, QueueId};
+use crate::store::{AttemptEnd, LoadedDelivery, QueueId};
 
 impl DeliveryService {
     /// Sends a test event to `integration` at once. Counts for nothing. Of a file or a spreadsheet, only checks that it can be
@@ -53,7 +53,7 @@ impl DeliveryService {
         let rendered = self.render(form, integration, vec![loaded]).await.unwrap_or_default().pop();
         let (delivery, body) = match rendered {
             Some((delivery, Rendering::Body(body))) => (delivery, body),
-            Some((_, Rendering::None(AttemptResult::Sent { report, .. }))) => return report,
+            Some((_, Rendering::None(AttemptEnd::Sent { report, .. }))) => return *report,
             Some((_, Rendering::None(_))) => {
                 return report::retryable(ErrorCode::Skipped, "the integration does not send this event");
             }
@@ -71,7 +71,7 @@ impl DeliveryService {
             ),
             Ok(Outbound::Mail(message)) => self.mailer.send(&message).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
-            Err(AttemptResult::Sent { report, .. }) => report,
+            Err(AttemptEnd::Sent { report, .. }) => *report,
             Err(_) => report::panicked(),
         }
     }

@@ -83,15 +83,15 @@ pub struct LoadedDelivery {
 pub struct FinishedAttempt {
     /// As claimed.
     pub delivery: Delivery,
-    pub result: AttemptResult,
+    pub result: AttemptEnd,
 }
 
 /// How the attempt of a claimed delivery ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum AttemptResult {
+pub enum AttemptEnd {
     Sent {
         started_at: Timestamp,
-        report: SendReport,
+        report: Box<SendReport>,
         /// Random number from 0.8 to 1.2 by which the next wait is multiplied.
         jitter: f64,
         /// The body that was sent, which later attempts send again; `None` of a file.

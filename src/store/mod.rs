@@ -14,9 +14,8 @@ pub use self::sled::engine::disk::holds_store;
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use deliveries::{
-    AttemptResult, Capacity, ClaimedBatch, Claims, ConfirmationPermit, Deliveries, DeliveryFilter,
-    DeliveryRows, FinishedAttempt, LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Room,
-    TypeStats,
+    AttemptEnd, Capacity, ClaimedBatch, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows,
+    FinishedAttempt, LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Room, TypeStats,
 };
 pub use error::{Result, StoreError};
 pub use step::{

@@ -18,7 +18,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::id::Random;
 use crate::store::{
-    AttemptResult, Capacity, ClaimedBatch, Claims, FinishedAttempt, Owner, QueueId, Result, Room,
+    AttemptEnd, Capacity, ClaimedBatch, Claims, FinishedAttempt, Owner, QueueId, Result, Room,
 };
 
 /// Queues that are looked at in one operation.
@@ -265,7 +265,7 @@ fn finish(
             continue;
         }
         let new = match &result {
-            AttemptResult::Sent { started_at, report, jitter, body, to, mailbox } => {
+            AttemptEnd::Sent { started_at, report, jitter, body, to, mailbox } => {
                 tx.put(
                     keys::attempt(&current, current.attempts + 1),
                     layout::to_json(&current.log_attempt(*started_at, report))?,
@@ -282,11 +282,11 @@ fn finish(
                 state.health = state.health.after(&new, report, now);
                 Delivery { to: to.clone(), ..new }
             }
-            AttemptResult::Skipped => current.ended(DeliveryStatus::Skipped, now),
-            AttemptResult::Canceled => current.ended(DeliveryStatus::Canceled, now),
-            AttemptResult::Paused if is_in_trash(tx, &current)? => current.paused(),
+            AttemptEnd::Skipped => current.ended(DeliveryStatus::Skipped, now),
+            AttemptEnd::Canceled => current.ended(DeliveryStatus::Canceled, now),
+            AttemptEnd::Paused if is_in_trash(tx, &current)? => current.paused(),
             // It was restored since.
-            AttemptResult::Paused => continue,
+            AttemptEnd::Paused => continue,
         };
         delivery_rows::replace(tx, queue.workspace, &current, &new)?;
     }

@@ -11,8 +11,8 @@ use forms::domain::integration::event::Event;
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{EventId, FormId, SubmissionId};
 use forms::store::{
-    AttemptResult, Claims, DeliveryFilter, FinishedAttempt, LoadedDelivery, ManualChange, NewSubmission,
-    Owner, QueueId, QueueTotals, Room, StepResult, Store,
+    AttemptEnd, Claims, DeliveryFilter, FinishedAttempt, LoadedDelivery, ManualChange, NewSubmission, Owner,
+    QueueId, QueueTotals, Room, StepResult, Store,
 };
 
 use super::{at, patch, published_form, update_form, workspace};
@@ -153,10 +153,10 @@ pub(crate) fn permanent() -> Outcome {
     Outcome::Permanent { error: error() }
 }
 
-pub(crate) fn sent(delivery: &Delivery, outcome: Outcome, millis: i64) -> AttemptResult {
-    AttemptResult::Sent {
+pub(crate) fn sent(delivery: &Delivery, outcome: Outcome, millis: i64) -> AttemptEnd {
+    AttemptEnd::Sent {
         started_at: at(millis),
-        report: report(outcome),
+        report: Box::new(report(outcome)),
         jitter: 1.0,
         body: Some(body(delivery)),
         to: None,
@@ -178,7 +178,7 @@ pub(crate) async fn finish_with(
     store: &dyn Store,
     queue: QueueId,
     claimed: Vec<Delivery>,
-    result: impl Fn(&Delivery) -> AttemptResult,
+    result: impl Fn(&Delivery) -> AttemptEnd,
     millis: i64,
 ) -> Health {
     let finished = claimed.into_iter().map(|delivery| {
@@ -211,8 +211,8 @@ pub(crate) async fn carry_out(
         let mut finished = Vec::new();
         for delivery in claimed {
             let result = match load(store, &delivery).await {
-                LoadedDelivery { event: None, .. } => AttemptResult::Canceled,
-                LoadedDelivery { is_in_trash: true, .. } => AttemptResult::Paused,
+                LoadedDelivery { event: None, .. } => AttemptEnd::Canceled,
+                LoadedDelivery { is_in_trash: true, .. } => AttemptEnd::Paused,
                 LoadedDelivery { event: Some(event), body: stored, .. } => {
                     assert!(stored.is_none_or(|stored| stored == body(&delivery)), "another body was stored");
                     events.push(event);

@@ -227,7 +227,7 @@ pub(super) async fn counters_agree_with_a_list_after_random_changes(fixture: &im
             }
             7 => {
                 let two = webhook("two", random.once_in(2), &names);
-                let both = vec![webhook("one", true, &names), two];
+                let both = [webhook("one", true, &names), two];
                 let definitions = if random.once_in(8) { &both[..1] } else { &both[..] };
                 queues = set_integrations(&*store, form, definitions, millis).await;
             }

@@ -5,7 +5,7 @@ use forms::domain::delivery::{Delivery, DeliveryStatus};
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, SubmissionId};
-use forms::store::{AttemptResult, QueueId, StepResult, Store};
+use forms::store::{AttemptEnd, QueueId, StepResult, Store};
 
 use super::deliveries::*;
 use super::{
@@ -162,7 +162,7 @@ pub(super) async fn a_submission_that_was_restored_meanwhile_is_not_paused(fixtu
     claimed.retain(|one| one.event_type == EventType::SubmissionCompleted);
     assert!(load(&*store, &claimed[0]).await.is_in_trash);
     restore_submission(&*store, form, id, 8).await;
-    finish_with(&*store, queues[0], claimed.clone(), |_| AttemptResult::Paused, 9).await;
+    finish_with(&*store, queues[0], claimed.clone(), |_| AttemptEnd::Paused, 9).await;
     assert_eq!(status(&*store, &claimed[0]).await, DeliveryStatus::Pending, "it would wait for ever");
     assert_eq!(deliver_due(&*store, queues[0], 10, 9).await[0].id, claimed[0].event);
 }

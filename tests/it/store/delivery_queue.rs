@@ -5,7 +5,7 @@ use forms::domain::delivery::DeliveryStatus;
 use forms::domain::delivery::attempt::Outcome;
 use forms::domain::integration::event::{EventType, Subject};
 use forms::store::{
-    AttemptResult, Claims, ConfirmationPermit, ManualChange, NewSubmission, QueueId, Room, StepResult, Store,
+    AttemptEnd, Claims, ConfirmationPermit, ManualChange, NewSubmission, QueueId, Room, StepResult, Store,
 };
 
 use super::deliveries::*;
@@ -339,8 +339,8 @@ pub(super) async fn results_other_than_sent_end_a_delivery(fixture: &impl StoreF
     submit_many(&store, form, 2, 5).await;
     let claimed = claim(&*store, queues[0], 10, 9).await;
     for (one, result, expected) in [
-        (&claimed[0], AttemptResult::Skipped, DeliveryStatus::Skipped),
-        (&claimed[1], AttemptResult::Canceled, DeliveryStatus::Canceled),
+        (&claimed[0], AttemptEnd::Skipped, DeliveryStatus::Skipped),
+        (&claimed[1], AttemptEnd::Canceled, DeliveryStatus::Canceled),
     ] {
         finish_with(&*store, queues[0], vec![one.clone()], |_| result.clone(), 11).await;
         let found = find(&*store, one).await;
@@ -412,12 +412,12 @@ pub(super) async fn confirmations_are_limited(fixture: &impl StoreFixture) {
     };
     let accept = async |store: &dyn Store, place: usize, mailbox, outcome: Outcome, millis: i64| {
         let one = claimed[place].clone();
-        let AttemptResult::Sent { started_at, report, jitter, body, to, .. } = sent(&one, outcome, millis)
+        let AttemptEnd::Sent { started_at, report, jitter, body, to, .. } = sent(&one, outcome, millis)
         else {
             unreachable!()
         };
         let mailbox = Some(mailbox);
-        let result = AttemptResult::Sent { started_at, report, jitter, body, to, mailbox };
+        let result = AttemptEnd::Sent { started_at, report, jitter, body, to, mailbox };
         finish_with(store, queues[0], vec![one], |_| result.clone(), millis).await;
     };
     assert_eq!(permit(&*store, 0, 7, 10).await, Granted);
