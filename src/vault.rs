@@ -104,32 +104,3 @@ impl Vault {
         Ok(Secret::new(plain))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{DecryptError, Sealed, SecretContext, Vault};
-    use crate::id::{IntegrationId, WorkspaceId};
-    use crate::secret::{Secret, SystemRandomness};
-
-    #[test]
-    fn a_secret_opens_only_in_its_place_and_with_its_key() {
-        let (vault, random) = (Vault::new(&Secret::new([7; 32])), SystemRandomness::new());
-        let workspace = WorkspaceId::draw(&random);
-        let place = SecretContext { workspace, integration: IntegrationId::draw(&random), field: "secret" };
-        let sealed = vault.seal(place, "whsec_x", &random);
-        assert_eq!(vault.unseal(place, &sealed).unwrap().reveal(), "whsec_x");
-        for elsewhere in [
-            SecretContext { field: "bearer_token", ..place },
-            SecretContext { integration: IntegrationId::draw(&random), ..place },
-            SecretContext { workspace: WorkspaceId::draw(&random), ..place },
-        ] {
-            assert_eq!(vault.unseal(elsewhere, &sealed).unwrap_err(), DecryptError::Damaged);
-        }
-        let other = Vault::new(&Secret::new([8; 32]));
-        assert_eq!(other.unseal(place, &sealed).unwrap_err(), DecryptError::OtherKey);
-        let without_id = Sealed(sealed.0.split_once(':').unwrap().1.to_owned());
-        assert_eq!(vault.unseal(place, &without_id).unwrap().reveal(), "whsec_x");
-        assert_eq!(other.unseal(place, &without_id).unwrap_err(), DecryptError::OtherKey);
-        assert!(!format!("{sealed:?}").contains(&sealed.0));
-    }
-}

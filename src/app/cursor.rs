@@ -1,5 +1,7 @@
 //! Cursors: positions in a list, each signed together with the list it belongs to.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
 use super::AppError;
@@ -22,8 +24,7 @@ impl Cursors {
 
     /// Returns the cursor of `position`.
     pub(super) fn write(&self, position: &[u8]) -> String {
-        let tag = self.sign(position);
-        position.iter().chain(&tag).map(|byte| format!("{byte:02x}")).collect()
+        URL_SAFE_NO_PAD.encode([position, &self.sign(position)].concat())
     }
 
     /// Returns the position of `cursor`, if there is one. Fails with [`AppError::InvalidCursor`] if it is not of this list.
@@ -38,7 +39,7 @@ impl Cursors {
     }
 
     fn position(&self, text: &str) -> Option<Vec<u8>> {
-        let mut position = from_hex(text)?;
+        let mut position = URL_SAFE_NO_PAD.decode(text).ok()?;
         let tag = position.split_off(position.len().checked_sub(Self::TAG_LENGTH)?);
         (self.sign(&position) == *tag).then_some(position)
     }
@@ -50,11 +51,4 @@ impl Cursors {
         context.update(position);
         context.sign().as_ref()[..Self::TAG_LENGTH].try_into().expect("an HMAC-SHA-256 has 32 bytes")
     }
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect::<Option<_>>()?;
-    let pairs = digits.chunks_exact(2);
-    pairs.remainder().is_empty().then(|| pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
 }

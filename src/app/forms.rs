@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::integrations::log_changes;
 use super::{
     App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, Resource, conceal_holder, into_result,
-    no_form, require_scope, require_unlimited,
+    no_form, require_scope, require_unlimited_scope,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -79,8 +79,7 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
     ) -> Result<CreatedForm, AppError> {
-        require_scope(caller, Scope::Write)?;
-        require_unlimited(caller)?;
+        require_unlimited_scope(caller, Scope::Write)?;
         let (mut draft, stored) = self.draft(caller, request.body).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
         let new = NewForm { form: draft.form.clone(), version: stored, idempotency_key };
@@ -113,8 +112,7 @@ impl App {
 
     /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
     pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<CreatedForm, AppError> {
-        require_scope(caller, Scope::Write)?;
-        require_unlimited(caller)?;
+        require_unlimited_scope(caller, Scope::Write)?;
         let (draft, _) = self.draft(caller, body).await?;
         self.refuse_taken_slug(caller, draft.form.slug.as_deref()).await?;
         Ok(draft)
@@ -336,7 +334,7 @@ impl App {
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
         let newest = found.ok_or_else(|| no_form(form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
-        version.ok_or_else(|| AppError::NotFound(Resource::Version(number.to_owned())))
+        version.ok_or_else(|| AppError::NotFound(Resource::Version, number.to_owned()))
     }
 }
 

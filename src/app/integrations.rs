@@ -133,7 +133,7 @@ impl App {
         let patch = Arc::new(self.parse(caller, body).await?);
         let enables = patch.get("enabled") == Some(&Value::Bool(true));
         let change = move |one: &Integration, current: &Current, context: DefinitionContext<'_>| {
-            let others = without(&current.form, one.id);
+            let others = replaced(&current.form, one.id, None);
             let (edited, secret) = one
                 .update(&patch, &others, &current.version.questions, context)
                 .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
@@ -261,14 +261,22 @@ impl App {
                 return Ok(Idempotent::Replayed(body));
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let (integrations, value) = self.change_integrations(caller, &current, &change).await?;
+            let (seen, change, sealing) = (current.clone(), Arc::clone(&change), self.sealing(caller));
+            // On the pool: conditions have patterns to compile.
+            let work = move || change(&seen, sealing.context());
+            let (integrations, value) = self.run_job(caller, work).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
                 return Ok(Idempotent::Done((current.form, value)));
             }
             let edited = match is_same {
                 true => Arc::clone(&current.form),
-                false => Arc::new(with_integrations(&current.form, integrations, self.now())),
+                false => Arc::new(Form {
+                    integrations,
+                    revision: current.form.revision + 1,
+                    updated_at: self.now(),
+                    ..Form::clone(&current.form)
+                }),
             };
             let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
             resumed_ids.extend(resumed.and_then(|name| Some(find(&edited, name).ok()?.id)));
@@ -291,22 +299,6 @@ impl App {
         }
         Err(AppError::Overloaded)
     }
-
-    /// Calls `change` on the pool: conditions have patterns to compile.
-    async fn change_integrations<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        current: &Current,
-        change: &Arc<
-            impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
-            + Send
-            + Sync
-            + 'static,
-        >,
-    ) -> Result<(Vec<Integration>, T), AppError> {
-        let (current, change, sealing) = (current.clone(), Arc::clone(change), self.sealing(caller));
-        self.run_job(caller, move || change(&current, sealing.context())).await
-    }
 }
 
 /// Logs which integrations of `edited` were created, changed or deleted since they were those of `before`. Addresses may have
@@ -327,23 +319,14 @@ pub(super) fn log_changes(caller: &Caller, before: &[Integration], edited: &Form
     deleted.for_each(|one| log(one, "deleted"));
 }
 
-/// Returns `form` with other integrations, one revision later.
-fn with_integrations(form: &Form, integrations: Vec<Integration>, now: Timestamp) -> Form {
-    Form { integrations, revision: form.revision + 1, updated_at: now, ..form.clone() }
-}
-
 /// Finds the integration with the name or id `name`.
 pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, AppError> {
     let id: Option<IntegrationId> = name.parse().ok();
     let found = form.integrations.iter().find(|one| Some(one.id) == id || one.name == name);
-    found.ok_or_else(|| AppError::NotFound(Resource::Integration(name.to_owned())))
+    found.ok_or_else(|| AppError::NotFound(Resource::Integration, name.to_owned()))
 }
 
-fn without(form: &Form, id: IntegrationId) -> Vec<Integration> {
-    form.integrations.iter().filter(|one| one.id != id).cloned().collect()
-}
-
-/// Returns the integrations of `form` with `edited` in the place of the one with this id.
+/// Returns the integrations of `form` with `edited` in the place of the one with this id, or without that one.
 fn replaced(form: &Form, id: IntegrationId, edited: Option<Integration>) -> Vec<Integration> {
     let mut all = form.integrations.clone();
     match (all.iter_mut().find(|one| one.id == id), edited) {

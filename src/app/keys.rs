@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    App, AppError, IdempotentRequest, Resource, into_result, no_workspace, require_scope, require_unlimited,
+    App, AppError, IdempotentRequest, Resource, into_result, no_workspace, require_scope,
+    require_unlimited_scope,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
@@ -41,10 +42,8 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
     ) -> Result<CreatedKey, AppError> {
-        if !caller.has_scope(Scope::Operator) {
-            require_scope(caller, Scope::Admin)?;
-        }
-        require_unlimited(caller)?;
+        let is_operator = caller.has_scope(Scope::Operator);
+        require_unlimited_scope(caller, if is_operator { Scope::Operator } else { Scope::Admin })?;
         let body = self.parse(caller, request.body).await?;
         for scope in KeyRequest::needed_scopes(&body) {
             require_scope(caller, scope)?;
@@ -90,11 +89,10 @@ impl App {
     /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
     async fn managed_workspace(&self, caller: &Caller, named: Option<&str>) -> Result<WorkspaceId, AppError> {
         let Some(named) = named else {
-            require_key_management(caller)?;
+            require_unlimited_scope(caller, Scope::Admin)?;
             return Ok(caller.workspace);
         };
-        require_scope(caller, Scope::Operator)?;
-        require_unlimited(caller)?;
+        require_unlimited_scope(caller, Scope::Operator)?;
         self.find_named_workspace(named).await?.ok_or_else(|| no_workspace(named))
     }
 
@@ -136,7 +134,7 @@ impl App {
         id: &str,
         request: IdempotentRequest<'_>,
     ) -> Result<CreatedKey, AppError> {
-        require_key_management(caller)?;
+        require_unlimited_scope(caller, Scope::Admin)?;
         let key = key_id(id)?;
         let grace_millis = match request.body {
             "" => 0,
@@ -175,17 +173,12 @@ impl App {
     }
 }
 
-fn require_key_management(caller: &Caller) -> Result<(), AppError> {
-    require_scope(caller, Scope::Admin)?;
-    require_unlimited(caller)
-}
-
 fn key_id(id: &str) -> Result<KeyId, AppError> {
     id.parse().map_err(|_invalid| no_key(id))
 }
 
 fn no_key(id: &str) -> AppError {
-    AppError::NotFound(Resource::Key(id.to_owned()))
+    AppError::NotFound(Resource::Key, id.to_owned())
 }
 
 /// The error for a body that breaks rules.

@@ -1,7 +1,7 @@
 //! Creating, listing and deleting workspaces.
 
 use super::keys::invalid;
-use super::{App, AppError, IdempotentRequest, into_result, no_workspace, require_scope, require_unlimited};
+use super::{App, AppError, IdempotentRequest, into_result, no_workspace, require_unlimited_scope};
 use crate::domain::workspace::{ApiKey, Caller, Scope, Workspace};
 use crate::id::WorkspaceId;
 use crate::secret::KeyText;
@@ -15,7 +15,7 @@ impl App {
         caller: &Caller,
         request: IdempotentRequest<'_>,
     ) -> Result<(Workspace, Option<KeyText>), AppError> {
-        require_operator(caller)?;
+        require_unlimited_scope(caller, Scope::Operator)?;
         let body = self.parse(caller, request.body).await?;
         let name = Workspace::read_name(&body).map_err(invalid)?;
         let (id, created_at, text) =
@@ -30,7 +30,7 @@ impl App {
 
     /// Lists all workspaces, newest first.
     pub async fn list_workspaces(&self, caller: &Caller) -> Result<Vec<Workspace>, AppError> {
-        require_operator(caller)?;
+        require_unlimited_scope(caller, Scope::Operator)?;
         let mut workspaces = self.store.list_workspaces().await?;
         workspaces.sort_by_key(|workspace| std::cmp::Reverse((workspace.created_at, workspace.id)));
         Ok(workspaces)
@@ -38,14 +38,9 @@ impl App {
 
     /// Deletes a workspace other than the caller's: its keys end at once, and its forms are purged.
     pub async fn delete_workspace(&self, caller: &Caller, id: &str) -> Result<(), AppError> {
-        require_operator(caller)?;
+        require_unlimited_scope(caller, Scope::Operator)?;
         let workspace = id.parse().map_err(|_invalid| no_workspace(id))?;
         let step = self.store.delete_workspace(workspace, caller.workspace).await?;
         into_result(step, no_workspace(id)).map(drop)
     }
-}
-
-fn require_operator(caller: &Caller) -> Result<(), AppError> {
-    require_scope(caller, Scope::Operator)?;
-    require_unlimited(caller)
 }

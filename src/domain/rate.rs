@@ -69,16 +69,3 @@ impl FromStr for Rate {
         rate.ok_or_else(|| InvalidRate(text.to_owned()))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Rate;
-
-    #[test]
-    fn events_are_spaced_by_their_rate() {
-        let offset = |rate: &str, number| rate.parse::<Rate>().unwrap().offset_millis(number);
-        assert_eq!([0, 1, 3, 10].map(|number| offset("10/s", number)), [0, 100, 300, 1_000]);
-        assert_eq!([1, 7].map(|number| offset("7/min", number)), [8_571, 60_000]);
-        assert_eq!(offset("1/h", u64::MAX), i64::MAX);
-    }
-}

@@ -86,21 +86,3 @@ fn compile(stored: &StoredVersion) -> Result<Compiled> {
     let bytes = stored.questions.get().len() * MEMORY_PER_TEXT_BYTE + version.pattern_bytes;
     Ok(Compiled { version: Arc::new(version), bytes })
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::{Compiled, new_cache};
-    use crate::clock::Timestamp;
-    use crate::domain::form::Version;
-    use crate::id::FormId;
-
-    #[test]
-    fn a_version_that_takes_most_of_the_capacity_is_kept() {
-        let (cache, key) = (new_cache(1_000), (FormId::from_bytes([7; 8]), 1));
-        let version = Arc::new(Version::new(1, Timestamp::from_millis(0), Vec::new()));
-        cache.insert(key, Compiled { version, bytes: 750 });
-        assert!(cache.get(&key).is_some());
-    }
-}

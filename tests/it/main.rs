@@ -16,3 +16,4 @@ mod logic; // conditions, pages, hidden questions
 mod process; // the executable, killed and stopped
 mod questions; // every question type: answers, settings, schema
 mod store; // the contract of the store
+mod vault; // sealing of secrets

@@ -89,27 +89,3 @@ pub(super) fn assertion(account: &ServiceAccount, now: Timestamp) -> Option<Secr
     account.key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).ok()?;
     Some(Secret::new(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::TokenCache;
-    use crate::clock::Timestamp;
-    use crate::secret::Secret;
-
-    #[test]
-    fn tokens_are_kept_for_55_minutes_at_most() {
-        let (cache, at) = (TokenCache::default(), |seconds: i64| Timestamp::from_millis(seconds * 1_000));
-        let secret = |text: &str| Secret::new(text.to_owned());
-        cache.put(&secret("key"), secret("token"), 86_400, at(0));
-        assert_eq!(cache.get(&secret("key"), at(3_299)), Some(secret("token")));
-        assert_eq!(cache.get(&secret("other"), at(0)), None);
-        assert_eq!(cache.get(&secret("key"), at(3_300)), None);
-        cache.put(&secret("key"), secret("token"), 300, at(0));
-        assert_eq!(cache.get(&secret("key"), at(0)), None);
-        cache.put(&secret("key"), secret("token"), i64::MIN, at(0));
-        assert_eq!(cache.get(&secret("key"), at(0)), None);
-        cache.put(&secret("key"), secret("token"), 3_600, at(0));
-        cache.remove(&secret("key"));
-        assert_eq!(cache.get(&secret("key"), at(0)), None);
-    }
-}

@@ -133,75 +133,10 @@ fn system_time(at: Timestamp) -> SystemTime {
 mod tests {
     use lettre::message::{Mailbox, MessageBuilder};
 
-    use super::{build, catch_panic, clean_line, clean_subject, parse_address};
-    use crate::clock::Timestamp;
-    use crate::domain::integration::outbound::MailMessage;
-    use crate::domain::integration::smtp::MailFrom;
-
-    fn message(subject: &str) -> MailMessage {
-        MailMessage {
-            id: "dlv_1".to_owned(),
-            to: "a@example.com".to_owned(),
-            reply_to: None,
-            subject: subject.to_owned(),
-            text: "text".to_owned(),
-            html: "<p>text".to_owned(),
-            date: Timestamp::from_millis(784_887_151_000),
-            list: None,
-            is_confirmation: false,
-        }
-    }
-
-    #[test]
-    fn a_text_cannot_begin_a_header() {
-        assert_eq!(clean_line("Evil\r\nBcc: x@example.com"), "Evil Bcc: x@example.com");
-        assert_eq!(clean_line("a\u{202e}b\u{85}c\0d\u{7f}"), "ab cd");
-        assert_eq!(clean_line("=?utf-8?q?a=0D=0ABcc:_b?="), "= ?utf-8?q?a=0D=0ABcc:_b?=");
-        assert_eq!(clean_line("=\u{200e}?utf-8?q?a?="), "= ?utf-8?q?a?=");
-        assert_eq!(clean_subject(&"é".repeat(151)), "é".repeat(149) + "…");
-        assert_eq!(clean_subject(&"é".repeat(150)), "é".repeat(150));
-        let address = "a@example.com".to_owned();
-        let from = MailFrom { name: Some("Evil\r\nBcc: x@example.com".to_owned()), address };
-        let mail = build(&message("Evil\r\nBcc: x@example.com"), &from).unwrap();
-        let text = String::from_utf8(mail.bytes).unwrap();
-        assert!(text.contains("Subject: Evil Bcc: x@example.com\r\n"), "{text}");
-        assert!(text.contains("Date: Tue, 15 Nov 1994 08:12:31 +0000\r\n"), "{text}");
-        assert!(!text.contains("\nBcc"), "{text}");
-    }
-
     #[test]
     fn a_panic_of_the_library_is_an_error() {
-        let evil =
-            Mailbox::new(Some("Evil\r\nBcc: x@example.com".to_owned()), parse_address("a@b.c").unwrap());
-        assert!(catch_panic(|| Ok(MessageBuilder::new().from(evil))).is_err());
-    }
-
-    #[test]
-    fn an_address_is_exactly_one() {
-        for text in ["a@example.com", "a+b@localhost", "a@[127.0.0.1]"] {
-            assert_eq!(parse_address(text).map(|address| address.to_string()).as_deref(), Some(text));
-        }
-        assert_eq!(parse_address("a@bücher.example").unwrap().domain(), "xn--bcher-kva.example");
-        let long = format!("a@{}example.com", "x.".repeat(130));
-        for text in [
-            "",
-            "a",
-            "a@",
-            "@example.com",
-            "a@example.com\r\nBcc: x@y",
-            "a@example.com\0",
-            "a@b.c,d@e.f",
-            "A <a@b.c>",
-            "<a@b.c>",
-            "a@b.c>",
-            "\"a b\"@b.c",
-            "é@b.c",
-            "a b@c.d",
-            "a@b.c ",
-            "a@b c",
-            &long,
-        ] {
-            assert_eq!(parse_address(text), None, "{text:?}");
-        }
+        let name = Some("Evil\r\nBcc: x@example.com".to_owned());
+        let evil = Mailbox::new(name, "a@b.c".parse().unwrap());
+        assert!(super::catch_panic(|| Ok(MessageBuilder::new().from(evil))).is_err());
     }
 }

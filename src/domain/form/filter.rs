@@ -35,9 +35,6 @@ impl FormFilter {
 
     /// Whether there are no criteria besides `trashed`.
     pub fn matches_all(&self) -> bool {
-        self.status.is_none()
-            && self.title.is_none()
-            && self.forms.is_none()
-            && self.accepting_reason.is_none()
+        *self == Self { trashed: self.trashed, ..Self::default() }
     }
 }

@@ -8,63 +8,38 @@ use crate::domain::question::{AnswerError, MAX_DESCRIPTION, Rules, is_empty, lab
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
-/// Rules of `boolean`: true or false, which may have labels.
+/// Rules of `boolean`, whose values may have labels, and of `consent`, where `false` counts as no answer.
 #[derive(Debug, Clone)]
-pub(super) struct Boolean;
+pub(super) struct Boolean {
+    is_consent: bool,
+}
 
 impl Boolean {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
         labels::check(fields, &["true".to_owned(), "false".to_owned()]);
-        Self
+        Self { is_consent: false }
+    }
+
+    pub(super) fn read_consent(fields: &mut Fields<'_, '_>) -> Self {
+        fields.text("text", MAX_DESCRIPTION);
+        Self { is_consent: true }
     }
 }
 
 impl Rules for Boolean {
     fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
         match answer {
-            Value::Bool(_) => Vec::new(),
+            Value::Bool(true) => Vec::new(),
+            _ if self.is_consent => {
+                vec![AnswerError::new(Rule::TypeMismatch, format!("Enter {}", self.expects()))]
+            }
+            Value::Bool(false) => Vec::new(),
             other => vec![AnswerError::wrong_type(&self.expects(), other)],
         }
     }
 
-    fn schema(&self) -> Value {
-        object([("type", Some("boolean".into()))])
-    }
-
-    fn example(&self) -> Value {
-        true.into()
-    }
-
-    fn parse_text(&self, text: &str) -> Value {
-        yes_or_no(text)
-    }
-
-    fn expects(&self) -> String {
-        "true or false".to_owned()
-    }
-}
-
-/// Rules of `consent`: agreement to a text. `false` counts as no answer.
-#[derive(Debug, Clone)]
-pub(super) struct Consent;
-
-impl Consent {
-    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
-        fields.text("text", MAX_DESCRIPTION);
-        Self
-    }
-}
-
-impl Rules for Consent {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        match answer {
-            Value::Bool(true) => Vec::new(),
-            _ => vec![AnswerError::new(Rule::TypeMismatch, format!("Enter {}", self.expects()))],
-        }
-    }
-
     fn is_empty(&self, answer: &Value) -> bool {
-        *answer == Value::Bool(false) || is_empty(answer)
+        is_empty(answer) || self.is_consent && *answer == Value::Bool(false)
     }
 
     fn schema(&self) -> Value {
@@ -80,6 +55,6 @@ impl Rules for Consent {
     }
 
     fn expects(&self) -> String {
-        "true to agree".to_owned()
+        if self.is_consent { "true to agree" } else { "true or false" }.to_owned()
     }
 }

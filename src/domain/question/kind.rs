@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::json::{Value, parse};
 use crate::domain::question::Rules;
-use crate::domain::question::boolean::{Boolean, Consent};
+use crate::domain::question::boolean::Boolean;
 use crate::domain::question::calendar::{Calendar, DATE, DATETIME, TIME};
 use crate::domain::question::choice::{ChoiceSet, MultipleChoice};
 use crate::domain::question::display_only::DisplayOnly;
@@ -44,7 +44,7 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("rating", |fields, _| Arc::new(read_rating(fields))),
     ("opinion_scale", |fields, _| Arc::new(read_opinion(fields))),
     ("boolean", |fields, _| Arc::new(Boolean::read(fields))),
-    ("consent", |fields, _| Arc::new(Consent::read(fields))),
+    ("consent", |fields, _| Arc::new(Boolean::read_consent(fields))),
     ("single_choice", |fields, budget| Arc::new(ChoiceSet::read_single(fields, &budget.limits))),
     ("multiple_choice", |fields, budget| Arc::new(MultipleChoice::read(fields, &budget.limits))),
     ("ranking", |fields, budget| Arc::new(MultipleChoice::read_ranking(fields, &budget.limits))),

@@ -63,18 +63,6 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.violations.push(Violation::new(pointer, rule, message));
     }
 
-    /// Adds a violation at the member `name`, with help.
-    pub fn refuse_with_help(
-        &mut self,
-        name: &str,
-        rule: Rule,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        let pointer = self.pointer_to(name);
-        self.violations.push(Violation::new(pointer, rule, message).help(help));
-    }
-
     /// Returns the member `name`, including `null`.
     pub fn raw(&mut self, name: &'static str) -> Option<&'a Value> {
         if !self.known.contains(&name) {

@@ -154,39 +154,3 @@ fn text(bytes: &[u8]) -> Result<Box<str>> {
 fn str_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_text| undecodable("a submission"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_comes_back_whole_and_no_part_of_it_is_taken_for_one() {
-        let edited = EditInfo { at: Timestamp::from_millis(5), count: 3 };
-        for (metadata, edited) in
-            [(None, None), (Some("{}"), None), (None, Some(edited)), (Some("{\"a\":\"b\"}"), Some(edited))]
-        {
-            let submission = Submission {
-                id: SubmissionId::from_bytes([7; 16]),
-                form: FormId::from_bytes([1; 8]),
-                form_version: 9,
-                status: SubmissionStatus::Completed,
-                answers: "{\"q1\": 1.0}".into(),
-                metadata: metadata.map(Into::into),
-                edited,
-                deleted_at: None,
-            };
-            let bytes = EncodedSubmission::of(&submission).unwrap().0;
-            assert_eq!(
-                read(&bytes).unwrap().to_submission(submission.form, submission.id).unwrap(),
-                submission
-            );
-            for length in 0..bytes.len() {
-                assert!(read(&bytes[..length]).is_err(), "{length}");
-            }
-            assert!(read(&[&bytes[..], &[0]].concat()).is_err());
-        }
-        assert!(read(EncodedSubmission::overflow(1).bytes()).unwrap().is_overflow());
-        let unknown = [0, 0, 0, 1, 8, 0, 0, 0, 0];
-        assert!(read(&unknown).is_err(), "a flag of a later version");
-    }
-}

@@ -10,7 +10,7 @@ use forms::clock::Timestamp;
 use forms::delivery::mail::{MailFolder, Mailer, NoMailer, SmtpMailer, SmtpSettings};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::integration::outbound::MailMessage;
-use forms::domain::integration::smtp::{SmtpSecurity, SmtpUrl};
+use forms::domain::integration::smtp::{MailFrom, SmtpSecurity, SmtpUrl};
 use forms::secret::Secret;
 use rustls::RootCertStore;
 use tokio::sync::Notify;
@@ -391,10 +391,13 @@ async fn hostile_texts_add_no_header_and_no_recipient() {
     const EVIL: &str = "Evil\r\nBcc: x@example.com\r\n\r\n.\r\nMAIL FROM:<y@example.com>";
     let server = MailServer::start(Encryption::None, |_| Action::Usual).await;
     let mailer = plain(&server);
-    for to in ["", "b@example.com\r\nBcc: x@example.com", "c@example.com>\r\nRCPT TO:<x@example.com"] {
+    let long = format!("a@{}example.com", "x.".repeat(130));
+    let invalid = "|a|a@|@example.com|b@example.com\r\nBcc: x@example.com|c@example.com>\r\nRCPT TO:<x@example.com|\
+        a@example.com\0|a@b.c,d@e.f|A <a@b.c>|<a@b.c>|a@b.c>|\"a b\"@b.c|é@b.c|a b@c.d|a@b.c |a@b c";
+    for to in invalid.split('|').chain([long.as_str()]) {
         let report = mailer.send(&message(to)).await;
         let (class, code, text) = failure(&report);
-        assert_eq!((class, code), ("permanent", "invalid_recipient"));
+        assert_eq!((class, code), ("permanent", "invalid_recipient"), "{to:?}");
         assert!(!text.contains(char::is_control), "{text}");
     }
     let mail = MailMessage {
@@ -443,6 +446,45 @@ async fn hostile_texts_add_no_header_and_no_recipient() {
     );
     assert!(body.contains("Content-Transfer-Encoding: quoted-printable"), "{body}");
     assert!(body.contains("Content-Transfer-Encoding: base64"), "{body}");
+}
+
+/// The headers of a message to `to`, as they are written into a folder.
+async fn head(to: &str, subject: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let name = Some("Evil\r\nBcc: x@example.com".to_owned());
+    let from = MailFrom { name, address: "forms@example.com".to_owned() };
+    let mail = MailMessage { subject: subject.to_owned(), ..message(to) };
+    assert_eq!(MailFolder::new(folder.path().to_owned(), from).send(&mail).await.outcome, Outcome::Delivered);
+    let text = fs::read_to_string(folder.path().join("dlv_0001.eml")).unwrap();
+    text.split_once("MIME-Version").unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_subject_is_one_line_of_plain_text_with_150_characters_at_most() {
+    for (subject, expected) in [
+        ("Evil\r\nBcc: x@example.com", "Evil Bcc: x@example.com"),
+        ("a\u{202e}b\u{85}c\0d\u{7f}", "ab cd"),
+        ("=?utf-8?q?a=0D=0ABcc:_b?=", "= ?utf-8?q?a=0D=0ABcc:_b?="),
+        ("=\u{200e}?utf-8?q?a?=", "= ?utf-8?q?a?="),
+    ] {
+        let head = head("a@example.com", subject).await;
+        assert!(head.contains(&format!("\r\nSubject: {expected}\r\n")), "{head}");
+        assert!(head.contains("\r\nDate: Tue, 14 Nov 2023 22:13:20 +0000\r\n"), "{head}");
+        assert!(!head.contains("\nBcc"), "{head}");
+    }
+    let (full, cut) = ("é".repeat(150), "é".repeat(149) + "…");
+    assert_eq!(head("a@b.c", &"é".repeat(151)).await, head("a@b.c", &cut).await);
+    assert_ne!(head("a@b.c", &full).await, head("a@b.c", &cut).await);
+}
+
+#[tokio::test]
+async fn a_recipient_is_written_with_its_domain_in_ascii() {
+    for (to, expected) in
+        [("a+b@localhost", "a+b@localhost"), ("a@bücher.example", "a@xn--bcher-kva.example")]
+    {
+        let head = head(to, "x").await;
+        assert!(head.contains(&format!("\r\nTo: {expected}\r\n")), "{head}");
+    }
 }
 
 #[tokio::test]

@@ -2,8 +2,9 @@
 
 use forms::clock::{DAY_MILLIS, Timestamp};
 use forms::domain::delivery::attempt::{
-    Attempt, AttemptResult, AttemptTrigger, DEFAULT_SCHEDULE, Outcome, SendReport,
+    Attempt, AttemptResult, AttemptTrigger, DEFAULT_SCHEDULE, MAX_PACED_WAIT, Outcome, SendReport,
 };
+use forms::domain::delivery::classify::{HttpAnswer, classify_webhook};
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::health::Health;
 use forms::domain::delivery::lifecycle::EventHead;
@@ -223,4 +224,60 @@ fn a_receiver_that_is_gone_is_not_called_again() {
     assert_eq!(gone.failing_since, Some(at(HOUR)));
     // An attempt that was in flight meanwhile does not end the pause.
     assert!(gone.after(&begun, &report(Outcome::Delivered), at(HOUR)).paused.is_some());
+}
+
+/// The class of a webhook's answer at 2026-11-20 09:00 UTC.
+fn class(status: u16, retry_after: Option<&str>) -> String {
+    let headers: Vec<_> = retry_after.map(|text| ("retry-after", text.to_owned())).into_iter().collect();
+    let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+    let answer = HttpAnswer { status, headers: &headers, body: "", now };
+    match classify_webhook(&answer).outcome {
+        Outcome::Delivered => "delivered".to_owned(),
+        Outcome::Paced { wait_ms, .. } => format!("paced {wait_ms}"),
+        Outcome::Retryable { error, is_slow } => {
+            assert_eq!(error.http_status, Some(status));
+            format!("{}{}", error.code, if is_slow { " slow" } else { "" })
+        }
+        Outcome::Gone { .. } => "gone".to_owned(),
+        Outcome::Permanent { error } => panic!("{error:?}"),
+    }
+}
+
+#[test]
+fn each_status_has_its_class() {
+    for (statuses, expected) in [
+        (&[200, 201, 202, 204, 299][..], "delivered"),
+        (&[301, 302, 304, 307, 308], "redirect"),
+        (&[100, 199, 400, 401, 403, 404, 408, 413, 425, 451, 500, 501, 503, 505, 600, 999], "http_error"),
+        (&[502, 504, 520, 522, 524, 529], "http_error slow"),
+        (&[410], "gone"),
+        (&[429], "paced 60000"),
+    ] {
+        for status in statuses {
+            assert_eq!(class(*status, None), expected, "{status}");
+        }
+    }
+    assert_eq!(class(503, Some("120")), "paced 120000");
+    assert_eq!(class(503, Some("soon")), "http_error");
+    assert_eq!(class(500, Some("120")), "http_error");
+    assert_eq!(class(410, Some("120")), "gone");
+}
+
+#[test]
+fn retry_after_is_seconds_or_a_date() {
+    for (text, expected) in [
+        ("0", 1_000),
+        (" 90 ", 90_000),
+        ("1.5", 1_500),
+        ("86400", MAX_PACED_WAIT),
+        ("99999999999999999999999999", MAX_PACED_WAIT),
+        ("Fri, 20 Nov 2026 09:01:30 GMT", 90_000),
+        ("Fri, 20 Nov 2026 08:00:00 GMT", 1_000),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", MAX_PACED_WAIT),
+    ] {
+        assert_eq!(class(429, Some(text)), format!("paced {expected}"), "{text}");
+    }
+    for text in "-5|+5|NaN|inf|1e3|1.2.3|.||tomorrow|Fri, 32 Nov 2026 09:01:30 GMT".split('|') {
+        assert_eq!(class(429, Some(text)), "paced 60000", "{text}");
+    }
 }

@@ -365,6 +365,33 @@ fn the_path_of_a_csv_file_stays_below_the_folder_of_exports() {
 }
 
 #[test]
+fn the_errors_of_a_spreadsheet_say_what_is_wrong_and_quote_no_key() {
+    let key = |members: &str| format!(r#"{{"client_email":"canary@example.com","private_key":{members}}}"#);
+    let pem = key(r#""-----BEGIN PRIVATE KEY-----\nQ0FOQVJZ\n-----END PRIVATE KEY-----\n""#);
+    for (id, account, pointer, expected) in [
+        ("https://docs.google.com/spreadsheets/d/1AbC/edit#gid=0", "", "/spreadsheet_id", "between `/d/`"),
+        ("1AbC/edit", "", "/spreadsheet_id", "letters, digits"),
+        ("My sheet", "", "/spreadsheet_id", "letters, digits"),
+        ("é", "", "/spreadsheet_id", "letters, digits"),
+        ("1AbC-dEf_9", "CANARY", "/service_account", "must be the content of the JSON file"),
+        ("1", r#"["CANARY"]"#, "/service_account", "must be the content of the JSON file"),
+        ("1", r#"{"type":"authorized_user","a":"CANARY"}"#, "/service_account", "a key of another type"),
+        ("1", r#"{"installed":{"a":"CANARY"}}"#, "/service_account", "`client_email` is missing"),
+        ("1", r#"{"client_email":"CANARY"}"#, "/service_account", "`client_email` is missing or invalid"),
+        ("1", r#"{"client_email":"a@example.com"}"#, "/service_account", "`private_key` is missing"),
+        ("1", &key(r#""CANARY""#), "/service_account", "not a valid RSA key"),
+        ("1", &pem, "/service_account", "not a valid RSA key"),
+    ] {
+        let text =
+            serde_json::json!({"type": "google_sheets", "spreadsheet_id": id, "service_account": account});
+        let found = create(&text.to_string(), &[]).unwrap_err().remove(0);
+        assert_eq!(found.pointer, pointer, "{text}");
+        assert!(found.message.contains(expected), "{text}: {}", found.message);
+        assert!(!serde_json::to_string(&found).unwrap().to_lowercase().contains("canary"), "{text}");
+    }
+}
+
+#[test]
 fn a_message_never_quotes_a_secret() {
     for text in [
         r#"{"type":"webhook","url":"https://example.com","secret":"canary-1"}"#,

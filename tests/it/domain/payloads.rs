@@ -15,8 +15,10 @@ use forms::domain::validation::limits::Limits;
 use forms::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
 use forms::secret::Secret;
 use forms::vault::Vault;
+use serde_json::Value;
 
 use super::at;
+use crate::delivery::google::key_file;
 use crate::harness::{VAULT, definition_context};
 
 const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -267,6 +269,76 @@ fn replaced_secrets_sign_during_their_grace() {
     live(23, &[third_secret.reveal(), second_secret.reveal(), SECRET]);
     live(25, &[third_secret.reveal(), second_secret.reveal()]);
     live(35, &[third_secret.reveal()]);
+}
+
+#[test]
+fn the_reference_signature_is_reproduced() {
+    let body = br#"{"email":"test@example.com","username":"test_user"}"#;
+    let signature = sign(SECRET, "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", 1_649_367_553, body);
+    assert_eq!(signature.as_deref(), Some("v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw="));
+    for secret in ["C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "whsec_?", ""] {
+        assert_eq!(sign(secret, "evt_1", 0, b""), None, "{secret}");
+    }
+}
+
+/// The cell of `answer`, for programs.
+fn raw_cell(all: &(Form, Version, Integration), answer: &str) -> Value {
+    let text = body(all, &completed(&format!(r#"{{"q1":{answer}}}"#)));
+    let row: RowBody<Value> = serde_json::from_str(&text).unwrap();
+    row.cells[0].1.clone()
+}
+
+#[test]
+fn no_cell_of_a_file_is_run_by_a_spreadsheet() {
+    let all = form(r#"{"type":"csv_file","path":"a.csv","values":"raw"}"#);
+    for (answer, expected) in [
+        (r#""Ann""#, "Ann"),
+        (r#""""#, ""),
+        ("null", ""),
+        ("1.10", "1.10"),
+        ("-5", "-5"),
+        ("true", "true"),
+        (r#"{"other":"x"}"#, r#"{"other":"x"}"#),
+        (r#""+49 30""#, "'+49 30"),
+        (r#""-5""#, "-5"),
+        (r#""-x""#, "'-x"),
+        (r#""@SUM(A1)""#, "'@SUM(A1)"),
+        (r#""\t=1""#, "'\t=1"),
+        (r#""\r=1""#, "'\r=1"),
+        (r#""\n=1""#, "'\n=1"),
+        (r#""\uff1d1+1""#, "'\u{ff1d}1+1"),
+        (r#""-inf""#, "'-inf"),
+        (r#"" =1""#, " =1"),
+    ] {
+        assert_eq!(raw_cell(&all, answer), expected, "{answer}");
+    }
+}
+
+#[test]
+fn a_spreadsheet_gets_numbers_that_it_keeps_and_texts_that_fit() {
+    let key = json::Value::from(key_file().as_str());
+    let all = form(&format!(
+        r#"{{"type":"google_sheets","spreadsheet_id":"1","service_account":{key},"values":"raw"}}"#
+    ));
+    for (answer, expected) in [
+        ("null", "null"),
+        ("5.0", "5.0"),
+        ("5e0", "5.0"),
+        ("123456789012345", "123456789012345"),
+        ("1234567890123456", r#""1234567890123456""#),
+        ("0.1234567890123456", r#""0.1234567890123456""#),
+        (r#""\t'x""#, r#""\t'x""#),
+    ] {
+        assert_eq!(raw_cell(&all, answer).to_string(), expected, "{answer}");
+    }
+    let full = "é".repeat(49_999);
+    for (text, expected) in [
+        (full.clone(), full),
+        ("é".repeat(50_000), "é".repeat(49_998) + "…"),
+        ("😀".repeat(49_999), "😀".repeat(24_999) + "…"),
+    ] {
+        assert_eq!(raw_cell(&all, &format!("\"{text}\"")), expected);
+    }
 }
 
 #[test]

@@ -264,7 +264,7 @@ fn a_store_of_a_newer_version_is_refused_and_not_changed() {
     open(folder.path()).0.close().unwrap();
     let state = fs::read_to_string(folder.path().join("state")).unwrap();
     let (_, rest) = state.rsplit_once("checksum ").unwrap().0.split_once("instance").unwrap();
-    let state = format!("format 4\nversion 9.1.0\ninstance{rest}something new\n");
+    let state = format!("format 7\nversion 9.1.0\ninstance{rest}something new\n");
     let checksum = crc32c::crc32c(state.as_bytes());
     fs::write(folder.path().join("state"), format!("{state}checksum {checksum:08x}\n")).unwrap();
     let before = content(folder.path());
@@ -278,17 +278,26 @@ fn a_store_of_a_newer_version_is_refused_and_not_changed() {
 async fn an_intact_row_that_cannot_be_decoded_is_not_damage() {
     let folder = tempfile::tempdir().unwrap();
     let local = open_local(folder.path()).await.unwrap();
-    let form = call(&local, "POST", "/api/v1/forms", json!({"title": "Kept", "questions": []})).await;
+    let questions = json!([{"type": "email", "title": "Mail"}]);
+    let body = json!({"title": "Kept", "questions": questions});
+    let form = call(&local, "POST", "/api/v1/forms", body).await;
+    let form = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
+    call(&local, "PATCH", &form, json!({"status": "published"})).await;
+    let submissions = format!("{form}/submissions");
+    let submission = call(&local, "POST", &submissions, json!({"answers": {}})).await;
     local.close().await.unwrap();
-    change_row(folder.path(), b"F", |key, _| {
-        let content = b"{\"written\":\"by a newer version\"}\0";
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(key), content);
-        [&content[..], &checksum.to_be_bytes()].concat()
-    });
+    let newer: [(&[u8], &[u8]); 2] =
+        [(b"F", b"{\"written\":\"by a newer version\"}\0"), (b"S", &[0, 0, 0, 1, 8, 0, 0, 0, 0, 0])];
+    for (prefix, content) in newer {
+        change_row(folder.path(), prefix, |key, _| {
+            let checksum = crc32c::crc32c_append(crc32c::crc32c(key), content);
+            [content, &checksum.to_be_bytes()].concat()
+        });
+    }
     let local = open_local(folder.path()).await.unwrap();
-    for _ in 0..3 {
+    let submission = format!("{submissions}/{}", submission["id"].as_str().unwrap());
+    for path in [&form, &submission, &form] {
         let key = local.key.as_ref().unwrap().reveal().to_owned();
-        let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
         let request = Request::get(path).body(Body::empty()).unwrap();
         let answer = Call::new(local.api.clone(), request).key(&key).send().await;
         assert_eq!((answer.status.as_u16(), answer.code().as_str()), (500, "internal"));

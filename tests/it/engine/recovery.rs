@@ -91,16 +91,23 @@ fn verification_succeeds_while_rows_change() {
 
 #[test]
 fn an_unreadable_row_is_an_error_until_it_is_restored_and_never_missing() {
-    let machine = closed();
-    let mut writer = machine.open();
-    verify_all(&mut writer);
-    machine.indexes.tamper(|index| index.get_mut(&b"S07"[..]).unwrap()[3] ^= 1);
-    assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Damaged(_))));
-    let refused = put_as(&mut writer, WriteKind::Normal, b"S07", b"new");
-    assert!(matches!(refused, Err(StoreError::Damaged(_))));
-    verify_all(&mut writer);
-    assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]));
-    assert_eq!(machine.rebuilds(), 1);
+    for is_of_another_key in [false, true] {
+        let machine = closed();
+        let mut writer = machine.open();
+        verify_all(&mut writer);
+        machine.indexes.tamper(|index| {
+            let mut cell = index[&b"S07"[..]].clone();
+            cell[3] ^= 1;
+            let cell = if is_of_another_key { index[&b"S08"[..]].clone() } else { cell };
+            index.insert(b"S07".to_vec(), cell);
+        });
+        assert!(matches!(writer.reader().get(b"S07"), Err(StoreError::Damaged(_))));
+        let refused = put_as(&mut writer, WriteKind::Normal, b"S07", b"new");
+        assert!(matches!(refused, Err(StoreError::Damaged(_))));
+        verify_all(&mut writer);
+        assert_eq!(writer.reader().get(b"S07").unwrap(), Some(vec![7; 300]));
+        assert_eq!(machine.rebuilds(), 1);
+    }
 }
 
 #[test]

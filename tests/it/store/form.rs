@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use forms::clock::DAY_MILLIS;
+use forms::cpu_pool::CpuPool;
 use forms::domain::form::admission::{AcceptingReason, Refusal};
 use forms::domain::form::filter::FormFilter;
 use forms::domain::form::{Form, FormStatus};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::DeliveryId;
-use forms::store::{FormUpdate, IdempotentOperation, RecordedResponse, StepResult, Store};
+use forms::store::{FormUpdate, IdempotentOperation, RecordedResponse, StepResult, Store, VersionCache};
 use serde_json::Value;
 
 use super::{
@@ -401,4 +402,15 @@ pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &imp
         StepResult::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, Some(form_id(82)));
+}
+
+pub(super) async fn a_version_that_takes_most_of_a_cache_is_kept(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let id = create_draft(&*store, 1, 11, 0).await;
+    let questions = store.find_version(workspace(1), id, 1).await.unwrap().unwrap().questions;
+    // 16 bytes of memory for each byte of JSON are three quarters of the capacity.
+    let capacity = questions.get().len() as u64 * 16 * 4 / 3;
+    let cache = VersionCache::new(store, CpuPool::default(), capacity);
+    let found = async || cache.find(workspace(1), id, 1).await.unwrap().unwrap();
+    assert!(Arc::ptr_eq(&found().await, &found().await));
 }

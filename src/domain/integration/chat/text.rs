@@ -164,24 +164,3 @@ pub(super) fn html_link(shown: &str) -> String {
     let shown = shown.replace('&', "&amp;");
     format!("<a href=\"{scheme}{shown}\">{shown}</a>")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Unit, clip, entities, verbatim};
-
-    #[test]
-    fn texts_are_cut_between_characters_with_a_mark() {
-        for (text, max, unit, expected) in [
-            ("abc", 3, Unit::Characters, "abc"),
-            ("abcd", 3, Unit::Characters, "ab…"),
-            ("😀😀😀", 4, Unit::Utf16, "😀…"),
-            ("😀😀", 4, Unit::Utf16, "😀😀"),
-            ("ééé", 5, Unit::Bytes, "é…"),
-            ("", 0, Unit::Bytes, ""),
-        ] {
-            assert_eq!(clip(text, max, unit, verbatim), expected);
-        }
-        assert_eq!(clip("a<b<c", 8, Unit::Characters, entities), "a&lt;b…");
-        assert_eq!(clip("<!channel> & co", 99, Unit::Characters, entities), "&lt;!channel&gt; &amp; co");
-    }
-}

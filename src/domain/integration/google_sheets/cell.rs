@@ -70,38 +70,3 @@ fn cut(text: &str) -> String {
     };
     text.chars().take_while(fits).chain(['…']).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{MAX_TEXT, raw_cell};
-    use crate::domain::json::parse;
-
-    #[test]
-    fn numbers_are_numbers_and_texts_stay_as_they_are() {
-        for (answer, expected) in [
-            ("null", "null"),
-            ("true", "true"),
-            ("-5", "-5"),
-            ("5.0", "5.0"),
-            ("5e0", "5.0"),
-            ("123456789012345", "123456789012345"),
-            ("1234567890123456", r#""1234567890123456""#),
-            ("0.1234567890123456", r#""0.1234567890123456""#),
-            (r#""=1+1""#, r#""=1+1""#),
-            (r#""\t'x""#, r#""\t'x""#),
-            (r#"["a","b"]"#, r#""[\"a\",\"b\"]""#),
-            (r#"{"other":"x"}"#, r#""{\"other\":\"x\"}""#),
-        ] {
-            assert_eq!(raw_cell(&parse(answer).unwrap()).to_string(), expected, "{answer}");
-        }
-    }
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let text = |text: String| raw_cell(&text.as_str().into()).as_str().unwrap().to_owned();
-        let full = "é".repeat(MAX_TEXT);
-        assert_eq!(text(full.clone()), full);
-        assert_eq!(text("é".repeat(MAX_TEXT + 1)), format!("{}…", "é".repeat(MAX_TEXT - 1)));
-        assert_eq!(text("😀".repeat(MAX_TEXT)), format!("{}…", "😀".repeat(MAX_TEXT / 2)));
-    }
-}

@@ -46,27 +46,3 @@ impl FromStr for GoogleEndpoints {
         Ok(Self { token: url("token")?, spreadsheets: url("v4/spreadsheets")? })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::GoogleEndpoints;
-
-    #[test]
-    fn one_url_replaces_both_hosts() {
-        for base in ["http://127.0.0.1:9/google", "http://127.0.0.1:9/google/"] {
-            let endpoints: GoogleEndpoints = base.parse().unwrap();
-            assert_eq!(endpoints.token.as_str(), "http://127.0.0.1:9/google/token");
-            assert_eq!(endpoints.spreadsheets.as_str(), "http://127.0.0.1:9/google/v4/spreadsheets");
-        }
-        for text in [
-            "",
-            "google",
-            "ftp://a.example",
-            "https://me@a.example",
-            "https://a.example?x",
-            "https://a.example#x",
-        ] {
-            assert!(text.parse::<GoogleEndpoints>().is_err(), "{text}");
-        }
-    }
-}

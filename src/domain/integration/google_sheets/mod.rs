@@ -155,21 +155,3 @@ fn check_sheet(text: &str) -> Result<(), String> {
 fn check_service_account(text: &str) -> Result<(), String> {
     ServiceAccount::parse(text).map(drop)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::check_id;
-
-    #[test]
-    fn the_id_of_a_spreadsheet_is_a_part_of_its_url() {
-        assert_eq!(check_id("1AbC-dEf_9"), Ok(()));
-        for (text, expected) in [
-            ("https://docs.google.com/spreadsheets/d/1AbC/edit#gid=0", "between `/d/`"),
-            ("1AbC/edit", "letters, digits"),
-            ("My sheet", "letters, digits"),
-            ("é", "letters, digits"),
-        ] {
-            assert!(check_id(text).unwrap_err().contains(expected), "{text}");
-        }
-    }
-}

@@ -55,29 +55,3 @@ fn read_key(pem: &str) -> Option<RsaKeyPair> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).ok()?;
     RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::ServiceAccount;
-
-    #[test]
-    fn errors_name_what_is_wrong_and_quote_nothing() {
-        for (text, expected) in [
-            ("CANARY", "must be the content of the JSON file"),
-            (r#"["CANARY"]"#, "must be the content of the JSON file"),
-            (r#"{"type":"authorized_user","refresh_token":"CANARY"}"#, "a key of another type"),
-            (r#"{"installed":{"client_secret":"CANARY"}}"#, "`client_email` is missing"),
-            (r#"{"client_email":"CANARY"}"#, "`client_email` is missing or invalid"),
-            (r#"{"client_email":"canary@example.com"}"#, "`private_key` is missing"),
-            (r#"{"client_email":"canary@example.com","private_key":"CANARY"}"#, "not a valid RSA key"),
-            (
-                r#"{"client_email":"canary@example.com","private_key":"-----BEGIN PRIVATE KEY-----\nQ0FOQVJZ\n-----END PRIVATE KEY-----\n"}"#,
-                "not a valid RSA key",
-            ),
-        ] {
-            let error = ServiceAccount::parse(text).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-            assert!(!error.to_lowercase().contains("canary"), "{error}");
-        }
-    }
-}

@@ -171,20 +171,3 @@ pub(crate) fn unreadable(error: IndexError) -> StoreError {
 pub(crate) fn damaged(key: &[u8]) -> StoreError {
     StoreError::Damaged(format!("the row under `{}`", key.escape_ascii()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_is_only_read_under_its_own_key_and_unchanged() {
-        let cell = whole(b"Skey", b"body".to_vec());
-        assert_eq!(decode(b"Skey", cell.clone()), Some(Cell::Whole(b"body".to_vec())));
-        assert_eq!(decode(b"Skex", cell.clone()), None);
-        for bit in 0..cell.len() * 8 {
-            let mut flipped = cell.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decode(b"Skey", flipped), None, "bit {bit}");
-        }
-    }
-}

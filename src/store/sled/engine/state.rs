@@ -135,33 +135,3 @@ fn position(text: &str) -> Option<Position> {
     let mut next = || parts.next()?.ok();
     Some(Position { ordinal: next()?, offset: next()?, sequence: next()? })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read() {
-        let end = Position { ordinal: 3, offset: 4096, sequence: 77 };
-        let identity = "12-34.5".to_owned();
-        for trust in [
-            Trust::None,
-            Trust::Boot { boot: "a-b".to_owned(), identity: identity.clone() },
-            Trust::Clean { end, identity },
-        ] {
-            let state = StateFile { instance: *b"0123456789abcdef", ordinal: 9, floor: end, trust };
-            assert_eq!(StateFile::parse(&state.encode()).unwrap(), Some(state.clone()));
-            let flipped = state.encode().replace("ordinal 9", "ordinal 8");
-            assert_eq!(StateFile::parse(&flipped).unwrap(), None);
-        }
-    }
-
-    #[test]
-    fn another_format_is_refused() {
-        let content = "format 7\nversion 9.1.0\n";
-        let text = format!("{content}checksum {:08x}\n", crc32c::crc32c(content.as_bytes()));
-        let error = StateFile::parse(&text).unwrap_err();
-        assert!(matches!(&error, OpenError::Format { found: 7, ours: FORMAT, version: Some(_) }), "{error}");
-        assert!(error.to_string().ends_with("use forms 9.1.0 or newer"), "{error}");
-    }
-}
