@@ -336,7 +336,7 @@ impl App {
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
         let newest = found.ok_or_else(|| no_form(form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
-        version.ok_or_else(|| AppError::NotFound(Resource::Version(number.to_owned())))
+        version.ok_or_else(|| AppError::NotFound(Resource::Version, number.to_owned()))
     }
 }
 

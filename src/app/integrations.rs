@@ -261,7 +261,10 @@ impl App {
                 return Ok(Idempotent::Replayed(body));
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let (integrations, value) = self.change_integrations(caller, &current, &change).await?;
+            // On the pool: conditions have patterns to compile.
+            let (original, change, sealing) = (current.clone(), Arc::clone(&change), self.sealing(caller));
+            let (integrations, value) =
+                self.run_job(caller, move || change(&original, sealing.context())).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
                 return Ok(Idempotent::Done((current.form, value)));
@@ -290,22 +293,6 @@ impl App {
             }
         }
         Err(AppError::Overloaded)
-    }
-
-    /// Calls `change` on the pool: conditions have patterns to compile.
-    async fn change_integrations<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        current: &Current,
-        change: &Arc<
-            impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
-            + Send
-            + Sync
-            + 'static,
-        >,
-    ) -> Result<(Vec<Integration>, T), AppError> {
-        let (current, change, sealing) = (current.clone(), Arc::clone(change), self.sealing(caller));
-        self.run_job(caller, move || change(&current, sealing.context())).await
     }
 }
 
@@ -336,7 +323,7 @@ fn with_integrations(form: &Form, integrations: Vec<Integration>, now: Timestamp
 pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, AppError> {
     let id: Option<IntegrationId> = name.parse().ok();
     let found = form.integrations.iter().find(|one| Some(one.id) == id || one.name == name);
-    found.ok_or_else(|| AppError::NotFound(Resource::Integration(name.to_owned())))
+    found.ok_or_else(|| AppError::NotFound(Resource::Integration, name.to_owned()))
 }
 
 fn without(form: &Form, id: IntegrationId) -> Vec<Integration> {

@@ -185,7 +185,7 @@ fn key_id(id: &str) -> Result<KeyId, AppError> {
 }
 
 fn no_key(id: &str) -> AppError {
-    AppError::NotFound(Resource::Key(id.to_owned()))
+    AppError::NotFound(Resource::Key, id.to_owned())
 }
 
 /// The error for a body that breaks rules.

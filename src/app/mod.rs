@@ -27,6 +27,7 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, Version};
 use crate::domain::json::{self, SyntaxError, Value};
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{Caller, Scope};
@@ -35,7 +36,7 @@ use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError, VersionCache};
 
-pub use deliveries::{BulkCount, DeliveryListRequest, DeliveryView};
+pub use deliveries::{BulkCount, DeliveryView};
 pub use forms::{CreatedForm, FormListRequest, FormView};
 pub use idempotency::Idempotent;
 pub use integrations::{IntegrationView, RotatedSecret};
@@ -102,9 +103,9 @@ pub enum AppError {
     /// The API key is limited to some forms, and this concerns more than those.
     #[error("the API key is limited to some forms")]
     LimitedKey,
-    /// The caller's workspace has no such object.
-    #[error("no {0}")]
-    NotFound(Resource),
+    /// The caller's workspace has no such object: its kind, and its id as sent.
+    #[error("no {0} `{1}`")]
+    NotFound(Resource, String),
     /// The body is not valid JSON.
     #[error("{0}")]
     Malformed(SyntaxError),
@@ -125,29 +126,16 @@ pub enum AppError {
     Store(#[from] StoreError),
 }
 
-/// An object that was not found, with its id as sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resource {
-    Form(String),
-    Submission(String),
-    Version(String),
-    Integration(String),
-    Delivery(String),
-    Key(String),
-    Workspace(String),
-}
-
-impl std::fmt::Display for Resource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Form(id) => write!(f, "form `{id}`"),
-            Self::Submission(id) => write!(f, "submission `{id}`"),
-            Self::Version(number) => write!(f, "version `{number}`"),
-            Self::Integration(name) => write!(f, "integration `{name}`"),
-            Self::Delivery(id) => write!(f, "delivery `{id}`"),
-            Self::Key(id) => write!(f, "key `{id}`"),
-            Self::Workspace(id) => write!(f, "workspace `{id}`"),
-        }
+named_enum! {
+    /// The kind of an object that was not found.
+    Resource {
+        Form = "form",
+        Submission = "submission",
+        Version = "version",
+        Integration = "integration",
+        Delivery = "delivery",
+        Key = "key",
+        Workspace = "workspace",
     }
 }
 
@@ -320,22 +308,22 @@ fn conceal_holder(caller: &Caller, error: AppError) -> AppError {
 
 /// The error for a form that was not found.
 fn no_form(text: &str) -> AppError {
-    AppError::NotFound(Resource::Form(text.to_owned()))
+    AppError::NotFound(Resource::Form, text.to_owned())
 }
 
 /// The error for a delivery that was not found.
 fn no_delivery(id: &str) -> AppError {
-    AppError::NotFound(Resource::Delivery(id.to_owned()))
+    AppError::NotFound(Resource::Delivery, id.to_owned())
 }
 
 /// The error for a submission that was not found.
 fn no_submission(id: &str) -> AppError {
-    AppError::NotFound(Resource::Submission(id.to_owned()))
+    AppError::NotFound(Resource::Submission, id.to_owned())
 }
 
 /// The error for a workspace that was not found.
 fn no_workspace(id: &str) -> AppError {
-    AppError::NotFound(Resource::Workspace(id.to_owned()))
+    AppError::NotFound(Resource::Workspace, id.to_owned())
 }
 
 /// Requires a key that is not limited to some forms.

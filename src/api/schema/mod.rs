@@ -13,6 +13,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::Code;
 use crate::clock::Timestamp;
+use crate::domain::delivery::DeliveryError as DeliveryFailure;
+use crate::domain::delivery::attempt::Attempt as AttemptView;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::submission::SubmissionStatus;
@@ -46,12 +48,12 @@ macro_rules! stand_in {
 }
 
 refer! {
-    AcceptingReason DeliveryId EventId FormId FormStatus IntegrationId KeyId SubmissionId SubmissionStatus Timestamp
+    AcceptingReason AttemptView DeliveryFailure DeliveryId EventId FormId FormStatus IntegrationId KeyId SubmissionId SubmissionStatus Timestamp
     Violation WorkspaceId
 }
 
 stand_in! {
-    AcceptingReasonOrOther Answers AttemptResultOrOther AttemptTriggerOrOther DeliveryStatusOrOther ErrorCodeOrOther
+    AcceptingReasonOrOther Answers DeliveryStatusOrOther ErrorCodeOrOther
     EventTypeOrOther FormSettings FormStatusOrOther HealthStateOrOther Integration Metadata Notification Question
     ScopeOrOther SubmissionStatusOrOther
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
-use crate::app::{CreatedForm, FormListRequest, FormView, IdempotentRequest};
+use crate::app::{CreatedForm, FormListRequest, FormView};
 use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
@@ -17,7 +17,7 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::http::wire::accept::{SCHEMA, accepts};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_json, read_patch};
+use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_patch};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
 use crate::http::wire::responses::{
@@ -107,18 +107,16 @@ impl FromQuery for PurgeQuery {
 pub(crate) async fn create_form(
     Authenticated { caller, shared }: Authenticated,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
-    IdempotencyHeader(key): IdempotencyHeader,
-    uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
+    let repeatable = body.repeatable()?;
     if dry_run {
         let CreatedForm { form, version, .. } = shared.app.try_form(&caller, body.as_str()).await?;
         return json(&FormCreated::dry_run(&form, &version)?);
     }
-    let query = uri.query().unwrap_or_default();
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
-    let CreatedForm { form, version, generated, replayed } = shared.app.create_form(&caller, attempt).await?;
+    let CreatedForm { form, version, generated, replayed } =
+        shared.app.create_form(&caller, repeatable).await?;
     let secrets = if replayed { &[] } else { &*generated };
     let response = with_etag(json(&FormCreated::new(&form, &version, secrets)?)?, form.revision);
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
@@ -220,12 +218,10 @@ pub(crate) async fn restore_form(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
+    let (restored, at, again) = shared.app.restore_form(&caller, &form, body.repeatable()?).await?;
     Ok(with_replayed(form_response(&caller, restored, at)?, again))
 }
 

@@ -9,14 +9,14 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
-use crate::app::{Accepted, IdempotentRequest, SubmissionListRequest};
+use crate::app::{Accepted, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::with_etag;
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
+use crate::http::wire::extract::{PathParams, read_json};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader, point_to_where};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
@@ -127,20 +127,17 @@ pub(crate) async fn create_submission(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(CreateSubmissionQuery { dry_run, notify }): QueryParams<CreateSubmissionQuery>,
-    IdempotencyHeader(key): IdempotencyHeader,
-    uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
+    let repeatable = body.repeatable()?;
     if dry_run {
         let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str(), notify).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
         return Ok(with_dropped_keys(json_text(body), &keys));
     }
-    let query = uri.query().unwrap_or_default();
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let Accepted { submission, replayed, dropped: keys } =
-        shared.app.create_submission(&caller, &form, attempt, notify).await?;
+        shared.app.create_submission(&caller, &form, repeatable, notify).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))

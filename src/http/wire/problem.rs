@@ -169,17 +169,17 @@ impl From<AppError> for ApiError {
                 Code::InsufficientScope,
                 "this operation needs an API key that is not limited to some forms",
             ),
-            AppError::NotFound(resource) => {
+            AppError::NotFound(resource, id) => {
                 let code = match resource {
-                    Resource::Form(_) => Code::FormNotFound,
-                    Resource::Submission(_) => Code::SubmissionNotFound,
-                    Resource::Version(_) => Code::VersionNotFound,
-                    Resource::Integration(_) => Code::IntegrationNotFound,
-                    Resource::Delivery(_) => Code::DeliveryNotFound,
-                    Resource::Key(_) => Code::KeyNotFound,
-                    Resource::Workspace(_) => Code::WorkspaceNotFound,
+                    Resource::Form => Code::FormNotFound,
+                    Resource::Submission => Code::SubmissionNotFound,
+                    Resource::Version => Code::VersionNotFound,
+                    Resource::Integration => Code::IntegrationNotFound,
+                    Resource::Delivery => Code::DeliveryNotFound,
+                    Resource::Key => Code::KeyNotFound,
+                    Resource::Workspace => Code::WorkspaceNotFound,
                 };
-                Self::with_detail(code, format!("there is no {resource}"))
+                Self::with_detail(code, format!("there is no {resource} `{id}`"))
             }
             AppError::Malformed(error) => Self::with_detail(Code::MalformedJson, error.to_string()),
             AppError::Refused(refusal) => refusal.into(),
@@ -260,8 +260,9 @@ fn describe_parameter(violation: &Violation) -> String {
         "where" => steps.fold(name, |name, step| format!("{name}={step}")),
         _ => steps.fold(name, |name, step| format!("{name}[{step}]")),
     };
+    let message = violation.message.trim_start_matches(&format!("`{name}` "));
     let help = violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
-    format!("`{}`: {}{help}", shortened(&name), violation.message)
+    format!("`{}`: {message}{help}", shortened(&name))
 }
 
 /// Summarizes the violations of a submission.
