@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::keys::invalid;
 use super::{
-    App, AppError, Idempotent, IdempotentRequest, ListPage, integrations, into_result, no_delivery,
+    App, AppError, IdempotentRequest, ListPage, ReplayableBody, integrations, into_result, no_delivery,
     require_scope, require_unlimited,
 };
 use crate::domain::delivery::attempt::Attempt;
@@ -17,7 +17,6 @@ use crate::domain::delivery::selection::DeliverySelection;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::domain::validation::violation::{Rule, Violation};
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{DeliveryId, IntegrationId};
 use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult, TypeStats};
@@ -72,7 +71,7 @@ impl App {
         limit: usize,
     ) -> Result<ListPage<DeliveryView>, AppError> {
         require_scope(caller, Scope::Read)?;
-        let filter = self.delivery_filter(caller, selection, AppError::InvalidQuery).await?;
+        let filter = self.delivery_filter(caller, selection).await?;
         let cursors = self.cursors(format!("deliveries {} {filter:?}", caller.workspace)).await?;
         let after = cursors.read_bytes(cursor)?;
         let page = self.store.list_deliveries(caller.workspace, &filter, after, limit).await?;
@@ -91,44 +90,26 @@ impl App {
         Ok(ListPage { items, next, total: None })
     }
 
-    /// Resolves the names in `selection`; `refuse` makes the error for one that is not valid.
+    /// Resolves the names in `selection`. An id may be that of an integration that was deleted.
     async fn delivery_filter(
         &self,
         caller: &Caller,
         selection: DeliverySelection,
-        refuse: fn(Vec<Violation>) -> AppError,
     ) -> Result<DeliveryFilter, AppError> {
         let DeliverySelection { form, integration, submission, status, since, until, .. } = selection;
         let form_id = match &form {
             Some(form) => Some(self.form_id(caller, form).await?),
             None => None,
         };
-        let integration = match integration {
-            Some(name) => Some(self.integration_id(caller, form.as_deref(), &name, refuse).await?),
-            None => None,
+        let integration = match (integration, &form) {
+            (None, _) => None,
+            (Some(name), Some(form)) if name.parse::<IntegrationId>().is_err() => {
+                Some(integrations::find(&*self.form(caller, form).await?, &name)?.id)
+            }
+            (Some(id), _) => id.parse().ok(),
         };
         let forms = caller.forms.clone();
         Ok(DeliveryFilter { form: form_id, forms, integration, submission, status, since, until })
-    }
-
-    /// Parses `name` as an id, whose integration may have been deleted, or finds the integration of `form`.
-    async fn integration_id(
-        &self,
-        caller: &Caller,
-        form: Option<&str>,
-        name: &str,
-        refuse: fn(Vec<Violation>) -> AppError,
-    ) -> Result<IntegrationId, AppError> {
-        if let Ok(id) = name.parse() {
-            return Ok(id);
-        }
-        let Some(form) = form else {
-            let message = "a name needs the form that it belongs to";
-            let violation = Violation::new("/integration", Rule::MissingField, message);
-            return Err(refuse(vec![violation.help("add `form`, or use the integration's id")]));
-        };
-        let form = self.form(caller, form).await?;
-        integrations::find(&form, name).map(|integration| integration.id)
     }
 
     /// Returns one delivery.
@@ -161,7 +142,7 @@ impl App {
         self.deliveries.event_body(&form, &delivery).await?.ok_or_else(|| no_delivery(id))
     }
 
-    /// Changes a delivery by hand. `render` returns the response to record.
+    /// Changes a delivery by hand. `render` makes the body of the response.
     pub async fn change_delivery(
         &self,
         caller: &Caller,
@@ -169,7 +150,7 @@ impl App {
         change: ManualChange,
         request: IdempotentRequest<'_>,
         render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<Idempotent<DeliveryView>, AppError> {
+    ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let found = self.delivery(caller, id).await?;
         let delivery = found.delivery.id();
@@ -181,20 +162,20 @@ impl App {
         let work = async {
             let step = self.store.change_delivery(caller.workspace, delivery, change, self.now()).await?;
             let (delivery, _) = into_result(step, no_delivery(id))?;
-            Ok(DeliveryView { delivery, ..found })
+            Ok(render(&DeliveryView { delivery, ..found }))
         };
-        self.run_once(idempotency_key, work, render).await
+        self.run_once(idempotency_key, work).await
     }
 
     /// Changes all deliveries of the selection in the body: by default redelivers those that failed for good, or cancels those
-    /// that wait. `render` returns the response to record.
+    /// that wait. `render` makes the body of the response.
     pub async fn change_deliveries(
         &self,
         caller: &Caller,
         change: ManualChange,
         request: IdempotentRequest<'_>,
         render: impl Fn(&BulkCount) -> String,
-    ) -> Result<Idempotent<BulkCount>, AppError> {
+    ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let (operation, has_rate, status) = match change {
             ManualChange::Redeliver { .. } => {
@@ -210,11 +191,12 @@ impl App {
         if selection.status.is_empty() {
             selection.status = status;
         }
-        if selection.dry_run {
-            return self.change_all(caller, selection, change).await.map(Idempotent::Done);
-        }
-        let idempotency_key = request.idempotency_key(caller, operation);
-        self.run_once(idempotency_key, self.change_all(caller, selection, change), render).await
+        let idempotency_key = match selection.dry_run {
+            true => None,
+            false => request.idempotency_key(caller, operation),
+        };
+        let work = async { Ok(render(&self.change_all(caller, selection, change).await?)) };
+        self.run_once(idempotency_key, work).await
     }
 
     /// Changes, or counts, the newest deliveries of `selection`, oldest event first. Those of a page are written together.
@@ -225,7 +207,7 @@ impl App {
         change: ManualChange,
     ) -> Result<BulkCount, AppError> {
         let (dry_run, rate, now) = (selection.dry_run, selection.rate, self.now());
-        let filter = self.delivery_filter(caller, selection, invalid).await?;
+        let filter = self.delivery_filter(caller, selection).await?;
         let (found, has_more) = self.find_all(caller, &filter, change).await?;
         if dry_run {
             return Ok(BulkCount { count: found.len() as u64, has_more });

@@ -38,7 +38,7 @@ use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, Store
 
 pub use deliveries::{BulkCount, DeliveryView};
 pub use forms::{CreatedForm, FormListRequest, FormView};
-pub use idempotency::Idempotent;
+pub use idempotency::ReplayableBody;
 pub use integrations::{IntegrationView, RotatedSecret};
 pub use keys::{CreatedKey, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;

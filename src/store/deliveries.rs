@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Result, StepResult};
+use super::{Page, Result, StepResult};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::{Attempt, SendReport};
 use crate::domain::delivery::health::Health;
@@ -123,13 +123,8 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
 }
 
-/// A page of deliveries. It may be empty and still have a next page: a search that runs out of time ends early.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryRows {
-    pub rows: Vec<Delivery>,
-    /// The position after which the next page begins, opaque; `None` at the end.
-    pub next: Option<Vec<u8>>,
-}
+/// A page of deliveries; the position after it is opaque.
+pub type DeliveryRows = Page<Delivery, Vec<u8>>;
 
 /// Totals of a queue, for the health of an integration and for statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::domain::json::Value;
 use crate::domain::rate::Rate;
 use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, join, shortened};
-use crate::id::SubmissionId;
+use crate::id::{IntegrationId, SubmissionId};
 
 /// Which deliveries a request is about, with forms and integrations as they were named, and how it changes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +35,13 @@ impl DeliverySelection {
             let mut fields = Fields::open(body, "", "the selection", violations)?;
             let form = fields.string("form").map(str::to_owned);
             let integration = fields.string("integration").map(str::to_owned);
+            if form.is_none()
+                && integration.as_ref().is_some_and(|name| name.parse::<IntegrationId>().is_err())
+            {
+                let message = "a name needs the form that it belongs to";
+                let help = "add `form`, or use the integration's id";
+                fields.refuse_with_help("integration", Rule::MissingField, message, help);
+            }
             let read_id = |value: &Value| value.as_str()?.parse().ok();
             let submission = fields.typed("submission", "the id of a submission", read_id, no_help);
             let status = read_status(&mut fields).unwrap_or_default();

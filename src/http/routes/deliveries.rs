@@ -10,12 +10,12 @@ use crate::api::{
 use crate::app::{BulkCount, DeliveryView};
 use crate::clock::Timestamp;
 use crate::domain::delivery::selection::DeliverySelection;
-use crate::http::routes::integrations::{idempotent_response, to_json};
+use crate::http::routes::integrations::to_json;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::extract::{PathParams, read_empty_body, read_json};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
-use crate::http::wire::responses::{json, json_text, with_next_link};
+use crate::http::wire::responses::{json, json_text, replayable, with_next_link};
 use crate::id::SubmissionId;
 use crate::store::{ManualChange, TypeStats};
 
@@ -144,9 +144,9 @@ pub(crate) async fn redeliver(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let redelivered =
+    let response =
         shared.app.change_delivery(&caller, &delivery, REDELIVER, body.repeatable()?, detail_json).await?;
-    Ok(idempotent_response(redelivered, detail_json))
+    Ok(replayable(response))
 }
 
 /// Cancel a delivery
@@ -164,11 +164,11 @@ pub(crate) async fn cancel_delivery(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let canceled = shared
+    let response = shared
         .app
         .change_delivery(&caller, &delivery, ManualChange::Cancel, body.repeatable()?, detail_json)
         .await?;
-    Ok(idempotent_response(canceled, detail_json))
+    Ok(replayable(response))
 }
 
 /// Deliver all that match again
@@ -187,9 +187,8 @@ pub(crate) async fn redeliver_all(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let redelivered =
-        shared.app.change_deliveries(&caller, REDELIVER, body.repeatable()?, count_json).await?;
-    Ok(idempotent_response(redelivered, count_json))
+    let response = shared.app.change_deliveries(&caller, REDELIVER, body.repeatable()?, count_json).await?;
+    Ok(replayable(response))
 }
 
 /// Cancel all deliveries that match
@@ -207,9 +206,9 @@ pub(crate) async fn cancel_deliveries(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let canceled =
+    let response =
         shared.app.change_deliveries(&caller, ManualChange::Cancel, body.repeatable()?, count_json).await?;
-    Ok(idempotent_response(canceled, count_json))
+    Ok(replayable(response))
 }
 
 fn detail(view: &DeliveryView) -> DeliveryDetail {

@@ -6,14 +6,14 @@ use axum::response::Response;
 use serde_json::value::RawValue;
 
 use crate::api::{IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
-use crate::app::{Idempotent, IntegrationView, RotatedSecret};
+use crate::app::{IntegrationView, RotatedSecret};
 use crate::domain::delivery::attempt::Attempt;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
 use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_optional_json, read_patch};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
-use crate::http::wire::responses::{created_response, json, json_text, with_replayed};
+use crate::http::wire::responses::{created_response, json, json_text, replayable};
 
 /// List a form's integrations
 ///
@@ -51,12 +51,7 @@ pub(crate) async fn create_integration(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let without_secret = |view: &IntegrationView| detail(&IntegrationView { secret: None, ..view.clone() });
-    let created = shared.app.create_integration(&caller, &form, body.repeatable()?, without_secret).await?;
-    let (text, replayed) = match created {
-        Idempotent::Done(view) => (detail(&view), false),
-        Idempotent::Replayed(body) => (body, true),
-    };
+    let (text, replayed) = shared.app.create_integration(&caller, &form, body.repeatable()?, detail).await?;
     let id = serde_json::from_str::<IntegrationDetail>(&text)?.id;
     let location = format!("/api/v1/forms/{form}/integrations/{id}");
     Ok(created_response(json_text(text), location, replayed))
@@ -134,11 +129,11 @@ pub(crate) async fn test_integration(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let tested = shared
+    let response = shared
         .app
         .test_integration(&caller, &form, &integration, body.repeatable()?, to_json::<Attempt>)
         .await?;
-    Ok(idempotent_response(tested, to_json))
+    Ok(replayable(response))
 }
 
 /// Rotate the signing secret of an integration
@@ -160,10 +155,9 @@ pub(crate) async fn rotate_secret(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    let without_secret = |rotated: &RotatedSecret| rotated_json(rotated, false);
-    let rotated =
-        shared.app.rotate_secret(&caller, &form, &integration, body.repeatable()?, without_secret).await?;
-    Ok(idempotent_response(rotated, |rotated| rotated_json(rotated, true)))
+    let response =
+        shared.app.rotate_secret(&caller, &form, &integration, body.repeatable()?, rotated_json).await?;
+    Ok(replayable(response))
 }
 
 /// Returns the JSON of an integration.
@@ -181,14 +175,6 @@ fn integration_response(view: &IntegrationView) -> Response {
 fn rotated_json(rotated: &RotatedSecret, shows_secret: bool) -> String {
     let RotatedSecret { secret, previous_valid_until, .. } = rotated.clone();
     to_json(&SecretRotated { secret: shows_secret.then_some(secret), previous_valid_until })
-}
-
-/// Returns the response to a request that may have been repeated.
-pub(crate) fn idempotent_response<T>(result: Idempotent<T>, render: impl Fn(&T) -> String) -> Response {
-    match result {
-        Idempotent::Done(value) => json_text(render(&value)),
-        Idempotent::Replayed(body) => with_replayed(json_text(body), true),
-    }
 }
 
 /// Serializes a body of texts and numbers, which cannot fail.
