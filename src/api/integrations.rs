@@ -83,14 +83,6 @@ pub struct IntegrationHealth {
     pub dead: u64,
 }
 
-/// A request to rotate a signing secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RotateSecret {
-    /// How long the old secret signs too, such as `24h`; `None` for that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grace: Option<String>,
-}
-
 /// A signing secret that was made.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SecretRotated {

@@ -140,7 +140,7 @@ impl App {
         let patch = Arc::new(self.parse(caller, body).await?);
         let enables = patch.get("enabled") == Some(&Value::Bool(true));
         let change = move |one: &Integration, current: &Current, context: DefinitionContext<'_>| {
-            let others = without(&current.form, one.id);
+            let others = replaced(&current.form, one.id, None);
             let (edited, secret) = one
                 .update(&patch, &others, &current.version.questions, context)
                 .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
@@ -260,21 +260,22 @@ impl App {
                 return Ok(Edited::Replayed(body));
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
+            let (seen, change, sealing) = (current.clone(), Arc::clone(&change), self.sealing(caller));
             // On the pool: conditions have patterns to compile.
-            let (original, change, sealing) = (current.clone(), Arc::clone(&change), self.sealing(caller));
-            let (integrations, value) =
-                self.run_job(caller, move || change(&original, sealing.context())).await?;
+            let work = move || change(&seen, sealing.context());
+            let (integrations, value) = self.run_job(caller, work).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
                 return Ok(Edited::Done(current.form, value));
             }
             let edited = match is_same {
                 true => Arc::clone(&current.form),
-                false => {
-                    let (revision, updated_at) = (current.form.revision + 1, self.now());
-                    let form = Form::clone(&current.form);
-                    Arc::new(Form { integrations, revision, updated_at, ..form })
-                }
+                false => Arc::new(Form {
+                    integrations,
+                    revision: current.form.revision + 1,
+                    updated_at: self.now(),
+                    ..Form::clone(&current.form)
+                }),
             };
             let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
             resumed_ids.extend(resumed);
@@ -329,11 +330,7 @@ fn find_id(form: &Form, id: IntegrationId) -> Result<&Integration, AppError> {
     form.integration(id).ok_or_else(|| AppError::NotFound(Resource::Integration, id.to_string()))
 }
 
-fn without(form: &Form, id: IntegrationId) -> Vec<Integration> {
-    form.integrations.iter().filter(|one| one.id != id).cloned().collect()
-}
-
-/// Returns the integrations of `form` with `edited` in the place of the one with this id.
+/// Returns the integrations of `form` with `edited` in the place of the one with this id, or without that one.
 fn replaced(form: &Form, id: IntegrationId, edited: Option<Integration>) -> Vec<Integration> {
     let mut all = form.integrations.clone();
     match (all.iter_mut().find(|one| one.id == id), edited) {

@@ -98,13 +98,13 @@ pub enum AppError {
     #[error("the API key is missing or not valid")]
     Unauthenticated,
     /// The API key lacks a scope.
-    #[error("the API key lacks the scope `{0}`")]
+    #[error("this operation needs an API key with the scope `{0}`")]
     Forbidden(Scope),
     /// The API key is limited to some forms, and this concerns more than those.
-    #[error("the API key is limited to some forms")]
+    #[error("this operation needs an API key that is not limited to some forms")]
     LimitedKey,
-    /// The caller's workspace has no such object: its kind, and its id as sent.
-    #[error("no {0} `{1}`")]
+    /// The caller's workspace has no such object, with its id as sent.
+    #[error("there is no {0} `{1}`")]
     NotFound(Resource, String),
     /// The body is not valid JSON.
     #[error("{0}")]
@@ -113,7 +113,7 @@ pub enum AppError {
     #[error("refused")]
     Refused(Refusal),
     /// The cursor is not valid, or belongs to another list.
-    #[error("the cursor does not belong to this list")]
+    #[error("`cursor` is not from this list; start again without it")]
     InvalidCursor,
     /// The query of a list is not valid.
     #[error("the query is not valid")]
@@ -127,7 +127,7 @@ pub enum AppError {
 }
 
 named_enum! {
-    /// The kind of an object that was not found.
+    /// A kind of object that was not found.
     Resource {
         Form = "form",
         Submission = "submission",

@@ -159,38 +159,25 @@ impl IntoResponse for ApiError {
 
 impl From<AppError> for ApiError {
     fn from(error: AppError) -> Self {
-        match error {
-            AppError::Unauthenticated => Self::new(Code::Unauthorized),
-            AppError::Forbidden(scope) => Self::with_detail(
-                Code::InsufficientScope,
-                format!("this operation needs an API key with the scope `{scope}`"),
-            ),
-            AppError::LimitedKey => Self::with_detail(
-                Code::InsufficientScope,
-                "this operation needs an API key that is not limited to some forms",
-            ),
-            AppError::NotFound(resource, id) => {
-                let code = match resource {
-                    Resource::Form => Code::FormNotFound,
-                    Resource::Submission => Code::SubmissionNotFound,
-                    Resource::Version => Code::VersionNotFound,
-                    Resource::Integration => Code::IntegrationNotFound,
-                    Resource::Delivery => Code::DeliveryNotFound,
-                    Resource::Key => Code::KeyNotFound,
-                    Resource::Workspace => Code::WorkspaceNotFound,
-                };
-                Self::with_detail(code, format!("there is no {resource} `{id}`"))
-            }
-            AppError::Malformed(error) => Self::with_detail(Code::MalformedJson, error.to_string()),
-            AppError::Refused(refusal) => refusal.into(),
-            AppError::InvalidCursor => Self::with_detail(
-                Code::InvalidCursor,
-                "`cursor` is not from this list; start again without it",
-            ),
-            AppError::InvalidQuery(violations) => Self::invalid_query(violations),
-            AppError::Overloaded => Self::overloaded(),
-            AppError::Store(error) => error.into(),
-        }
+        let detail = error.to_string();
+        let code = match error {
+            AppError::Unauthenticated => return Self::new(Code::Unauthorized),
+            AppError::Refused(refusal) => return refusal.into(),
+            AppError::InvalidQuery(violations) => return Self::invalid_query(violations),
+            AppError::Overloaded => return Self::overloaded(),
+            AppError::Store(error) => return error.into(),
+            AppError::Forbidden(_) | AppError::LimitedKey => Code::InsufficientScope,
+            AppError::NotFound(Resource::Form, _) => Code::FormNotFound,
+            AppError::NotFound(Resource::Submission, _) => Code::SubmissionNotFound,
+            AppError::NotFound(Resource::Version, _) => Code::VersionNotFound,
+            AppError::NotFound(Resource::Integration, _) => Code::IntegrationNotFound,
+            AppError::NotFound(Resource::Delivery, _) => Code::DeliveryNotFound,
+            AppError::NotFound(Resource::Key, _) => Code::KeyNotFound,
+            AppError::NotFound(Resource::Workspace, _) => Code::WorkspaceNotFound,
+            AppError::Malformed(_) => Code::MalformedJson,
+            AppError::InvalidCursor => Code::InvalidCursor,
+        };
+        Self::with_detail(code, detail)
     }
 }
 
