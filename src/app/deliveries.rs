@@ -44,14 +44,6 @@ impl DeliveryView {
     }
 }
 
-/// How many deliveries a bulk operation concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BulkCount {
-    pub count: u64,
-    /// Whether it stopped before the last.
-    pub has_more: bool,
-}
-
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
 
@@ -168,13 +160,13 @@ impl App {
     }
 
     /// Changes all deliveries of the selection in the body: by default redelivers those that failed for good, or cancels those
-    /// that wait. `render` makes the body of the response.
+    /// that wait. `render` makes the body of the response of their number, and whether there may be more.
     pub async fn change_deliveries(
         &self,
         caller: &Caller,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&BulkCount) -> String,
+        render: impl Fn(u64, bool) -> String,
     ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let (operation, has_rate, status) = match change {
@@ -195,22 +187,26 @@ impl App {
             true => None,
             false => request.idempotency_key(caller, operation),
         };
-        let work = async { Ok(render(&self.change_all(caller, selection, change).await?)) };
+        let work = async {
+            let (count, has_more) = self.change_all(caller, selection, change).await?;
+            Ok(render(count, has_more))
+        };
         self.run_once(idempotency_key, work).await
     }
 
     /// Changes, or counts, the newest deliveries of `selection`, oldest event first. Those of a page are written together.
+    /// Returns their number, and whether there may be more.
     async fn change_all(
         &self,
         caller: &Caller,
         selection: DeliverySelection,
         change: ManualChange,
-    ) -> Result<BulkCount, AppError> {
+    ) -> Result<(u64, bool), AppError> {
         let (dry_run, rate, now) = (selection.dry_run, selection.rate, self.now());
         let filter = self.delivery_filter(caller, selection).await?;
         let (found, has_more) = self.find_all(caller, &filter, change).await?;
         if dry_run {
-            return Ok(BulkCount { count: found.len() as u64, has_more });
+            return Ok((found.len() as u64, has_more));
         }
         let numbered: Vec<_> = (0..).zip(found.into_iter().rev()).collect();
         let mut count = 0;
@@ -227,7 +223,7 @@ impl App {
             let done = try_join_all(steps).await?;
             count += done.iter().filter(|step| matches!(step, StepResult::Done(_))).count() as u64;
         }
-        Ok(BulkCount { count, has_more })
+        Ok((count, has_more))
     }
 
     /// Finds the deliveries that match `filter` and can be changed, newest event first, and whether there may be more.

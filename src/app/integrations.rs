@@ -33,13 +33,6 @@ pub struct IntegrationView {
     pub secret: Option<Secret<String>>,
 }
 
-/// A signing secret that was replaced.
-#[derive(Debug, Clone)]
-pub struct RotatedSecret {
-    pub secret: Secret<String>,
-    pub previous_valid_until: Timestamp,
-}
-
 /// A change of one integration: the integration after it, or none if it is deleted, and a value to return.
 type Changed<T> = (Option<Integration>, T);
 
@@ -164,14 +157,15 @@ impl App {
         self.edit_integration(caller, (form, name), expected, false, change).await.map(drop)
     }
 
-    /// Replaces the signing secret of an integration. `render` makes the body of the response, with the secret or without.
+    /// Replaces the signing secret of an integration. `render` makes the body of the response, with the new secret or
+    /// without, and the time until which the old one is valid.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&RotatedSecret, bool) -> String,
+        render: impl Fn(Option<Secret<String>>, Timestamp) -> String,
     ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let grace_millis = match request.body {
@@ -184,13 +178,12 @@ impl App {
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let old = find_id(&current.form, id)?;
             let (integration, secret) = old.rotate_secret(grace_millis, context).map_err(invalid)?;
-            let previous_valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
-            let all = replaced(&current.form, id, Some(integration));
-            Ok((all, RotatedSecret { secret, previous_valid_until }))
+            let until = Timestamp::from_millis(context.now.millis() + grace_millis);
+            Ok((replaced(&current.form, id, Some(integration)), (secret, until)))
         };
-        let record = |_: &_, rotated: &RotatedSecret| render(rotated, false);
+        let record = |_: &_, (_, until): &(_, Timestamp)| render(None, *until);
         Ok(match self.edit_integrations(caller, (form, None), &ANY, change, key, record).await? {
-            Edited::Done(_, rotated) => (render(&rotated, true), false),
+            Edited::Done(_, (secret, until)) => (render(Some(secret), until), false),
             Edited::Replayed(body) => (body, true),
         })
     }

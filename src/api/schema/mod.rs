@@ -7,6 +7,8 @@ mod events;
 mod integrations;
 mod questions;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -35,7 +37,11 @@ macro_rules! refer {
             }
         }
 
-        impl ToSchema for $type {}
+        impl ToSchema for $type {
+            fn name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+        }
     )*};
 }
 

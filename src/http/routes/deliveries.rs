@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::{
     AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
 };
-use crate::app::{BulkCount, DeliveryView};
+use crate::app::DeliveryView;
 use crate::clock::Timestamp;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::http::routes::integrations::to_json;
@@ -219,8 +219,8 @@ fn detail_json(view: &DeliveryView) -> String {
     to_json(&detail(view))
 }
 
-fn count_json(BulkCount { count, has_more }: &BulkCount) -> String {
-    to_json(&DeliveryCount { count: *count, has_more: *has_more })
+fn count_json(count: u64, has_more: bool) -> String {
+    to_json(&DeliveryCount { count, has_more })
 }
 
 fn type_stats(kind: &str, stats: &TypeStats) -> DeliveryTypeStats {

@@ -6,7 +6,8 @@ use axum::response::Response;
 use serde_json::value::RawValue;
 
 use crate::api::{IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
-use crate::app::{IntegrationView, RotatedSecret};
+use crate::app::IntegrationView;
+use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::Attempt;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
@@ -14,6 +15,7 @@ use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_op
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
 use crate::http::wire::responses::{created_response, json, json_text, replayable};
+use crate::secret::Secret;
 
 /// List a form's integrations
 ///
@@ -115,7 +117,7 @@ pub(crate) async fn delete_integration(
 
 /// Test an integration
 ///
-/// Sends the event `integration.test` at once, even if the integration is not enabled. The response is the body.repeatable()?, whether it
+/// Sends the event `integration.test` at once, even if the integration is not enabled. The response is the attempt, whether it
 /// succeeded or not.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/integrations/{integration}/test", tag = "integrations",
@@ -172,9 +174,8 @@ fn integration_response(view: &IntegrationView) -> Response {
     with_etag(json_text(detail(view)), view.form.revision)
 }
 
-fn rotated_json(rotated: &RotatedSecret, shows_secret: bool) -> String {
-    let RotatedSecret { secret, previous_valid_until, .. } = rotated.clone();
-    to_json(&SecretRotated { secret: shows_secret.then_some(secret), previous_valid_until })
+fn rotated_json(secret: Option<Secret<String>>, previous_valid_until: Timestamp) -> String {
+    to_json(&SecretRotated { secret, previous_valid_until })
 }
 
 /// Serializes a body of texts and numbers, which cannot fail.
