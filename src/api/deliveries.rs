@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::integrations::{AttemptView, DeliveryFailure};
 use super::schema;
 use crate::clock::Timestamp;
-use crate::domain::delivery::{Delivery, DeliveryStatus};
+pub use crate::domain::delivery::attempt::Attempt;
+use crate::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::EventType;
 use crate::domain::open_enum::OpenEnum;
@@ -36,7 +36,7 @@ pub struct DeliveryDetail {
     pub next_attempt_at: Option<Timestamp>,
     /// Why the last attempt failed; left out if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_error: Option<DeliveryFailure>,
+    pub last_error: Option<DeliveryError>,
     /// When the event happened.
     pub created_at: Timestamp,
     /// When it was delivered, failed for good, was canceled or skipped.
@@ -79,35 +79,7 @@ pub struct DeliveryList {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AttemptList {
     /// The attempts, oldest first.
-    pub attempts: Vec<AttemptView>,
-}
-
-/// The deliveries to send again or to cancel: all that match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct DeliverySelection {
-    /// Id or slug.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub form: Option<String>,
-    /// Id, or with `form` also the name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub integration: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub submission: Option<String>,
-    /// Names of statuses; empty for the operation's default.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub status: Vec<String>,
-    /// Earliest time of the event, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// The time of the event is earlier, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-    /// Only count.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
-    /// How fast to send again, such as `10/s`; `None` for at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<String>,
+    pub attempts: Vec<Attempt>,
 }
 
 /// How many deliveries an operation changed, or would change.
@@ -115,7 +87,7 @@ pub struct DeliverySelection {
 pub struct DeliveryCount {
     /// The number of deliveries.
     pub count: u64,
-    /// `true` if the operation stopped at its limit of 10000 deliveries or of 20 seconds: send it again for the others. Else
+    /// `true` if the operation stopped at its limit of 10000 deliveries or of 10 seconds of searching: send it again for the others. Else
     /// left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schema(value_type = bool, required = false)]
@@ -167,7 +139,7 @@ impl DeliveryDetail {
             to: to.map(str::to_owned),
             attempts: delivery.attempts,
             next_attempt_at: delivery.next_attempt_at,
-            last_error: delivery.last_error.clone().map(DeliveryFailure::from),
+            last_error: delivery.last_error.clone(),
             created_at: delivery.created_at(),
             finished_at: delivery.finished_at,
         }

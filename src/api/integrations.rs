@@ -8,8 +8,6 @@ use utoipa::ToSchema;
 
 use super::schema;
 use crate::clock::Timestamp;
-use crate::domain::delivery::DeliveryError;
-use crate::domain::delivery::attempt::{Attempt, AttemptResult, AttemptTrigger};
 use crate::domain::delivery::health::Health;
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::GeneratedSecret;
@@ -83,54 +81,6 @@ pub struct IntegrationHealth {
     pub pending: u64,
     /// The number of deliveries that failed for good.
     pub dead: u64,
-}
-
-/// One attempt of a delivery, or a test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AttemptView {
-    /// The number of the attempt, from 1.
-    pub number: u32,
-    #[schema(value_type = schema::AttemptTriggerOrOther)]
-    pub trigger: OpenEnum<AttemptTrigger>,
-    /// When it began.
-    pub started_at: Timestamp,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-    #[schema(value_type = schema::AttemptResultOrOther)]
-    pub result: OpenEnum<AttemptResult>,
-    /// The HTTP status of the receiver's response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http_status: Option<u16>,
-    /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<DeliveryFailure>,
-    /// The beginning of the receiver's response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<String>,
-    /// The address of the receiver.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote_address: Option<String>,
-}
-
-/// Why an attempt failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DeliveryFailure {
-    /// A stable name, such as `timeout`, `http_error` or `blocked_address`. More may be added.
-    #[schema(example = "http_error")]
-    pub code: String,
-    /// The reason in words.
-    pub message: String,
-    /// The HTTP status of the receiver's response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http_status: Option<u16>,
-}
-
-/// A request to rotate a signing secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RotateSecret {
-    /// How long the old secret signs too, such as `24h`; `None` for that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grace: Option<String>,
 }
 
 /// A signing secret that was made.
@@ -220,39 +170,6 @@ impl IntegrationHealth {
         };
         let Health { failing_since, last_success_at, paused, .. } = health.clone();
         Self { state: state.into(), reason: paused, failing_since, last_success_at, pending, dead }
-    }
-}
-
-impl From<Attempt> for AttemptView {
-    fn from(attempt: Attempt) -> Self {
-        let Attempt {
-            number,
-            trigger,
-            started_at,
-            duration_ms,
-            result,
-            error,
-            http_status,
-            response,
-            remote_address,
-        } = attempt;
-        Self {
-            number,
-            trigger: trigger.into(),
-            started_at,
-            duration_ms,
-            result: result.into(),
-            http_status,
-            error: error.map(DeliveryFailure::from),
-            response,
-            remote_address,
-        }
-    }
-}
-
-impl From<DeliveryError> for DeliveryFailure {
-    fn from(DeliveryError { code, message, http_status }: DeliveryError) -> Self {
-        Self { code: code.to_string(), message, http_status }
     }
 }
 

@@ -26,10 +26,10 @@ pub struct NewKey {
     pub workspace: Option<String>,
 }
 
-/// A request to rotate an API key.
+/// A request to rotate an API key or a signing secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RotateKey {
-    /// How long the old key stays valid, such as `24h`; `None` to end it at once.
+pub struct Rotate {
+    /// How long the old one stays valid, such as `24h`; `None` for the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<String>,
 }

@@ -13,15 +13,14 @@ mod server;
 mod submissions;
 
 pub use deliveries::{
-    AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliverySelection, DeliveryStats,
-    DeliveryTypeStats, EventRef, IntegrationRef,
+    Attempt, AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
+    EventRef, IntegrationRef,
 };
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 pub use integrations::{
-    AttemptView, DeliveryFailure, HealthState, IntegrationDetail, IntegrationHealth, IntegrationList,
-    RotateSecret, SecretRotated, SecretView,
+    HealthState, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated, SecretView,
 };
-pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, RotateKey, WorkspaceDetail, WorkspaceList};
+pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, Rotate, WorkspaceDetail, WorkspaceList};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
 pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};

@@ -4,23 +4,8 @@ use super::{App, AppError};
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::store::{IdempotencyKey, RecordedResponse, StoreError};
 
-/// The result of a request that may be repeated.
-#[derive(Debug, Clone)]
-pub enum Idempotent<T> {
-    Done(T),
-    /// An earlier request did it: the body of its response, JSON without secrets.
-    Replayed(String),
-}
-
-impl<T> Idempotent<T> {
-    /// Maps the value of `Done`.
-    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Idempotent<U> {
-        match self {
-            Self::Done(value) => Idempotent::Done(change(value)),
-            Self::Replayed(body) => Idempotent::Replayed(body),
-        }
-    }
-}
+/// The body of a response, and whether an earlier request was carried out instead of this one. Then it is without secrets.
+pub type ReplayableBody = (String, bool);
 
 impl App {
     /// Finds the record of an earlier request with this idempotency key.
@@ -43,23 +28,22 @@ impl App {
         Ok(Some(String::from_utf8(record.extra).map_err(undecodable)?))
     }
 
-    /// Carries out `work` unless an earlier request with this idempotency key did, and records the response that `render`
-    /// makes. Requests with the same key wait for each other. If the process ends in between, a repeated request does the
-    /// work again; so this is only for work that may be done twice.
-    pub(super) async fn run_once<T>(
+    /// Carries out `work` unless an earlier request with this idempotency key did, and records the body that it returns.
+    /// Requests with the same key wait for each other. If the process ends in between, a repeated request does the work again;
+    /// so this is only for work that may be done twice.
+    pub(super) async fn run_once(
         &self,
         idempotency_key: Option<IdempotencyKey>,
-        work: impl Future<Output = Result<T, AppError>>,
-        render: impl Fn(&T) -> String,
-    ) -> Result<Idempotent<T>, AppError> {
-        let Some(idempotency_key) = idempotency_key else { return work.await.map(Idempotent::Done) };
+        work: impl Future<Output = Result<String, AppError>>,
+    ) -> Result<ReplayableBody, AppError> {
+        let Some(idempotency_key) = idempotency_key else { return Ok((work.await?, false)) };
         let _permit = self.idempotent_requests.acquire((idempotency_key.caller, idempotency_key.key)).await;
         if let Some(body) = self.find_response(Some(&idempotency_key)).await? {
-            return Ok(Idempotent::Replayed(body));
+            return Ok((body, true));
         }
-        let value = work.await?;
-        let response = RecordedResponse { idempotency_key, body: render(&value) };
+        let body = work.await?;
+        let response = RecordedResponse { idempotency_key, body: body.clone() };
         self.store.put_response(response, self.now()).await?;
-        Ok(Idempotent::Done(value))
+        Ok((body, false))
     }
 }

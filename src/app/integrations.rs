@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keys::invalid;
 use super::{
-    App, AppError, Current, Idempotent, IdempotentRequest, MAX_TRIES, Resource, into_result, no_form,
+    App, AppError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Resource, into_result, no_form,
     require_scope,
 };
 use crate::clock::{DAY_MILLIS, Timestamp};
@@ -33,15 +33,16 @@ pub struct IntegrationView {
     pub secret: Option<Secret<String>>,
 }
 
-/// A signing secret that was replaced.
-#[derive(Debug, Clone)]
-pub struct RotatedSecret {
-    pub secret: Secret<String>,
-    pub previous_valid_until: Timestamp,
-}
-
 /// A change of one integration: the integration after it, or none if it is deleted, and a value to return.
 type Changed<T> = (Option<Integration>, T);
+
+/// The form after a change of its integrations with what the change returned, or the body of an earlier response.
+enum Edited<T> {
+    Done(Arc<Form>, T),
+    Replayed(String),
+}
+
+const ANY: ExpectedRevision = ExpectedRevision::Any;
 
 impl App {
     /// Lists the integrations of a form, with the form.
@@ -88,35 +89,34 @@ impl App {
         Ok(IntegrationView { form, integration, totals, secret })
     }
 
-    /// Creates an integration of the form. `render` returns the response to record, without secrets.
+    /// Creates an integration of the form. `render` makes the body of the response, also without the secret to record it.
     pub async fn create_integration(
         &self,
         caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&IntegrationView) -> String,
-    ) -> Result<Idempotent<IntegrationView>, AppError> {
+    ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let body = Arc::new(self.parse(caller, request.body).await?);
-        let key = |form: &Form| {
-            Ok(request.idempotency_key(caller, IdempotentOperation::CreateIntegration(form.id)))
-        };
+        let operation = IdempotentOperation::CreateIntegration(self.form(caller, form).await?.id);
+        let key = request.idempotency_key(caller, operation);
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let (others, questions) = (&current.form.integrations, &current.version.questions);
             let (new, secret) = Integration::create(&body, others, questions, context)
                 .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
             Ok((others.iter().cloned().chain([new]).collect(), secret.map(|generated| generated.secret)))
         };
-        let view = |form: &Arc<Form>, secret: &Option<Secret<String>>| {
+        let render = |form: &Arc<Form>, secret: Option<Secret<String>>| {
             let integration = form.integrations.last().expect("it was just added").clone();
             let (form, totals) = (Arc::clone(form), QueueTotals::default());
-            IntegrationView { form, integration, totals, secret: secret.clone() }
+            render(&IntegrationView { form, integration, totals, secret })
         };
-        let body_of = |form: &Arc<Form>, secret: &Option<Secret<String>>| render(&view(form, secret));
-        let edited = self
-            .edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of)
-            .await?;
-        Ok(edited.map(|(form, secret)| view(&form, &secret)))
+        let record = |form: &Arc<Form>, _: &_| render(form, None);
+        Ok(match self.edit_integrations(caller, (form, None), &ANY, change, key, record).await? {
+            Edited::Done(form, secret) => (render(&form, secret), false),
+            Edited::Replayed(body) => (body, true),
+        })
     }
 
     /// Applies the merge patch in the body to an integration, if its form is at the `expected` revision. `enabled: true` also
@@ -157,40 +157,38 @@ impl App {
         self.edit_integration(caller, (form, name), expected, false, change).await.map(drop)
     }
 
-    /// Replaces the signing secret of an integration. `render` returns the response to record, without the secret.
+    /// Replaces the signing secret of an integration. `render` makes the body of the response, with the new secret or
+    /// without, and the time until which the old one is valid.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&RotatedSecret) -> String,
-    ) -> Result<Idempotent<RotatedSecret>, AppError> {
+        render: impl Fn(Option<Secret<String>>, Timestamp) -> String,
+    ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let grace_millis = match request.body {
             "" => DAY_MILLIS,
             body => read_grace(&self.parse(caller, body).await?, DAY_MILLIS).map_err(invalid)?,
         };
-        let key = |form: &Form| {
-            let operation = IdempotentOperation::RotateSecret(form.id, find(form, name)?.id);
-            Ok(request.idempotency_key(caller, operation))
-        };
-        let named = name.to_owned();
+        let found = self.form(caller, form).await?;
+        let id = find(&found, name)?.id;
+        let key = request.idempotency_key(caller, IdempotentOperation::RotateSecret(found.id, id));
         let change = move |current: &Current, context: DefinitionContext<'_>| {
-            let old = find(&current.form, &named)?;
+            let old = find_id(&current.form, id)?;
             let (integration, secret) = old.rotate_secret(grace_millis, context).map_err(invalid)?;
-            let previous_valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
-            let all = replaced(&current.form, old.id, Some(integration));
-            Ok((all, RotatedSecret { secret, previous_valid_until }))
+            let until = Timestamp::from_millis(context.now.millis() + grace_millis);
+            Ok((replaced(&current.form, id, Some(integration)), (secret, until)))
         };
-        let body_of = |_: &Arc<Form>, rotated: &RotatedSecret| render(rotated);
-        let edited = self
-            .edit_integrations(caller, (form, None), &ExpectedRevision::Any, change, key, body_of)
-            .await?;
-        Ok(edited.map(|(_, rotated)| rotated))
+        let record = |_: &_, (_, until): &(_, Timestamp)| render(None, *until);
+        Ok(match self.edit_integrations(caller, (form, None), &ANY, change, key, record).await? {
+            Edited::Done(_, (secret, until)) => (render(Some(secret), until), false),
+            Edited::Replayed(body) => (body, true),
+        })
     }
 
-    /// Sends a test event to an integration at once. `render` returns the response to record.
+    /// Sends a test event to an integration at once. `render` makes the body of the response.
     pub async fn test_integration(
         &self,
         caller: &Caller,
@@ -198,14 +196,14 @@ impl App {
         name: &str,
         request: IdempotentRequest<'_>,
         render: impl Fn(&Attempt) -> String,
-    ) -> Result<Idempotent<Attempt>, AppError> {
+    ) -> Result<ReplayableBody, AppError> {
         require_scope(caller, Scope::Write)?;
         let form = self.form(caller, form).await?;
         let integration = find(&form, name)?;
         let operation = IdempotentOperation::TestIntegration(form.id, integration.id);
         let idempotency_key = request.idempotency_key(caller, operation);
-        let send = async { Ok(self.deliveries.send_test(&form, integration).await) };
-        self.run_once(idempotency_key, send, render).await
+        let send = async { Ok(render(&self.deliveries.send_test(&form, integration).await)) };
+        self.run_once(idempotency_key, send).await
     }
 
     /// Changes one integration of a form, and ends a pause by the server if `resumes`. Returns the form after it.
@@ -220,45 +218,39 @@ impl App {
         + Sync
         + 'static,
     ) -> Result<(Arc<Form>, T), AppError> {
-        let named = name.to_owned();
-        // Before the revision is checked: of what does not exist there is none.
-        let no_key = |form: &Form| find(form, name).map(|_| None);
+        let id = find(&*self.form(caller, form).await?, name)?.id;
         let change = move |current: &Current, context: DefinitionContext<'_>| {
-            let one = find(&current.form, &named)?;
-            let (edited, value) = change(one, current, context)?;
-            Ok((replaced(&current.form, one.id, edited), value))
+            let (edited, value) = change(find_id(&current.form, id)?, current, context)?;
+            Ok((replaced(&current.form, id, edited), value))
         };
-        let resumed = resumes.then_some(name);
-        let edited =
-            self.edit_integrations(caller, (form, resumed), expected, change, no_key, |_, _| String::new());
-        match edited.await? {
-            Idempotent::Done(done) => Ok(done),
-            Idempotent::Replayed(_) => unreachable!("the request has no idempotency key"),
+        let resumed = (form, resumes.then_some(id));
+        match self.edit_integrations(caller, resumed, expected, change, None, |_, _| String::new()).await? {
+            Edited::Done(form, value) => Ok((form, value)),
+            Edited::Replayed(_) => unreachable!("the request has no idempotency key"),
         }
     }
 
-    /// Replaces the integrations of a form by those that `change` returns, with a value, and ends a pause of the one with the
-    /// name `resumed`. Writes nothing if that changes nothing. Returns the form after it.
+    /// Replaces the integrations of a form by those that `change` returns, with a value, and ends a pause of `resumed`.
+    /// Writes nothing if that changes nothing. Returns the form after it.
     async fn edit_integrations<T: Send + 'static>(
         &self,
         caller: &Caller,
-        (form, resumed): (&str, Option<&str>),
+        (form, resumed): (&str, Option<IntegrationId>),
         expected: &ExpectedRevision,
         change: impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
         + Send
         + Sync
         + 'static,
-        idempotency_key: impl Fn(&Form) -> Result<Option<IdempotencyKey>, AppError>,
+        idempotency_key: Option<IdempotencyKey>,
         render: impl Fn(&Arc<Form>, &T) -> String,
-    ) -> Result<Idempotent<(Arc<Form>, T)>, AppError> {
+    ) -> Result<Edited<T>, AppError> {
         let (id, change) = (self.form(caller, form).await?.id, Arc::new(change));
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
-            let idempotency_key = idempotency_key(&current.form)?;
             // After the form was read: a response that is recorded later moves the form's revision.
             if let Some(body) = self.find_response(idempotency_key.as_ref()).await? {
-                return Ok(Idempotent::Replayed(body));
+                return Ok(Edited::Replayed(body));
             }
             expected.check(current.form.revision).map_err(AppError::Refused)?;
             let (seen, change, sealing) = (current.clone(), Arc::clone(&change), self.sealing(caller));
@@ -267,7 +259,7 @@ impl App {
             let (integrations, value) = self.run_job(caller, work).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
-                return Ok(Idempotent::Done((current.form, value)));
+                return Ok(Edited::Done(current.form, value));
             }
             let edited = match is_same {
                 true => Arc::clone(&current.form),
@@ -279,7 +271,7 @@ impl App {
                 }),
             };
             let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
-            resumed_ids.extend(resumed.and_then(|name| Some(find(&edited, name).ok()?.id)));
+            resumed_ids.extend(resumed);
             let response = idempotency_key
                 .map(|idempotency_key| RecordedResponse { idempotency_key, body: render(&edited, &value) });
             let update = FormUpdate {
@@ -294,7 +286,7 @@ impl App {
             if !matches!(step, StepResult::Recheck) {
                 into_result(step, no_form(form))?;
                 log_changes(caller, &current.form.integrations, &edited);
-                return Ok(Idempotent::Done((edited, value)));
+                return Ok(Edited::Done(edited, value));
             }
         }
         Err(AppError::Overloaded)
@@ -324,6 +316,11 @@ pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, Ap
     let id: Option<IntegrationId> = name.parse().ok();
     let found = form.integrations.iter().find(|one| Some(one.id) == id || one.name == name);
     found.ok_or_else(|| AppError::NotFound(Resource::Integration, name.to_owned()))
+}
+
+/// Finds the integration again after its form was read anew.
+fn find_id(form: &Form, id: IntegrationId) -> Result<&Integration, AppError> {
+    form.integration(id).ok_or_else(|| AppError::NotFound(Resource::Integration, id.to_string()))
 }
 
 /// Returns the integrations of `form` with `edited` in the place of the one with this id, or without that one.

@@ -36,10 +36,10 @@ use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreError, VersionCache};
 
-pub use deliveries::{BulkCount, DeliveryListRequest, DeliveryView};
+pub use deliveries::DeliveryView;
 pub use forms::{CreatedForm, FormListRequest, FormView};
-pub use idempotency::Idempotent;
-pub use integrations::{IntegrationView, RotatedSecret};
+pub use idempotency::ReplayableBody;
+pub use integrations::IntegrationView;
 pub use keys::{CreatedKey, bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use submissions::{Accepted, SubmissionListRequest};

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Client, ClientError, DeliveryQuery, Pages, ReceivedBody, Request, check_name, to_json};
-use crate::api::{AttemptView, Code, DeliveryCount, DeliveryDetail, DeliverySelection, DeliveryTypeStats};
+use super::{Client, ClientError, DeliverySelection, Pages, ReceivedBody, Request, check_name, to_json};
+use crate::api::{Attempt, Code, DeliveryCount, DeliveryDetail, DeliveryTypeStats};
 
 const DELIVERIES: &str = "/api/v1/deliveries";
 
@@ -11,7 +11,7 @@ impl Client {
     /// Lists deliveries, newest event first, `page` at a time.
     pub fn list_deliveries(
         &self,
-        query: &DeliveryQuery,
+        query: &DeliverySelection,
         page: usize,
     ) -> Pages<'_, ReceivedBody<DeliveryDetail>> {
         let read = |client: &Self, body: &[u8]| Ok(client.decode::<DeliveryPage>(body)?.deliveries);
@@ -23,7 +23,7 @@ impl Client {
     }
 
     /// Lists the attempts of a delivery, oldest first.
-    pub async fn list_attempts(&self, id: &str) -> Result<Vec<ReceivedBody<AttemptView>>, ClientError> {
+    pub async fn list_attempts(&self, id: &str) -> Result<Vec<ReceivedBody<Attempt>>, ClientError> {
         Ok(self.call::<AttemptPage>(Request::get(delivery_path(id)? + "/attempts")).await?.attempts)
     }
 
@@ -71,7 +71,7 @@ struct DeliveryPage {
 
 #[derive(Deserialize)]
 struct AttemptPage {
-    attempts: Vec<ReceivedBody<AttemptView>>,
+    attempts: Vec<ReceivedBody<Attempt>>,
 }
 
 #[derive(Deserialize)]

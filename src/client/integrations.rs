@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use super::{Client, ClientError, ReceivedBody, Request, Revision, check_name, form_path, to_json};
-use crate::api::{AttemptView, Code, IntegrationDetail, RotateSecret, SecretRotated};
+use crate::api::{Attempt, Code, IntegrationDetail, Rotate, SecretRotated};
 
 impl Client {
     /// Lists the integrations of a form, in its order.
@@ -56,7 +56,7 @@ impl Client {
         &self,
         form: &str,
         name: &str,
-    ) -> Result<ReceivedBody<AttemptView>, ClientError> {
+    ) -> Result<ReceivedBody<Attempt>, ClientError> {
         self.call(Request::post(integration_path(form, name)? + "/test")).await
     }
 
@@ -66,7 +66,7 @@ impl Client {
         &self,
         form: &str,
         name: &str,
-        rotation: &RotateSecret,
+        rotation: &Rotate,
     ) -> Result<ReceivedBody<SecretRotated>, ClientError> {
         let path = integration_path(form, name)? + "/rotate-secret";
         self.call(Request::post(path).body(&to_json(rotation))).await

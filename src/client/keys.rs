@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use super::{Client, ClientError, ReceivedBody, Request, check_name, to_json};
-use crate::api::{Code, KeyDetail, NewKey, NewWorkspace, RotateKey, WorkspaceDetail};
+use crate::api::{Code, KeyDetail, NewKey, NewWorkspace, Rotate, WorkspaceDetail};
 
 const KEYS: &str = "/api/v1/keys";
 const WORKSPACES: &str = "/api/v1/workspaces";
@@ -30,7 +30,7 @@ impl Client {
     pub async fn rotate_key(
         &self,
         id: &str,
-        rotation: &RotateKey,
+        rotation: &Rotate,
     ) -> Result<ReceivedBody<KeyDetail>, ClientError> {
         self.call(Request::post(key_path(id)? + "/rotate").body(&to_json(rotation))).await
     }

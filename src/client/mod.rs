@@ -29,7 +29,7 @@ use crate::secret::Secret;
 pub use reqwest::Url;
 
 pub use pages::{MAX_PAGE, Pages};
-pub use query::{DeliveryQuery, FormQuery, SubmissionQuery};
+pub use query::{DeliverySelection, FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;
 pub use transport::Transport;
 

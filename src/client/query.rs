@@ -1,6 +1,7 @@
 //! Filters of lists, as query parameters.
 
 use form_urlencoded::Serializer;
+use serde::Serialize;
 
 use super::pages::MAX_PAGE;
 
@@ -54,22 +55,35 @@ impl SubmissionQuery {
     }
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct DeliveryQuery {
+/// Which deliveries to list, to send again or to cancel: all that match. `dry_run` and `rate` are for changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeliverySelection {
     /// Id or slug.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
-    /// Id, or with a form also the name.
+    /// Id, or with `form` also the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub integration: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<String>,
-    /// Names of statuses; empty for all.
+    /// Names of statuses; empty for the operation's default.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<String>,
-    /// Only events at this time or later, in RFC 3339.
+    /// Earliest time of the event, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Only events before this time, in RFC 3339.
+    /// The time of the event is earlier, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// Only count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// How fast to send again, such as `10/s`; `None` for at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
 }
 
-impl DeliveryQuery {
+impl DeliverySelection {
     pub(super) fn parameters(&self, page: usize) -> String {
         let mut parameters = page_params(page);
         let status = (!self.status.is_empty()).then(|| self.status.join(","));

@@ -125,7 +125,7 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
 }
 
-/// A page of deliveries, whose position is opaque.
+/// A page of deliveries; the position after it is opaque.
 pub type DeliveryRows = Page<Delivery, Vec<u8>>;
 
 /// Totals of a queue, for the health of an integration and for statistics.

@@ -7,12 +7,16 @@ mod events;
 mod integrations;
 mod questions;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Code;
 use crate::clock::Timestamp;
+use crate::domain::delivery::DeliveryError as DeliveryFailure;
+use crate::domain::delivery::attempt::Attempt as AttemptView;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::submission::SubmissionStatus;
@@ -33,7 +37,11 @@ macro_rules! refer {
             }
         }
 
-        impl ToSchema for $type {}
+        impl ToSchema for $type {
+            fn name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+        }
     )*};
 }
 
@@ -46,12 +54,12 @@ macro_rules! stand_in {
 }
 
 refer! {
-    AcceptingReason DeliveryId EventId FormId FormStatus IntegrationId KeyId SubmissionId SubmissionStatus Timestamp
+    AcceptingReason AttemptView DeliveryFailure DeliveryId EventId FormId FormStatus IntegrationId KeyId SubmissionId SubmissionStatus Timestamp
     Violation WorkspaceId
 }
 
 stand_in! {
-    AcceptingReasonOrOther Answers AttemptResultOrOther AttemptTriggerOrOther DeliveryStatusOrOther ErrorCodeOrOther
+    AcceptingReasonOrOther Answers DeliveryStatusOrOther ErrorCodeOrOther
     EventTypeOrOther FormSettings FormStatusOrOther HealthStateOrOther Integration Metadata Notification Question
     ScopeOrOther SubmissionStatusOrOther
 }

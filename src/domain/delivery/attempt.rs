@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Delivery, DeliveryError, DeliveryStatus};
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::open_enum::named_enum;
+use crate::domain::open_enum::{OpenEnum, named_enum};
 
 named_enum! {
     AttemptTrigger {
@@ -25,19 +25,19 @@ named_enum! {
     }
 }
 
-/// The log of one attempt.
+/// The log of one attempt, as it is stored and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Counts from 1.
     pub number: u32,
-    pub trigger: AttemptTrigger,
+    pub trigger: OpenEnum<AttemptTrigger>,
     pub started_at: Timestamp,
     pub duration_ms: u64,
-    pub result: AttemptResult,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<DeliveryError>,
+    pub result: OpenEnum<AttemptResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<DeliveryError>,
     /// The beginning of the receiver's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
@@ -177,12 +177,12 @@ impl Attempt {
     pub fn new(number: u32, trigger: AttemptTrigger, started_at: Timestamp, report: &SendReport) -> Self {
         Self {
             number,
-            trigger,
+            trigger: trigger.into(),
             started_at,
             duration_ms: report.duration_ms,
-            result: report.outcome.result(),
-            error: report.outcome.error().cloned(),
+            result: report.outcome.result().into(),
             http_status: report.http_status,
+            error: report.outcome.error().cloned(),
             response: report.response.clone(),
             remote_address: report.remote_address.clone(),
         }

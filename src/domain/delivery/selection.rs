@@ -1,4 +1,4 @@
-//! Criteria of deliveries as callers send them, in a query or a body.
+//! Selections of deliveries as callers send them, in a query or a body.
 
 use super::DeliveryStatus;
 use crate::clock::Timestamp;
@@ -6,9 +6,9 @@ use crate::domain::json::Value;
 use crate::domain::rate::Rate;
 use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, join, shortened};
-use crate::id::SubmissionId;
+use crate::id::{IntegrationId, SubmissionId};
 
-/// Criteria of a list of deliveries, with forms and integrations as they were named.
+/// Which deliveries a request is about, with forms and integrations as they were named, and how it changes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliverySelection {
     /// Id or slug.
@@ -16,50 +16,35 @@ pub struct DeliverySelection {
     /// Id, or with a form also the name.
     pub integration: Option<String>,
     pub submission: Option<SubmissionId>,
-    /// Empty for all.
+    /// Empty for the operation's default.
     pub status: Vec<DeliveryStatus>,
     /// Earliest time of the event.
     pub since: Option<Timestamp>,
     /// The time of the event is earlier.
     pub until: Option<Timestamp>,
-}
-
-/// A request to change all deliveries of a selection.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BulkRequest {
-    pub selection: DeliverySelection,
     /// Only count.
     pub dry_run: bool,
-    /// How fast to send; `None` for at once.
+    /// How fast to send again; `None` for at once.
     pub rate: Option<Rate>,
 }
 
-impl DeliveryStatus {
-    /// Parses names separated by commas. The error is the first unknown one.
-    pub fn parse_list(text: &str) -> Result<Vec<Self>, &str> {
-        text.split(',').map(str::trim).map(|name| Self::parse(name).ok_or(name)).collect()
-    }
-}
-
-impl BulkRequest {
-    /// Parses a request to deliver again: by default those that failed for good.
-    pub fn read_redelivery(body: &Value) -> Result<Self, Vec<Violation>> {
-        Self::read(body, true, &[DeliveryStatus::Dead])
-    }
-
-    /// Parses a request to cancel: by default all that wait.
-    pub fn read_cancellation(body: &Value) -> Result<Self, Vec<Violation>> {
-        Self::read(body, false, &[DeliveryStatus::Pending, DeliveryStatus::Paused])
-    }
-
-    fn read(body: &Value, has_rate: bool, default: &[DeliveryStatus]) -> Result<Self, Vec<Violation>> {
+impl DeliverySelection {
+    /// Parses the members of a selection, `rate` only if the operation `has_rate`.
+    pub fn read(body: &Value, has_rate: bool) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| {
             let mut fields = Fields::open(body, "", "the selection", violations)?;
             let form = fields.string("form").map(str::to_owned);
             let integration = fields.string("integration").map(str::to_owned);
+            if form.is_none()
+                && integration.as_ref().is_some_and(|name| name.parse::<IntegrationId>().is_err())
+            {
+                let message = "a name needs the form that it belongs to";
+                let violation = Violation::new(fields.pointer_to("integration"), Rule::MissingField, message);
+                fields.violations.push(violation.help("add `form`, or use the integration's id"));
+            }
             let read_id = |value: &Value| value.as_str()?.parse().ok();
             let submission = fields.typed("submission", "the id of a submission", read_id, no_help);
-            let status = read_status(&mut fields).unwrap_or_else(|| default.to_vec());
+            let status = read_status(&mut fields).unwrap_or_default();
             let [since, until] = ["since", "until"].map(|name| fields.timestamp(name));
             if let [Some(since), Some(until)] = [since, until]
                 && since > until
@@ -73,35 +58,32 @@ impl BulkRequest {
                 false => None,
             };
             fields.close(&[]);
-            let selection = DeliverySelection { form, integration, submission, status, since, until };
-            Some(Self { selection, dry_run, rate })
+            Some(Self { form, integration, submission, status, since, until, dry_run, rate })
         })
     }
 }
 
 /// Parses the member `status`: a list of names, or a text with commas.
-fn read_status<'a>(fields: &mut Fields<'a, '_>) -> Option<Vec<DeliveryStatus>> {
-    let value = fields.value("status")?;
+fn read_status(fields: &mut Fields<'_, '_>) -> Option<Vec<DeliveryStatus>> {
     let pointer = fields.pointer_to("status");
-    let items: Vec<(String, &str)> = match value {
+    let names: Vec<(String, &str)> = match fields.value("status")? {
         Value::String(text) => text.split(',').map(|name| (pointer.clone(), name.trim())).collect(),
-        Value::Array(items) if !items.is_empty() => {
-            let item = |(place, item): (usize, &'a Value)| {
+        Value::Array(items) => (0..)
+            .zip(items)
+            .map(|(place, item): (usize, _)| {
                 (join(&pointer, &place.to_string()), item.as_str().unwrap_or_default())
-            };
-            items.iter().enumerate().map(item).collect()
-        }
-        Value::Array(_) => {
-            fields.refuse("status", Rule::Empty, "`status` must not be empty");
-            return None;
-        }
+            })
+            .collect(),
         other => {
             fields.violations.push(Violation::wrong_type(pointer, "status", "a list of statuses", other));
             return None;
         }
     };
+    if names.is_empty() {
+        fields.refuse("status", Rule::Empty, "`status` must not be empty");
+    }
     let mut statuses = Vec::new();
-    for (pointer, name) in items {
+    for (pointer, name) in names {
         match DeliveryStatus::parse(name) {
             Some(status) => statuses.push(status),
             None => {
@@ -113,32 +95,4 @@ fn read_status<'a>(fields: &mut Fields<'a, '_>) -> Option<Vec<DeliveryStatus>> {
         }
     }
     Some(statuses)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{BulkRequest, DeliveryStatus};
-    use crate::domain::json::parse;
-
-    #[test]
-    fn a_selection_reports_every_member_that_is_not_valid() {
-        let body = r#"{"form":1,"submission":"sub_1","status":["dead","late"],"since":"2026-01-02T00:00:00Z",
-            "until":"2026-01-01T00:00:00Z","dry_run":"yes","rate":"fast","other":1}"#;
-        let violations = BulkRequest::read_redelivery(&parse(body).unwrap()).unwrap_err();
-        let pointers: Vec<_> = violations.iter().map(|violation| violation.pointer.as_str()).collect();
-        assert_eq!(pointers, ["/form", "/submission", "/status/1", "/since", "/dry_run", "/rate", "/other"]);
-    }
-
-    #[test]
-    fn statuses_are_a_list_or_a_text_and_have_a_default() {
-        let read = |body| BulkRequest::read_redelivery(&parse(body).unwrap()).unwrap().selection.status;
-        assert_eq!(read("{}"), [DeliveryStatus::Dead]);
-        let both = [DeliveryStatus::Dead, DeliveryStatus::InFlight];
-        assert_eq!(read(r#"{"status":["dead","in_flight"]}"#), both);
-        assert_eq!(read(r#"{"status":"dead, in_flight"}"#), both);
-        for body in [r#"{"status":""}"#, r#"{"status":[]}"#, r#"{"status":[1]}"#, r#"{"status":3}"#] {
-            assert!(BulkRequest::read_redelivery(&parse(body).unwrap()).is_err(), "{body}");
-        }
-        assert!(BulkRequest::read_cancellation(&parse(r#"{"rate":"1/s"}"#).unwrap()).is_err());
-    }
 }

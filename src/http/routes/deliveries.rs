@@ -1,85 +1,67 @@
 //! Handlers of deliveries.
-#![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
-use utoipa::IntoParams;
 
 use crate::api::{
-    AttemptList, AttemptView, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
+    AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
 };
-use crate::app::{BulkCount, DeliveryListRequest, DeliveryView, IdempotentRequest};
+use crate::app::DeliveryView;
 use crate::clock::Timestamp;
-use crate::domain::delivery::DeliveryStatus;
 use crate::domain::delivery::selection::DeliverySelection;
-use crate::http::routes::integrations::{idempotent_response, to_json};
+use crate::http::routes::integrations::to_json;
 use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_json};
+use crate::http::wire::extract::{PathParams, read_empty_body, read_json};
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
-use crate::http::wire::responses::{json, json_text, with_next_link};
+use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
+use crate::http::wire::responses::{json, json_text, replayable, with_next_link};
 use crate::id::SubmissionId;
-use crate::store::{DEFAULT_PAGE, TypeStats};
+use crate::store::{ManualChange, TypeStats};
+
+const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
 
 /// Query of `list_deliveries`.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListDeliveriesQuery {
-    /// Maximum number to return. A page ends earlier when a search has taken 2 seconds.
-    #[param(value_type = u32, required = false, minimum = 1, maximum = 1000, default = 100)]
-    limit: usize,
-    /// Where to continue: `next_cursor` of the page before.
-    cursor: Option<String>,
-    /// Only deliveries of this form, by id or slug.
-    form: Option<String>,
-    /// Only deliveries to this integration, by id or, with `form`, by name.
-    integration: Option<String>,
-    /// Only deliveries of this submission, by id.
-    submission: Option<SubmissionId>,
-    /// Only deliveries with one of these statuses, separated by commas.
-    #[param(value_type = Option<String>)]
-    status: Vec<DeliveryStatus>,
-    /// Only events at or after this time (RFC 3339).
-    since: Option<Timestamp>,
-    /// Only events before this time (RFC 3339).
-    until: Option<Timestamp>,
+    page: PageQuery,
+    selection: DeliverySelection,
 }
 
 impl FromQuery for ListDeliveriesQuery {
     fn from_query(query: &mut QueryReader) -> Self {
-        let [since, until] = query.time_range();
-        Self {
-            limit: query.limit(DEFAULT_PAGE),
-            cursor: query.text("cursor"),
-            form: query.text("form"),
-            integration: query.text("integration"),
-            submission: query.id("submission", "the id of a submission"),
-            status: query.list_of("status", &DeliveryStatus::ALL.map(|status| (status.name(), status))),
-            since,
-            until,
-        }
+        let names = ["form", "integration", "submission", "status", "since", "until"];
+        let page = PageQuery::from_query(query);
+        Self { page, selection: query.object(&names, |query| DeliverySelection::read(query, false)) }
     }
 }
 
 /// List deliveries
 ///
-/// Those of all forms, newest event first. `next_cursor` and the header `Link` lead to the next page. A delivery is one event
-/// that is owed to one integration.
+/// Those of all forms, newest event first. `next_cursor` and the header `Link` lead to the next page; a page ends earlier when
+/// a search has taken 2 seconds. A delivery is one event that is owed to one integration.
 #[utoipa::path(
-    get, path = "/api/v1/deliveries", tag = "deliveries", params(ListDeliveriesQuery),
+    get, path = "/api/v1/deliveries", tag = "deliveries",
+    params(
+        PageQuery,
+        ("form" = Option<String>, Query, description = "Only deliveries of this form, by id or slug."),
+        ("integration" = Option<String>, Query,
+            description = "Only deliveries to this integration, by id or, with `form`, by name."),
+        ("submission" = Option<SubmissionId>, Query, description = "Only deliveries of this submission, by id."),
+        ("status" = Option<String>, Query,
+            description = "Only deliveries with one of these statuses, separated by commas."),
+        ("since" = Option<Timestamp>, Query, description = "Only events at or after this time (RFC 3339)."),
+        ("until" = Option<Timestamp>, Query, description = "Only events before this time (RFC 3339).")
+    ),
     responses((status = 200, body = DeliveryList, description = "A page of deliveries",
         headers(("Link" = String))))
 )]
 pub(crate) async fn list_deliveries(
     Authenticated { caller, shared }: Authenticated,
-    QueryParams(asked): QueryParams<ListDeliveriesQuery>,
+    QueryParams(ListDeliveriesQuery { page, selection }): QueryParams<ListDeliveriesQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let ListDeliveriesQuery { limit, cursor, form, integration, submission, status, since, until } = asked;
-    let selection = DeliverySelection { form, integration, submission, status, since, until };
-    let request = DeliveryListRequest { selection, cursor, limit };
-    let found = shared.app.list_deliveries(&caller, request).await?;
+    let PageQuery { limit, cursor } = page;
+    let found = shared.app.list_deliveries(&caller, selection, cursor.as_deref(), limit).await?;
     let deliveries = found.items.iter().map(detail).collect();
     let page = json(&DeliveryList { deliveries, next_cursor: found.next.clone() })?;
     Ok(with_next_link(page, &uri, limit, found.next.as_deref()))
@@ -127,8 +109,7 @@ pub(crate) async fn list_attempts(
     PathParams(delivery): PathParams<String>,
     _: QueryParams<NoParams>,
 ) -> Result<Response, ApiError> {
-    let attempts = shared.app.list_attempts(&caller, &delivery).await?;
-    json(&AttemptList { attempts: attempts.into_iter().map(AttemptView::from).collect() })
+    json(&AttemptList { attempts: shared.app.list_attempts(&caller, &delivery).await? })
 }
 
 /// Get the body of a delivery
@@ -160,13 +141,12 @@ pub(crate) async fn redeliver(
     Authenticated { caller, shared }: Authenticated,
     PathParams(delivery): PathParams<String>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let redelivered = shared.app.redeliver(&caller, &delivery, attempt, detail_json).await?;
-    Ok(idempotent_response(redelivered, detail_json))
+    let response =
+        shared.app.change_delivery(&caller, &delivery, REDELIVER, body.repeatable()?, detail_json).await?;
+    Ok(replayable(response))
 }
 
 /// Cancel a delivery
@@ -181,13 +161,14 @@ pub(crate) async fn cancel_delivery(
     Authenticated { caller, shared }: Authenticated,
     PathParams(delivery): PathParams<String>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let canceled = shared.app.cancel_delivery(&caller, &delivery, attempt, detail_json).await?;
-    Ok(idempotent_response(canceled, detail_json))
+    let response = shared
+        .app
+        .change_delivery(&caller, &delivery, ManualChange::Cancel, body.repeatable()?, detail_json)
+        .await?;
+    Ok(replayable(response))
 }
 
 /// Deliver all that match again
@@ -203,13 +184,11 @@ pub(crate) async fn cancel_delivery(
 pub(crate) async fn redeliver_all(
     Authenticated { caller, shared }: Authenticated,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let redelivered = shared.app.redeliver_all(&caller, attempt, count_json).await?;
-    Ok(idempotent_response(redelivered, count_json))
+    let response = shared.app.change_deliveries(&caller, REDELIVER, body.repeatable()?, count_json).await?;
+    Ok(replayable(response))
 }
 
 /// Cancel all deliveries that match
@@ -224,13 +203,12 @@ pub(crate) async fn redeliver_all(
 pub(crate) async fn cancel_deliveries(
     Authenticated { caller, shared }: Authenticated,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let canceled = shared.app.cancel_deliveries(&caller, attempt, count_json).await?;
-    Ok(idempotent_response(canceled, count_json))
+    let response =
+        shared.app.change_deliveries(&caller, ManualChange::Cancel, body.repeatable()?, count_json).await?;
+    Ok(replayable(response))
 }
 
 fn detail(view: &DeliveryView) -> DeliveryDetail {
@@ -241,8 +219,8 @@ fn detail_json(view: &DeliveryView) -> String {
     to_json(&detail(view))
 }
 
-fn count_json(BulkCount { count, has_more }: &BulkCount) -> String {
-    to_json(&DeliveryCount { count: *count, has_more: *has_more })
+fn count_json(count: u64, has_more: bool) -> String {
+    to_json(&DeliveryCount { count, has_more })
 }
 
 fn type_stats(kind: &str, stats: &TypeStats) -> DeliveryTypeStats {

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
-use crate::app::{CreatedForm, FormListRequest, FormView, IdempotentRequest};
+use crate::app::{CreatedForm, FormListRequest, FormView};
 use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
@@ -17,13 +17,12 @@ use crate::domain::workspace::{Caller, Scope};
 use crate::http::wire::accept::{SCHEMA, accepts};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_json, read_patch};
+use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_patch};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
 use crate::http::wire::responses::{
     created_response, json, json_text, with_header, with_next_link, with_replayed, with_total,
 };
-use crate::store::DEFAULT_PAGE;
 
 /// Query of an operation with a dry run.
 #[derive(IntoParams)]
@@ -39,40 +38,17 @@ impl FromQuery for DryRunQuery {
     }
 }
 
-/// Query of `list_forms`.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ListFormsQuery {
-    /// Maximum number to return.
-    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
-    limit: usize,
-    /// Where to continue: the `cursor` in the header `Link` of the page before.
-    cursor: Option<String>,
-    /// Only forms with this status.
-    status: Option<FormStatus>,
-    /// Only forms that do not accept answers now, for this reason.
-    accepting_reason: Option<AcceptingReason>,
-    /// Only forms with this text in the title, ignoring case.
-    q: Option<String>,
-    /// Only forms in the trash, in the order of their deletion.
-    trashed: bool,
-    /// Count the forms on all pages, in the header `Forms-Total`.
-    count: bool,
-}
-
-impl FromQuery for ListFormsQuery {
+impl FromQuery for FormListRequest {
     fn from_query(query: &mut QueryReader) -> Self {
-        Self {
-            limit: query.limit(DEFAULT_PAGE),
-            cursor: query.text("cursor"),
-            status: query
-                .one_of("status", &[("draft", FormStatus::Draft), ("published", FormStatus::Published)]),
-            accepting_reason: query
-                .one_of("accepting_reason", &AcceptingReason::ALL.map(|reason| (reason.name(), reason))),
-            q: query.text("q"),
-            trashed: query.flag("trashed"),
-            count: query.flag("count"),
-        }
+        let PageQuery { limit, cursor } = PageQuery::from_query(query);
+        let status =
+            query.one_of("status", &[("draft", FormStatus::Draft), ("published", FormStatus::Published)]);
+        let reasons = AcceptingReason::ALL.map(|reason| (reason.name(), reason));
+        let accepting_reason = query.one_of("accepting_reason", &reasons);
+        let title = query.text("q");
+        let trashed = query.flag("trashed");
+        let filter = FormFilter { trashed, status, title, ..FormFilter::default() };
+        Self { filter, accepting_reason, cursor, limit, count: query.flag("count") }
     }
 }
 
@@ -107,18 +83,16 @@ impl FromQuery for PurgeQuery {
 pub(crate) async fn create_form(
     Authenticated { caller, shared }: Authenticated,
     QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
-    IdempotencyHeader(key): IdempotencyHeader,
-    uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
+    let repeatable = body.repeatable()?;
     if dry_run {
         let CreatedForm { form, version, .. } = shared.app.try_form(&caller, body.as_str()).await?;
         return json(&FormCreated::dry_run(&form, &version)?);
     }
-    let query = uri.query().unwrap_or_default();
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
-    let CreatedForm { form, version, generated, replayed } = shared.app.create_form(&caller, attempt).await?;
+    let CreatedForm { form, version, generated, replayed } =
+        shared.app.create_form(&caller, repeatable).await?;
     let secrets = if replayed { &[] } else { &*generated };
     let response = with_etag(json(&FormCreated::new(&form, &version, secrets)?)?, form.revision);
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
@@ -128,19 +102,25 @@ pub(crate) async fn create_form(
 ///
 /// Newest first. The next page is in the header `Link`.
 #[utoipa::path(
-    get, path = "/api/v1/forms", tag = "forms", params(ListFormsQuery),
+    get, path = "/api/v1/forms", tag = "forms",
+    params(
+        PageQuery,
+        ("status" = Option<FormStatus>, Query, description = "Only forms with this status."),
+        ("accepting_reason" = Option<AcceptingReason>, Query,
+            description = "Only forms that do not accept answers now, for this reason."),
+        ("q" = Option<String>, Query, description = "Only forms with this text in the title, ignoring case."),
+        ("trashed" = bool, Query, description = "Only forms in the trash, in the order of their deletion."),
+        ("count" = bool, Query, description = "Count the forms on all pages, in the header `Forms-Total`.")
+    ),
     responses((status = 200, body = FormList, description = "A page of forms",
         headers(("Link" = String), ("Forms-Total" = u64))))
 )]
 pub(crate) async fn list_forms(
     Authenticated { caller, shared }: Authenticated,
-    QueryParams(ListFormsQuery { limit, cursor, status, accepting_reason, q, trashed, count }): QueryParams<
-        ListFormsQuery,
-    >,
+    QueryParams(wanted): QueryParams<FormListRequest>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let filter = FormFilter { trashed, status, title: q, forms: None, accepting_reason: None };
-    let wanted = FormListRequest { filter, accepting_reason, cursor, limit, count };
+    let limit = wanted.limit;
     let found = shared.app.list_forms(&caller, wanted).await?;
     let now = shared.app.now();
     let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
@@ -220,12 +200,10 @@ pub(crate) async fn restore_form(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (restored, at, again) = shared.app.restore_form(&caller, &form, attempt).await?;
+    let (restored, at, again) = shared.app.restore_form(&caller, &form, body.repeatable()?).await?;
     Ok(with_replayed(form_response(&caller, restored, at)?, again))
 }
 

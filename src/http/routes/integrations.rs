@@ -5,17 +5,17 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::value::RawValue;
 
-use crate::api::{AttemptView, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
-use crate::app::{Idempotent, IdempotentRequest, IntegrationView, RotatedSecret};
+use crate::api::{IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
+use crate::app::IntegrationView;
+use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::Attempt;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{
-    IdempotencyHeader, PathParams, read_empty_body, read_json, read_optional_json, read_patch,
-};
+use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_optional_json, read_patch};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
-use crate::http::wire::responses::{created_response, json, json_text, with_replayed};
+use crate::http::wire::responses::{created_response, json, json_text, replayable};
+use crate::secret::Secret;
 
 /// List a form's integrations
 ///
@@ -50,17 +50,10 @@ pub(crate) async fn create_integration(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let without_secret = |view: &IntegrationView| detail(&IntegrationView { secret: None, ..view.clone() });
-    let created = shared.app.create_integration(&caller, &form, attempt, without_secret).await?;
-    let (text, replayed) = match created {
-        Idempotent::Done(view) => (detail(&view), false),
-        Idempotent::Replayed(body) => (body, true),
-    };
+    let (text, replayed) = shared.app.create_integration(&caller, &form, body.repeatable()?, detail).await?;
     let id = serde_json::from_str::<IntegrationDetail>(&text)?.id;
     let location = format!("/api/v1/forms/{form}/integrations/{id}");
     Ok(created_response(json_text(text), location, replayed))
@@ -128,20 +121,21 @@ pub(crate) async fn delete_integration(
 /// succeeded or not.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/integrations/{integration}/test", tag = "integrations",
-    responses((status = 200, body = AttemptView, description = "The attempt",
+    responses((status = 200, body = ref("#/components/schemas/AttemptView"), description = "The attempt",
         headers(("Idempotency-Replayed" = String))))
 )]
 pub(crate) async fn test_integration(
     Authenticated { caller, shared }: Authenticated,
     PathParams((form, integration)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let tested = shared.app.test_integration(&caller, &form, &integration, attempt, attempt_json).await?;
-    Ok(idempotent_response(tested, attempt_json))
+    let response = shared
+        .app
+        .test_integration(&caller, &form, &integration, body.repeatable()?, to_json::<Attempt>)
+        .await?;
+    Ok(replayable(response))
 }
 
 /// Rotate the signing secret of an integration
@@ -160,14 +154,12 @@ pub(crate) async fn rotate_secret(
     Authenticated { caller, shared }: Authenticated,
     PathParams((form, integration)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let without_secret = |rotated: &RotatedSecret| rotated_json(rotated, false);
-    let rotated = shared.app.rotate_secret(&caller, &form, &integration, attempt, without_secret).await?;
-    Ok(idempotent_response(rotated, |rotated| rotated_json(rotated, true)))
+    let response =
+        shared.app.rotate_secret(&caller, &form, &integration, body.repeatable()?, rotated_json).await?;
+    Ok(replayable(response))
 }
 
 /// Returns the JSON of an integration.
@@ -182,24 +174,11 @@ fn integration_response(view: &IntegrationView) -> Response {
     with_etag(json_text(detail(view)), view.form.revision)
 }
 
-fn attempt_json(attempt: &Attempt) -> String {
-    to_json(&AttemptView::from(attempt.clone()))
-}
-
-fn rotated_json(rotated: &RotatedSecret, shows_secret: bool) -> String {
-    let RotatedSecret { secret, previous_valid_until, .. } = rotated.clone();
-    to_json(&SecretRotated { secret: shows_secret.then_some(secret), previous_valid_until })
-}
-
-/// Returns the response to a request that may have been repeated.
-pub(crate) fn idempotent_response<T>(result: Idempotent<T>, render: impl Fn(&T) -> String) -> Response {
-    match result {
-        Idempotent::Done(value) => json_text(render(&value)),
-        Idempotent::Replayed(body) => with_replayed(json_text(body), true),
-    }
+fn rotated_json(secret: Option<Secret<String>>, previous_valid_until: Timestamp) -> String {
+    to_json(&SecretRotated { secret, previous_valid_until })
 }
 
 /// Serializes a body of texts and numbers, which cannot fail.
-pub(crate) fn to_json(body: &impl serde::Serialize) -> String {
+pub(crate) fn to_json<T: serde::Serialize>(body: &T) -> String {
     serde_json::to_string(body).expect("texts and numbers can be written as JSON")
 }

@@ -7,9 +7,8 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{KeyDetail, KeyList};
-use crate::app::IdempotentRequest;
 use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json, read_optional_json};
+use crate::http::wire::extract::{PathParams, read_json, read_optional_json};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
 use crate::http::wire::responses::{created_response, json, with_replayed};
@@ -42,12 +41,10 @@ impl FromQuery for WorkspaceQuery {
 pub(crate) async fn create_key(
     Authenticated { caller, shared }: Authenticated,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (created, text) = shared.app.create_key(&caller, attempt).await?;
+    let (created, text) = shared.app.create_key(&caller, body.repeatable()?).await?;
     if text.is_some() {
         tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");
     }
@@ -103,13 +100,10 @@ pub(crate) async fn rotate_key(
     Authenticated { caller, shared }: Authenticated,
     PathParams(key): PathParams<String>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(idempotency_key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    let attempt =
-        IdempotentRequest { idempotency_key: idempotency_key.as_deref(), query: "", body: body.as_str() };
-    let (created, text) = shared.app.rotate_key(&caller, &key, attempt).await?;
+    let (created, text) = shared.app.rotate_key(&caller, &key, body.repeatable()?).await?;
     if text.is_some() {
         tracing::info!(key, next = %created.id, by = %caller.id, "an API key was rotated");
     }

@@ -5,12 +5,11 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::api::{HistoryList, SubmissionDetail};
-use crate::app::IdempotentRequest;
 use crate::http::routes::forms::PurgeQuery;
 use crate::http::routes::submissions::submission_response;
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::IfMatch;
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_empty_body, read_patch};
+use crate::http::wire::extract::{PathParams, read_empty_body, read_patch};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, PageQuery, QueryParams};
 use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link, with_replayed};
@@ -69,12 +68,11 @@ pub(crate) async fn restore_submission(
     Authenticated { caller, shared }: Authenticated,
     PathParams((form, submission)): PathParams<(String, String)>,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (restored, again) = shared.app.restore_submission(&caller, &form, &submission, attempt).await?;
+    let (restored, again) =
+        shared.app.restore_submission(&caller, &form, &submission, body.repeatable()?).await?;
     Ok(with_replayed(submission_response(&restored), again))
 }
 

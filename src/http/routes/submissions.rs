@@ -1,24 +1,21 @@
 //! Handlers that create and read submissions. `/responses` is an alias of `/submissions`, with the same handlers.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use std::collections::BTreeMap;
-
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
-use crate::app::{Accepted, IdempotentRequest, SubmissionListRequest};
+use crate::app::{Accepted, SubmissionListRequest};
 use crate::clock::Timestamp;
-use crate::domain::condition::FilterKey;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::http::wire::authenticated::Authenticated;
 use crate::http::wire::conditional::with_etag;
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
+use crate::http::wire::extract::{PathParams, read_json};
 use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader, point_to_where};
+use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader, point_to_where};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
 
 /// Query of `create_submission`.
@@ -40,34 +37,9 @@ impl FromQuery for CreateSubmissionQuery {
 }
 
 /// Query of `list_submissions`.
-#[derive(Default, IntoParams)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListSubmissionsQuery {
-    /// Maximum number to return. A page ends earlier at 1 MiB, or when a search has taken 2 seconds.
-    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 50)]
-    limit: usize,
-    /// Where to continue: `next_cursor` of the page before.
-    cursor: Option<String>,
-    /// Only submissions in the trash; combines with `limit` and `cursor` only.
     trashed: bool,
-    /// `asc`: oldest first. `desc`: newest first.
-    #[param(value_type = Option<String>)]
-    order: Order,
-    /// Only submissions at or after this time (RFC 3339).
-    since: Option<Timestamp>,
-    /// Only submissions before this time (RFC 3339).
-    until: Option<Timestamp>,
-    /// Only submissions with this status.
-    status: Option<SubmissionStatus>,
-    /// Only submissions with this text in a text answer, ignoring case.
-    q: Option<String>,
-    /// Only submissions whose answers satisfy all tests: `filter[q3]=4` (equals), `filter[q3][gte]=4`, `filter[q3][in]=4,5`.
-    /// The operators are those of conditions: `eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `includes`, `matches`,
-    /// `answered`. OpenAPI can only describe `filter[q3]=4`; generated clients send operators with `where`.
-    #[param(value_type = Option<Object>, style = DeepObject, explode = true)]
-    filter: BTreeMap<FilterKey, String>,
-    /// Count the submissions on all pages, in the member `total`; omitted if counting takes longer than 2 seconds.
-    count: bool,
+    request: SubmissionListRequest,
 }
 
 impl FromQuery for ListSubmissionsQuery {
@@ -76,31 +48,19 @@ impl FromQuery for ListSubmissionsQuery {
         if query.flag("trashed") {
             query.allow_default("order", "desc");
             query.allow_default("count", "false");
-            return Self { limit, cursor, trashed: true, ..Self::default() };
+            let (query, order) = (SubmissionQuery::default(), Order::default());
+            return Self {
+                trashed: true,
+                request: SubmissionListRequest { query, order, cursor, limit, count: false },
+            };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
         let [since, until] = query.time_range();
-        Self {
-            limit,
-            cursor,
-            trashed: false,
-            order: order.unwrap_or_default(),
-            since,
-            until,
-            status: query.one_of("status", &[("completed", SubmissionStatus::Completed)]),
-            q: query.text("q"),
-            filter: query.filter(),
-            count: query.flag("count"),
-        }
-    }
-}
-
-impl From<ListSubmissionsQuery> for SubmissionListRequest {
-    fn from(page: ListSubmissionsQuery) -> Self {
-        let ListSubmissionsQuery { limit, cursor, trashed: _, order, since, until, status, q, filter, count } =
-            page;
-        let query = SubmissionQuery { since, until, status, text: q, answers: filter };
-        Self { query, order, cursor, limit, count }
+        let status = query.one_of("status", &[("completed", SubmissionStatus::Completed)]);
+        let (text, answers, count) = (query.text("q"), query.filter(), query.flag("count"));
+        let query = SubmissionQuery { since, until, status, text, answers };
+        let order = order.unwrap_or_default();
+        Self { trashed: false, request: SubmissionListRequest { query, order, cursor, limit, count } }
     }
 }
 
@@ -127,20 +87,17 @@ pub(crate) async fn create_submission(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
     QueryParams(CreateSubmissionQuery { dry_run, notify }): QueryParams<CreateSubmissionQuery>,
-    IdempotencyHeader(key): IdempotencyHeader,
-    uri: Uri,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
+    let repeatable = body.repeatable()?;
     if dry_run {
         let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str(), notify).await?;
         let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
         return Ok(with_dropped_keys(json_text(body), &keys));
     }
-    let query = uri.query().unwrap_or_default();
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query, body: body.as_str() };
     let Accepted { submission, replayed, dropped: keys } =
-        shared.app.create_submission(&caller, &form, attempt, notify).await?;
+        shared.app.create_submission(&caller, &form, repeatable, notify).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
@@ -153,7 +110,22 @@ pub(crate) async fn create_submission(
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(
-        ListSubmissionsQuery,
+        PageQuery,
+        ("trashed" = bool, Query,
+            description = "Only submissions in the trash; combines with `limit` and `cursor` only."),
+        ("order" = Option<String>, Query, description = "`asc`: oldest first. `desc`: newest first."),
+        ("since" = Option<Timestamp>, Query, description = "Only submissions at or after this time (RFC 3339)."),
+        ("until" = Option<Timestamp>, Query, description = "Only submissions before this time (RFC 3339)."),
+        ("status" = Option<SubmissionStatus>, Query, description = "Only submissions with this status."),
+        ("q" = Option<String>, Query,
+            description = "Only submissions with this text in a text answer, ignoring case."),
+        ("filter" = Option<Object>, Query, style = DeepObject, explode,
+            description = "Only submissions whose answers satisfy all tests: `filter[q3]=4` (equals), \
+                `filter[q3][gte]=4`, `filter[q3][in]=4,5`. The operators are those of conditions: `eq`, `ne`, `lt`, \
+                `lte`, `gt`, `gte`, `in`, `includes`, `matches`, `answered`. OpenAPI can only describe \
+                `filter[q3]=4`; generated clients send operators with `where`."),
+        ("count" = bool, Query, description = "Count the submissions on all pages, in the member `total`; omitted \
+            if counting takes longer than 2 seconds."),
         ("where" = Option<Vec<String>>, Query, style = Form, explode, example = json!(["score.gte=4"]),
             description = "Only submissions whose answers satisfy all tests, each a question, an operator of \
                 `filter` and a value: `score.gte=4`, `q3=yes`.")
@@ -164,14 +136,14 @@ pub(crate) async fn create_submission(
 pub(crate) async fn list_submissions(
     Authenticated { caller, shared }: Authenticated,
     PathParams(form): PathParams<String>,
-    QueryParams(asked): QueryParams<ListSubmissionsQuery>,
+    QueryParams(ListSubmissionsQuery { trashed, request }): QueryParams<ListSubmissionsQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let (app, limit) = (&shared.app, asked.limit);
-    let found = match asked.trashed {
-        true => app.list_trashed_submissions(&caller, &form, asked.cursor.as_deref(), limit).await?,
+    let (app, limit) = (&shared.app, request.limit);
+    let found = match trashed {
+        true => app.list_trashed_submissions(&caller, &form, request.cursor.as_deref(), limit).await?,
         false => app
-            .list_submissions(&caller, &form, asked.into())
+            .list_submissions(&caller, &form, request)
             .await
             .map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?,
     };

@@ -5,9 +5,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::{WorkspaceDetail, WorkspaceList};
-use crate::app::IdempotentRequest;
 use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::extract::{IdempotencyHeader, PathParams, read_json};
+use crate::http::wire::extract::{PathParams, read_json};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
 use crate::http::wire::responses::{created_response, json};
@@ -25,12 +24,10 @@ use crate::http::wire::responses::{created_response, json};
 pub(crate) async fn create_workspace(
     Authenticated { caller, shared }: Authenticated,
     _: QueryParams<NoParams>,
-    IdempotencyHeader(key): IdempotencyHeader,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let attempt = IdempotentRequest { idempotency_key: key.as_deref(), query: "", body: body.as_str() };
-    let (created, text) = shared.app.create_workspace(&caller, attempt).await?;
+    let (created, text) = shared.app.create_workspace(&caller, body.repeatable()?).await?;
     if text.is_some() {
         tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
     }

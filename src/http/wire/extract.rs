@@ -4,12 +4,12 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Version};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::api::Code;
-use crate::app::AppError;
+use crate::app::{AppError, IdempotentRequest};
 use crate::domain::json;
 use crate::domain::validation::fields::Fields;
 use crate::http::server::budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
@@ -35,29 +35,13 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for PathParams<T> {
     }
 }
 
-/// Extractor for the value of `Idempotency-Key`, if the header was sent.
-pub(crate) struct IdempotencyHeader(pub(crate) Option<String>);
-
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-impl FromRequestParts<Shared> for IdempotencyHeader {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
-        let Some(value) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(Self(None)) };
-        let is_valid = |key: &&str| {
-            (1..=255).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-        };
-        let detail = "`Idempotency-Key` must have 1 to 255 printable ASCII characters";
-        let key = value.to_str().ok().filter(is_valid);
-        let key = key.ok_or_else(|| ApiError::with_detail(Code::InvalidHeader, detail))?;
-        Ok(Self(Some(key.to_owned())))
-    }
-}
 
 /// The text of a body, not yet parsed, with the reservation and permit it holds until the operation ends.
 pub(crate) struct BodyText {
     bytes: Bytes,
+    uri: Uri,
+    idempotency_key: Option<HeaderValue>,
     _reservation: Reservation,
     _permit: Option<FairPermit>,
 }
@@ -65,6 +49,23 @@ pub(crate) struct BodyText {
 impl BodyText {
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes).expect("reading the body checked that it is UTF-8")
+    }
+
+    /// Returns the request for an operation that may be repeated. Fails if the value of `Idempotency-Key` is not valid.
+    pub(crate) fn repeatable(&self) -> Result<IdempotentRequest<'_>, ApiError> {
+        let is_valid = |key: &&str| {
+            (1..=255).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        let detail = "`Idempotency-Key` must have 1 to 255 printable ASCII characters";
+        let idempotency_key = match &self.idempotency_key {
+            Some(value) => {
+                let key = value.to_str().ok().filter(is_valid);
+                Some(key.ok_or_else(|| ApiError::with_detail(Code::InvalidHeader, detail))?)
+            }
+            None => None,
+        };
+        let query = self.uri.query().unwrap_or_default();
+        Ok(IdempotentRequest { idempotency_key, query, body: self.as_str() })
     }
 }
 
@@ -119,7 +120,8 @@ async fn read_text(
     small: Option<&FairSemaphore<BudgetOwner>>,
     shared: &Shared,
 ) -> Result<BodyText, ApiError> {
-    let budgets = &shared.budgets;
+    let (budgets, uri) = (&shared.budgets, request.uri().clone());
+    let idempotency_key = request.headers().get(IDEMPOTENCY_KEY).cloned();
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
     let mut reservation = budgets.bodies.charge(owner, 0);
     let is_http2 = request.version() == Version::HTTP_2;
@@ -134,7 +136,7 @@ async fn read_text(
         return Err(ApiError::overloaded());
     }
     match std::str::from_utf8(&bytes) {
-        Ok(_) => Ok(BodyText { bytes, _reservation: reservation, _permit: permit }),
+        Ok(_) => Ok(BodyText { bytes, uri, idempotency_key, _reservation: reservation, _permit: permit }),
         Err(error) => {
             let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
             Err(ApiError::with_detail(Code::MalformedJson, detail))

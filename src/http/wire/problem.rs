@@ -247,8 +247,9 @@ fn describe_parameter(violation: &Violation) -> String {
         "where" => steps.fold(name, |name, step| format!("{name}={step}")),
         _ => steps.fold(name, |name, step| format!("{name}[{step}]")),
     };
+    let message = violation.message.trim_start_matches(&format!("`{name}` "));
     let help = violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
-    format!("`{}`: {}{help}", shortened(&name), violation.message)
+    format!("`{}`: {message}{help}", shortened(&name))
 }
 
 /// Summarizes the violations of a submission.

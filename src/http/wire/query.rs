@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use crate::app::AppError;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
+use crate::domain::json::Value;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
@@ -120,28 +121,18 @@ impl QueryReader {
         self.ok_or_record(found)
     }
 
-    /// Takes values of `name` separated by commas, each of which must be one of `known`; none if absent.
-    pub(crate) fn list_of<T: Copy>(&mut self, name: &'static str, known: &[(&str, T)]) -> Vec<T> {
-        let Some(text) = self.text(name) else { return Vec::new() };
-        let mut values = Vec::new();
-        for word in text.split(',').map(str::trim) {
-            match known.iter().find(|(known, _)| *known == word) {
-                Some((_, value)) => values.push(*value),
-                None => {
-                    let violation = invalid_value(name, Rule::NotAnOption, "names separated by commas", word);
-                    let names = known.iter().map(|(word, _)| *word);
-                    self.violations.push(violation.allowed(word, names));
-                }
-            }
-        }
-        values
-    }
-
-    /// Takes the id `name`.
-    pub(crate) fn id<T: std::str::FromStr>(&mut self, name: &'static str, expected: &str) -> Option<T> {
-        let text = self.text(name)?;
-        let id = text.parse().map_err(|_invalid| invalid_value(name, Rule::TypeMismatch, expected, &text));
-        self.ok_or_record(id)
+    /// Takes the parameters `names`, as `read` parses an object of their texts.
+    pub(crate) fn object<T: Default>(
+        &mut self,
+        names: &[&'static str],
+        read: impl FnOnce(&Value) -> Result<T, Vec<Violation>>,
+    ) -> T {
+        let member = |name: &&'static str| Some(((*name).to_owned(), Value::String(self.text(name)?)));
+        let members = names.iter().filter_map(member).collect();
+        read(&Value::Object(members)).unwrap_or_else(|violations| {
+            self.violations.extend(violations);
+            T::default()
+        })
     }
 
     /// Takes the date and time `name`.

@@ -7,6 +7,7 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use crate::app::ReplayableBody;
 use crate::http::wire::problem::ApiError;
 
 /// Serializes `body` as a JSON response.
@@ -47,6 +48,11 @@ pub(crate) fn with_replayed(response: Response, replayed: bool) -> Response {
         return response;
     }
     with_header(response, HeaderName::from_static("idempotency-replayed"), "true")
+}
+
+/// Returns the response to a request that may have been repeated.
+pub(crate) fn replayable((body, replayed): ReplayableBody) -> Response {
+    with_replayed(json_text(body), replayed)
 }
 
 /// Adds the link to the page that begins at `next`, of the list at `uri`.

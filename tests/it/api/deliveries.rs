@@ -298,6 +298,9 @@ async fn a_selection_is_refused_with_all_its_errors() {
     let pointers: Vec<_> =
         refused["errors"].as_array().unwrap().iter().map(|error| &error["pointer"]).collect();
     assert_eq!(pointers, ["/status/0", "/since", "/rate", "/other"]);
+    for status in [json!(""), json!([]), json!([1]), json!(3)] {
+        redeliver_all(&server, json!({"status": status})).send().await.expect(422);
+    }
     let unnamed = redeliver_all(&server, json!({"integration": "webhook"})).send().await.expect(422);
     assert_eq!(unnamed["errors"][0]["pointer"], "/integration");
     assert_eq!(redeliver_all(&server, json!({"form": "none"})).send().await.code(), "form_not_found");

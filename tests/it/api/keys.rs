@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::Method;
-use forms::api::{Code, NewKey, NewWorkspace, RotateKey};
+use forms::api::{Code, NewKey, NewWorkspace, Rotate};
 use forms::client::{Client, ClientError, RetryPolicy, Transport};
 use forms::clock::Timestamp;
 use forms::domain::workspace::Scope;
@@ -478,7 +478,7 @@ async fn the_client_has_every_operation_and_its_trace_shows_no_new_key() {
         ..NewKey::default()
     };
     let made = client.create_key(&new).await.unwrap();
-    let rotation = RotateKey { grace: Some("1h".to_owned()) };
+    let rotation = Rotate { grace: Some("1h".to_owned()) };
     let rotated = client.rotate_key(&made.id.to_string(), &rotation).await.unwrap();
     assert_eq!((&rotated.name, rotated.expires_at), (&made.name, made.expires_at));
     assert_eq!(client.list_keys().await.unwrap().len(), 3);

@@ -142,7 +142,9 @@ fn no_wait_is_longer_than_its_own_length_whatever_the_clock_did() {
 fn an_attempt_is_logged_with_its_number_and_trigger() {
     let begun = Delivery { attempts: 2, is_manual: true, ..new_delivery() };
     let log = begun.log_attempt(at(7), &SendReport { http_status: Some(500), ..failure(false) });
-    assert_eq!((log.number, log.trigger, log.result), (3, AttemptTrigger::Manual, AttemptResult::Failed));
+    assert_eq!(log.number, 3);
+    assert_eq!(log.trigger, AttemptTrigger::Manual);
+    assert_eq!(log.result, AttemptResult::Failed);
     assert_eq!((log.started_at, log.duration_ms, log.http_status), (at(7), 12, Some(500)));
     assert_eq!(log.error, Some(error()));
     let finished = begun.finish_attempt(&failure(false), &DEFAULT_SCHEDULE, 1.0, at(9));

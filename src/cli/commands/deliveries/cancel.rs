@@ -3,7 +3,6 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::api::DeliverySelection;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::deliveries::redeliver::{deliveries, refuse_both, require_flag};
 use crate::cli::commands::deliveries::selection::SelectionFlags;
@@ -11,7 +10,7 @@ use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::exit::CliError;
-use crate::client::ClientError;
+use crate::client::{ClientError, DeliverySelection};
 
 /// Cancel deliveries that wait
 #[derive(Debug, Args)]

@@ -62,7 +62,7 @@ impl List {
         let output = &*session.output;
         let (client, now) = (session.client().await?, session.now());
         let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
-        let mut pages = client.list_deliveries(&self.selection.query(session)?, list_limit.page_size());
+        let mut pages = client.list_deliveries(&self.selection.selection(session)?, list_limit.page_size());
         let count = match output.columns.is_empty() {
             true if output.truncates_rows() => TERMINAL_COLUMNS,
             true => DEFAULT_COLUMNS,

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::api::{DeliveryDetail, DeliverySelection};
+use crate::api::DeliveryDetail;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::commands::list_hint::with_list_hint;
@@ -11,7 +11,7 @@ use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
-use crate::client::{DeliveryQuery, ReceivedBody};
+use crate::client::{DeliverySelection, ReceivedBody};
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::rate::Rate;
 
@@ -113,7 +113,7 @@ impl Redeliver {
     /// Returns one of the selected deliveries that wait for their integration, if they can be listed.
     async fn paused(&self, session: &Session) -> Option<ReceivedBody<DeliveryDetail>> {
         let paused = vec![DeliveryStatus::Paused.name().to_owned()];
-        let query = DeliveryQuery { status: paused, ..self.selection.query(session).ok()? };
+        let query = DeliverySelection { status: paused, ..self.selection.selection(session).ok()? };
         let client = session.client().await.ok()?;
         client.list_deliveries(&query, 1).next().await.ok()??.into_iter().next()
     }

@@ -3,12 +3,12 @@
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
-use crate::api::{Code, DeliverySelection};
+use crate::api::Code;
 use crate::cli::connection::session::Session;
 use crate::cli::input::moment::moment;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::wrap;
-use crate::client::{ClientError, DeliveryQuery};
+use crate::client::{ClientError, DeliverySelection};
 use crate::domain::delivery::DeliveryStatus;
 
 #[derive(Debug, Clone, Args)]
@@ -42,15 +42,17 @@ impl SelectionFlags {
         status.is_empty() && texts.iter().all(|text| text.is_none())
     }
 
-    /// Returns the filters of a list.
+    /// Returns the selection of a list, or of an operation on all that match.
     ///
     /// # Errors
     /// If a time is not valid.
-    pub(super) fn query(&self, session: &Session) -> Result<DeliveryQuery, CliError> {
+    pub(super) fn selection(&self, session: &Session) -> Result<DeliverySelection, CliError> {
         let Self { form, integration, submission, status, since, until } = self.clone();
         let now = session.now();
         let time = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
-        Ok(DeliveryQuery { form, integration, submission, status, since: time(since)?, until: time(until)? })
+        let (since, until) = (time(since)?, time(until)?);
+        let all = DeliverySelection::default();
+        Ok(DeliverySelection { form, integration, submission, status, since, until, ..all })
     }
 
     /// Adds to the server's error about the selection what to change on the command line.
@@ -74,15 +76,5 @@ impl SelectionFlags {
             }),
         };
         CliError::Client { error: ClientError::Problem(problem), notes, help }
-    }
-
-    /// Returns the selection for an operation on all that match.
-    ///
-    /// # Errors
-    /// If a time is not valid.
-    pub(super) fn selection(&self, session: &Session) -> Result<DeliverySelection, CliError> {
-        let DeliveryQuery { form, integration, submission, status, since, until } = self.query(session)?;
-        let (dry_run, rate) = (false, None);
-        Ok(DeliverySelection { form, integration, submission, status, since, until, dry_run, rate })
     }
 }

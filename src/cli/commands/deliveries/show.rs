@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::api::{AttemptView, DeliveryDetail};
+use crate::api::{Attempt, DeliveryDetail};
 use crate::cli::commands::deliveries::DELIVERY;
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
@@ -110,11 +110,11 @@ fn without_body(delivery: &DeliveryDetail, error: ClientError) -> CliError {
     ClientError::Problem(problem).into()
 }
 
-fn show_attempts(session: &Session, attempts: &[ReceivedBody<AttemptView>]) -> Result<(), CliError> {
+fn show_attempts(session: &Session, attempts: &[ReceivedBody<Attempt>]) -> Result<(), CliError> {
     let output = &*session.output;
     let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
     let now = session.now();
-    let row = |one: &ReceivedBody<AttemptView>| cells(one, now).into_iter().take(count).collect();
+    let row = |one: &ReceivedBody<Attempt>| cells(one, now).into_iter().take(count).collect();
     let body = |list| Value::Object(vec![("attempts".to_owned(), Value::Array(list))]);
     let listing = Listing {
         output,
@@ -129,7 +129,7 @@ fn show_attempts(session: &Session, attempts: &[ReceivedBody<AttemptView>]) -> R
     listing.show_items(attempts)
 }
 
-fn cells(attempt: &AttemptView, now: Timestamp) -> [Cell; COLUMNS.len()] {
+fn cells(attempt: &Attempt, now: Timestamp) -> [Cell; COLUMNS.len()] {
     let text = |text: Option<&String>| Cell::text(text.map(String::as_str).unwrap_or_default());
     let colour = if attempt.result.known() == Some(AttemptResult::Delivered) { 32 } else { 31 };
     [
@@ -168,8 +168,8 @@ fn summary(delivery: &DeliveryDetail) -> String {
 }
 
 /// Formats an attempt, with the receiver's response below it, on one line of a terminal.
-fn attempt_lines(attempt: &AttemptView, output: &Output) -> String {
-    let AttemptView { number, started_at, result, duration_ms, .. } = attempt;
+fn attempt_lines(attempt: &Attempt, output: &Output) -> String {
+    let Attempt { number, started_at, result, duration_ms, .. } = attempt;
     let status = attempt.http_status.map(|status| format!(" {status}")).unwrap_or_default();
     let error = attempt.error.as_ref().map(|error| format!(": {}", error.message)).unwrap_or_default();
     let line = format!("{number}  {started_at}  {result}{status} in {duration_ms} ms{error}");

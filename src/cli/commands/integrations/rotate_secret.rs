@@ -42,7 +42,7 @@ impl RotateSecret {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, name, grace } = self;
         let ends_at_once = ["0s", "0ms"].contains(&grace.as_str());
-        let request = api::RotateSecret { grace: Some(grace) };
+        let request = api::Rotate { grace: Some(grace) };
         let rotated = session.client().await?.rotate_secret(&form, &name, &request).await;
         let rotated = rotated.map_err(|error| with_list_hint(session, error, &form))?;
         let Some(secret) = &rotated.secret else {

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::api::AttemptView;
+use crate::api::Attempt;
 use crate::cli::commands::integrations::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::output::Output;
@@ -43,7 +43,7 @@ impl Test {
     }
 }
 
-fn summary(attempt: &AttemptView, output: &Output) -> String {
+fn summary(attempt: &Attempt, output: &Output) -> String {
     let error = attempt.error.as_ref().map(|error| format!("{} ({})", error.message, error.code));
     let lines = [
         ("result", Some(attempt.result.to_string())),

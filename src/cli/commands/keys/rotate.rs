@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::api::RotateKey;
+use crate::api;
 use crate::cli::commands::keys::create::describe;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed, stored_keys};
 use crate::cli::commands::list_hint::with_list_hint;
@@ -39,7 +39,7 @@ fn grace(text: &str) -> Result<String, String> {
 impl Rotate {
     pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        let rotated = client.rotate_key(&self.key, &RotateKey { grace: self.grace.clone() }).await;
+        let rotated = client.rotate_key(&self.key, &api::Rotate { grace: self.grace.clone() }).await;
         let rotated = rotated.map_err(|error| with_list_hint(session, error, "keys"))?;
         let prefix = session.command_prefix();
         let help = format!("rotate it again: {prefix} keys rotate {}", rotated.id);

@@ -18,7 +18,7 @@ use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Format, Output, visible};
-use crate::client::{Client, DeliveryQuery};
+use crate::client::{Client, DeliverySelection};
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::settings::Confirmation;
 use crate::domain::integration::MAX_INTEGRATIONS;
@@ -164,7 +164,7 @@ impl Submit {
 async fn count_waiting(client: &Client, submission: String) -> usize {
     let waiting = [DeliveryStatus::Pending, DeliveryStatus::InFlight, DeliveryStatus::Paused];
     let status = waiting.map(|status| status.name().to_owned()).to_vec();
-    let query = DeliveryQuery { submission: Some(submission), status, ..DeliveryQuery::default() };
+    let query = DeliverySelection { submission: Some(submission), status, ..DeliverySelection::default() };
     let first = client.list_deliveries(&query, MAX_INTEGRATIONS).next().await;
     first.ok().flatten().map_or(0, |deliveries| deliveries.len())
 }
