@@ -72,6 +72,11 @@ pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
     key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
+/// Whether the row under `key` is of a kind kept in a [`DecodedCache`](super::decoded_cache::DecodedCache).
+pub(super) fn is_decoded(key: &[u8]) -> bool {
+    matches!(key.first(), Some(b'F' | b'K'))
+}
+
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
     key(FORM_WORKSPACES, &[&form.to_bytes()])
 }

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::claims::DeliveryClaims;
-use self::decoded_cache::DecodedCache;
+use self::decoded_cache::{ChangeCounter, DecodedCache};
 use self::engine::Engine;
 use self::engine::disk::Disk;
 use self::engine::index::IndexProvider;
@@ -114,7 +114,14 @@ impl SledStore {
         random: Arc<dyn Random>,
         open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
+        let changes = ChangeCounter::default();
+        let counter = changes.clone();
         let options = EngineOptions {
+            on_change: Arc::new(move |key| {
+                if key.is_none_or(layout::is_decoded) {
+                    counter.record_change();
+                }
+            }),
             startup_check: Arc::new(startup_check::check),
             recount: Arc::new(recount::recount),
             ..options
@@ -125,8 +132,8 @@ impl SledStore {
             engine,
             random,
             pool,
-            forms: Arc::new(DecodedCache::new(layout::decode_form)),
-            keys: Arc::new(DecodedCache::new(layout::decode_api_key)),
+            forms: Arc::new(DecodedCache::new(&changes, layout::decode_form)),
+            keys: Arc::new(DecodedCache::new(&changes, layout::decode_api_key)),
             claims: Arc::default(),
             retry_schedule: None,
         };

@@ -11,6 +11,11 @@ pub(super) trait RowSource {
     /// Returns bytes that change whenever the row under a key is written.
     fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
+    /// Whether the row under a key was changed by an operation that is not durable yet.
+    fn is_staged(&self, _key: &[u8]) -> bool {
+        false
+    }
+
     /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
 
@@ -35,6 +40,10 @@ impl RowSource for Reader {
 }
 
 impl RowSource for Tx<'_> {
+    fn is_staged(&self, key: &[u8]) -> bool {
+        Tx::is_staged(self, key)
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Tx::get(self, key)
     }

@@ -41,6 +41,9 @@ pub struct EngineOptions {
     /// operation was decided on an incomplete index. Its changes become durable together with the correct digest,
     /// before the index is read.
     pub recount: Arc<IndexHook>,
+    /// Called with the key of each changed row, before the operation is acknowledged, and with `None` once another
+    /// index serves: a damaged one may have returned outdated rows.
+    pub on_change: Arc<OnChange>,
     /// Called once with the reason when durability can no longer be guaranteed. The default ends the process.
     pub on_fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -61,6 +64,7 @@ impl Default for EngineOptions {
             instance,
             startup_check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
+            on_change: Arc::new(|_| ()),
             on_fatal: Arc::new(end_process),
         }
     }
@@ -68,6 +72,9 @@ impl Default for EngineOptions {
 
 /// Work on an index that was just opened, before it is used.
 pub type IndexHook = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
+
+/// See [`EngineOptions::on_change`].
+pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
 
 /// Events of an engine, for the log and the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]

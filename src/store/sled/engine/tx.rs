@@ -77,6 +77,11 @@ impl<'a> Tx<'a> {
         cell::get(self.index, key)
     }
 
+    /// Whether this operation or an earlier one of the group has changed a key.
+    pub fn is_staged(&self, key: &[u8]) -> bool {
+        self.own.contains_key(key) || self.group.get(key).is_some()
+    }
+
     /// Returns the body that an earlier operation of the group has given a key, ignoring the index.
     pub fn staged(&self, key: &[u8]) -> Option<&[u8]> {
         self.group.get(key).flatten()

@@ -156,6 +156,7 @@ impl Writer {
         self.unflushed += self.journal.last().length as u64;
         self.digest = digest;
         self.apply(changes);
+        changes.iter().for_each(|change| (self.env.options.on_change)(Some(&change.key)));
         Ok(())
     }
 

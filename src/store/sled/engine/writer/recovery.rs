@@ -92,6 +92,7 @@ impl Writer {
         self.digest = applied.digest;
         self.reader.set_verified(self.verifier.is_none());
         self.reader.set_index(Arc::clone(&index));
+        (self.env.options.on_change)(None);
         self.index = Some(index);
         self.measure_free_space();
     }
