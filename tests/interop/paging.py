@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from generated import AuthenticatedClient
 from generated.api.forms import create_form, update_form
 from generated.api.submissions import create_submission, list_submissions
-from generated.models import Answers, FormPatch, FormStatus, NewForm, NewLongTextQuestion, NewSubmission
+from generated.models import Answers, FormPatch, FormStatus, NewForm, LongTextQuestion, NewSubmission
 
 COUNT = 1000
 
@@ -22,7 +22,7 @@ client = AuthenticatedClient(
 
 def fill():
     """Creates a form and its submissions, too many bytes for one page, and prints the form's id."""
-    question = NewLongTextQuestion(type_="long_text", id="text", title="Text")
+    question = LongTextQuestion(type_="long_text", id="text", title="Text")
     form = create_form.sync_detailed(client=client, body=NewForm(title="Pages", questions=[question])).parsed.id
     update_form.sync_detailed(form, client=client, body=FormPatch(status=FormStatus.PUBLISHED))
     for number in range(COUNT):
