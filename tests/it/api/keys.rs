@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::Method;
 use forms::api::{Code, NewKey, NewWorkspace, Rotate};
 use forms::client::{Client, ClientError, RetryPolicy, Transport};
-use forms::clock::Timestamp;
+use forms::clock::{Clock, Timestamp};
 use forms::domain::workspace::Scope;
 use forms::secret::{Secret, SystemRandomness};
 use serde_json::{Value, json};
