@@ -30,7 +30,7 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     /// Minimum free bytes on the disk; with less, writes are refused.
     pub min_free: u64,
-    /// Bytes of the store's cache.
+    /// Memory for the store's cache in bytes.
     pub cache_size: u64,
     /// Days that deleted forms and submissions can be restored.
     pub trash_days: u32,
@@ -50,7 +50,7 @@ impl Config {
             insecure_http: false,
             tls: None,
             min_free: 128 << 20,
-            cache_size: 64 << 20,
+            cache_size: 48 << 20,
             trash_days: 30,
             content: Limits::default(),
             http: HttpSettings::default(),

@@ -68,8 +68,8 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE", value_parser = in_range(size, "0", "1024GiB"), default_value = "128MiB")]
     min_free: u64,
     /// Memory for the store's cache
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1MiB", "1024GiB"))]
-    cache_size: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1MiB", "1024GiB"), default_value = "48MiB")]
+    cache_size: u64,
     /// Days that deleted forms and submissions can be restored
     #[arg(long, value_name = "N", value_parser = in_range(count, "0", "36500"), default_value_t = 30)]
     trash_days: usize,
@@ -324,7 +324,7 @@ impl Serve {
         config.tls = self.tls_cert.zip(self.tls_key).map(tls_files);
         config.min_free = self.min_free;
         config.trash_days = u32::try_from(self.trash_days).unwrap_or(u32::MAX);
-        config.cache_size = self.cache_size.unwrap_or(config.cache_size);
+        config.cache_size = self.cache_size;
         config.content = Limits {
             questions: limits.max_questions,
             options: limits.max_options,

@@ -83,6 +83,10 @@ pub trait IndexProvider: Send + Sync {
 /// descriptor until it executes its own program. On a machine under load that took more than two seconds.
 const LOCK_LINGERS: Duration = Duration::from_secs(10);
 
+/// sled limits its cache by the size of pages on disk; decoded, with the page table's entries, they take about four times as much
+/// memory (measured with rows of deliveries).
+const MEMORY_PER_CACHED_BYTE: u64 = 4;
+
 /// Indexes kept by sled.
 pub struct SledIndexes {
     root: PathBuf,
@@ -94,7 +98,7 @@ pub struct SledIndexes {
 }
 
 impl SledIndexes {
-    /// Creates indexes in the folder of a store, each with a cache of `cache_size` bytes.
+    /// Creates indexes in the folder of a store, each with a cache of about `cache_size` bytes of memory.
     pub fn new(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
         let root = std::path::absolute(root)?;
         let calls = Arc::new(WatchedCalls::new());
@@ -115,7 +119,7 @@ impl SledIndexes {
     fn open_sled(&self, path: &Path) -> Result<::sled::Db, IndexError> {
         let config = ::sled::Config::new()
             .path(path)
-            .cache_capacity(self.cache_size)
+            .cache_capacity(self.cache_size / MEMORY_PER_CACHED_BYTE)
             .flush_every_ms(None)
             .use_compression(false);
         let given_up = Instant::now() + self.lock_wait;

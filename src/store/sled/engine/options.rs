@@ -18,7 +18,7 @@ use crate::store::Result;
 pub struct EngineOptions {
     /// Free disk space to keep, in bytes; below it, writes fail with [`StoreError::Full`](crate::store::StoreError).
     pub min_free: u64,
-    /// Cache size of the index in bytes.
+    /// Memory for the cache of the index in bytes.
     pub cache_size: u64,
     /// Size of the first segment of the journal in bytes, also used when space is low.
     pub first_segment: u64,
@@ -54,7 +54,7 @@ impl Default for EngineOptions {
         SystemRandomness::new().fill(&mut instance);
         EngineOptions {
             min_free: 128 << 20,
-            cache_size: 64 << 20,
+            cache_size: 48 << 20,
             first_segment: 256 << 10,
             largest_segment: 64 << 20,
             verify_index: true,
