@@ -78,7 +78,7 @@ impl SledStore {
             return Ok(());
         }
         let (done, is_done) = mpsc::channel();
-        self.engine.background((), move |(), tx| {
+        self.engine.background(move |tx| {
             let progress = upgrade_some(tx)?;
             if progress == Progress::Done {
                 tx.put(layout::DELIVERY_ROWS.to_vec(), Vec::new());

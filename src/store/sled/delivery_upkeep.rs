@@ -273,13 +273,13 @@ impl SledStore {
 
     /// Forgets the queue of a deleted integration, in the background. What waited is canceled.
     pub(super) fn drop_queue(&self, queue: QueueId) {
-        self.engine.background((), move |(), tx| remove_queue(tx, queue));
+        self.engine.background(move |tx| remove_queue(tx, queue));
     }
 
     /// Revives deliveries in the background. Has no effect once that is done.
     pub(super) fn continue_revival(&self, queue: QueueId) {
         let claims = Arc::clone(&self.claims);
-        self.engine.background((), move |(), tx| {
+        self.engine.background(move |tx| {
             // The slice before this one is durable.
             claims.wake(queue, Timestamp::from_millis(0));
             revive(tx, queue)
@@ -291,11 +291,11 @@ impl SledStore {
         for (class, days) in KEPT {
             let range = keys::index_until(key, class, days_before(now, days));
             if !self.reader.scan(range, Direction::Ascending, 1)?.is_empty() {
-                self.engine.background((), move |(), tx| prune(tx, queue.workspace, key, now));
+                self.engine.background(move |tx| prune(tx, queue.workspace, key, now));
                 break;
             }
         }
-        self.engine.background((), move |(), tx| confirmations::erase_expired(tx, queue.form, now));
+        self.engine.background(move |tx| confirmations::erase_expired(tx, queue.form, now));
         Ok(())
     }
 

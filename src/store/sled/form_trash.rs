@@ -39,7 +39,7 @@ impl SledStore {
 
     /// Deletes the remaining rows of a purged form in the background.
     pub(super) fn resume_purge(&self, workspace: WorkspaceId, form: FormId) {
-        self.engine.background((), move |(), tx| {
+        self.engine.background(move |tx| {
             if erase_rows(tx, workspace, form)? == Progress::Done {
                 tx.delete(layout::purge(form));
                 return Ok(Progress::Done);

@@ -249,7 +249,7 @@ impl Maintenance for SledStore {
     }
 
     fn erase_expired_keys(&self, now: Timestamp) {
-        self.engine.background((), move |(), tx| idempotency::erase_expired(tx, now));
+        self.engine.background(move |tx| idempotency::erase_expired(tx, now));
     }
 
     fn announce(&self, address: &str) {

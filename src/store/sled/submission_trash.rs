@@ -61,7 +61,7 @@ impl SledStore {
     /// Deletes the remaining rows of a purged submission in the background: its replaced states, and what waits to be
     /// delivered of it.
     pub(super) fn resume_submission_purge(&self, form: FormId, submission: SubmissionId) {
-        self.engine.background((), move |(), tx| erase_rows(tx, form, submission));
+        self.engine.background(move |tx| erase_rows(tx, form, submission));
     }
 }
 

@@ -14,7 +14,7 @@ const PURGED_FORMS: usize = BATCH_ROWS / 4;
 impl SledStore {
     /// Deletes the remaining rows of a deleted workspace in the background.
     pub(super) fn resume_workspace_purge(&self, workspace: WorkspaceId) {
-        self.engine.background((), move |(), tx| purge(tx, workspace));
+        self.engine.background(move |tx| purge(tx, workspace));
     }
 }
 
