@@ -187,14 +187,18 @@ pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<
     tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
 }
 
-/// Reads a form within a transaction, in the trash or not, from the cache.
+/// Reads a form within a transaction, in the trash or not, from the cache unless the group has changed it.
 pub(super) fn find_cached(
     tx: &Tx<'_>,
     forms: &DecodedCache<Form>,
     workspace: WorkspaceId,
     form: FormId,
 ) -> Result<Option<Arc<Form>>> {
-    forms.get(tx, &layout::form(workspace, form))
+    let key = layout::form(workspace, form);
+    match tx.is_staged(&key) {
+        true => Ok(find(tx, workspace, form)?.map(Arc::new)),
+        false => forms.get(tx, &key),
+    }
 }
 
 /// Reads a form outside the trash within a transaction.

@@ -69,12 +69,7 @@ pub(super) fn unsortable(time: [u8; 8]) -> Timestamp {
 }
 
 pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
-    key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
-}
-
-/// Whether the row under `key` is of a kind kept in a [`DecodedCache`](super::decoded_cache::DecodedCache).
-pub(super) fn is_decoded(key: &[u8]) -> bool {
-    matches!(key.first(), Some(b'F' | b'K'))
+    key(FORMS, &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
@@ -365,6 +360,7 @@ pub(super) fn all(kind: u8) -> KeyRange {
     with_prefix(vec![kind])
 }
 
+pub(super) const FORMS: u8 = b'F';
 pub(super) const WORKSPACES: u8 = b'W';
 pub(super) const DELETED_WORKSPACES: u8 = b'Z';
 pub(super) const API_KEYS: u8 = b'K';

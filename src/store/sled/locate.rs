@@ -1,7 +1,7 @@
 //! Location of a submission's content: in its block, or in its overflow row.
 
 use super::block::{self, BlockItem};
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::{Direction, Row, Tx};
 use super::layout;
 use super::row_source::RowSource;
 use super::submission_codec::{self, EncodedSubmission};
@@ -22,10 +22,14 @@ pub(super) fn read(
     submission_codec::read(&body)?.to_submission(form, item.id).map(Some)
 }
 
+/// Reads the last block of `form` whose first id is at most `id`, with its key.
+pub(super) fn block_up_to(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Row>> {
+    Ok(rows.scan(layout::blocks_up_to(form, id), Direction::Descending, 1)?.pop())
+}
+
 /// Reads the submission `id` of `form`, unless it is in the trash.
 pub(super) fn read_live(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
-    let block = rows.scan(layout::blocks_up_to(form, id), Direction::Descending, 1)?.pop();
-    let Some((_, block)) = block else { return Ok(None) };
+    let Some((_, block)) = block_up_to(rows, form, id)? else { return Ok(None) };
     match block::read(&block)?.into_iter().find(|item| item.id == id) {
         Some(item) => read(form, &item, |key| rows.get(key)),
         None => Ok(None),
@@ -42,7 +46,7 @@ pub(super) struct LocatedSubmission {
 
 /// Finds the submission `id` of `form`, unless it is in the trash.
 pub(super) fn find(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<LocatedSubmission>> {
-    let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok(None) };
+    let Some((key, block)) = block_up_to(tx, form, id)? else { return Ok(None) };
     let Some(item) = block::read(&block)?.into_iter().find(|item| item.id == id) else { return Ok(None) };
     let submission = read(form, &item, |key| tx.get(key))?;
     let submission = submission.ok_or_else(|| StoreError::Missing(format!("what {id} holds")))?;
@@ -78,7 +82,7 @@ pub(super) fn insert_restored(tx: &mut Tx<'_>, submission: &Submission) -> Resul
     put_overflow(tx, submission)?;
     let (form, id) = (submission.form, submission.id);
     let encoded = EncodedSubmission::overflow(submission.form_version);
-    if let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))?
+    if let Some((key, block)) = block_up_to(tx, form, id)?
         && block::last_id(&block)? > id
     {
         put_or_delete(tx, key, block::set(&block, id, Some(&encoded))?);

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::claims::DeliveryClaims;
-use self::decoded_cache::{ChangeCounter, DecodedCache};
+use self::decoded_cache::DecodedCache;
 use self::engine::Engine;
 use self::engine::disk::Disk;
 use self::engine::index::IndexProvider;
@@ -114,12 +114,17 @@ impl SledStore {
         random: Arc<dyn Random>,
         open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
-        let changes = ChangeCounter::default();
-        let counter = changes.clone();
+        let forms = Arc::new(DecodedCache::new(layout::decode_form));
+        let keys = Arc::new(DecodedCache::new(layout::decode_api_key));
+        let (changed_forms, changed_keys) = (Arc::clone(&forms), Arc::clone(&keys));
         let options = EngineOptions {
-            on_change: Arc::new(move |key| {
-                if key.is_none_or(layout::is_decoded) {
-                    counter.record_change();
+            on_change: Arc::new(move |key| match key {
+                Some(key @ [layout::FORMS, ..]) => changed_forms.remove(key),
+                Some(key @ [layout::API_KEYS, ..]) => changed_keys.remove(key),
+                Some(_) => {}
+                None => {
+                    changed_forms.clear();
+                    changed_keys.clear();
                 }
             }),
             startup_check: Arc::new(startup_check::check),
@@ -132,8 +137,8 @@ impl SledStore {
             engine,
             random,
             pool,
-            forms: Arc::new(DecodedCache::new(&changes, layout::decode_form)),
-            keys: Arc::new(DecodedCache::new(&changes, layout::decode_api_key)),
+            forms,
+            keys,
             claims: Arc::default(),
             retry_schedule: None,
         };

@@ -8,14 +8,6 @@ pub(super) trait RowSource {
     /// Returns the body of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Returns bytes that change whenever the row under a key is written.
-    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
-
-    /// Whether the row under a key was changed by an operation that is not durable yet.
-    fn is_staged(&self, _key: &[u8]) -> bool {
-        false
-    }
-
     /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
 
@@ -30,26 +22,14 @@ impl RowSource for Reader {
         Reader::get(self, key)
     }
 
-    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Reader::revision(self, key)
-    }
-
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
         Reader::scan(self, range, direction, limit)
     }
 }
 
 impl RowSource for Tx<'_> {
-    fn is_staged(&self, key: &[u8]) -> bool {
-        Tx::is_staged(self, key)
-    }
-
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Tx::get(self, key)
-    }
-
-    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Tx::revision(self, key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {

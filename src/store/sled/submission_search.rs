@@ -171,8 +171,7 @@ impl SubmissionSearch {
     fn blocks(&self, reader: &Reader) -> Result<KeyRange> {
         let mut range = layout::blocks_within(self.form, self.ids);
         if let Bound::Included(id) | Bound::Excluded(id) = self.ids.0 {
-            let before = layout::blocks_up_to(self.form, id);
-            let block = reader.scan(before, Direction::Descending, 1)?.pop();
+            let block = locate::block_up_to(reader, self.form, id)?;
             range.0 = block.map_or(range.0, |(key, _)| Bound::Included(key));
         }
         Ok(range)

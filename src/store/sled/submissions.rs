@@ -295,7 +295,7 @@ fn find_gap(
     mut id: SubmissionId,
 ) -> Result<(SubmissionId, Option<SubmissionId>)> {
     loop {
-        let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok((id, None)) };
+        let Some((key, block)) = locate::block_up_to(tx, form, id)? else { return Ok((id, None)) };
         let last = block::last_id(&block)?;
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));
