@@ -39,16 +39,16 @@ impl Deliveries for SledStore {
     }
 
     fn release(&self, owner: Owner) {
-        self.claims.release(owner);
+        self.context.claims.release(owner);
     }
 
     fn give_back(&self, queue: QueueId, deliveries: &[Delivery]) {
-        self.claims.end(queue, deliveries);
-        self.claims.wake(queue, Timestamp::from_millis(0));
+        self.context.claims.end(queue, deliveries);
+        self.context.claims.wake(queue, Timestamp::from_millis(0));
     }
 
     async fn due_changed(&self) {
-        self.claims.changed().await;
+        self.context.claims.changed().await;
     }
 
     async fn permit_confirmation(

@@ -136,7 +136,7 @@ impl SledStore {
     pub(super) fn show(&self, form: &Form, delivery: Delivery) -> Result<Delivery> {
         let integration = delivery.target.integration;
         let queue = QueueId { workspace: form.workspace, form: form.id, integration };
-        if delivery.is_waiting() && self.claims.is_claimed(queue, &delivery) {
+        if delivery.is_waiting() && self.context.claims.is_claimed(queue, &delivery) {
             return Ok(Delivery { status: DeliveryStatus::InFlight, ..delivery });
         }
         let health = StoredQueue::read(&self.reader, (form.id, integration))?.health;
@@ -183,7 +183,7 @@ impl SledStore {
         let key = (form.id, integration.id);
         let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
         let counts = QueueCounts::read(&self.reader, key)?;
-        let in_flight = (self.claims.count(queue) as u64).min(counts.pending);
+        let in_flight = (self.context.claims.count(queue) as u64).min(counts.pending);
         let waiting = counts.pending - in_flight;
         stats.in_flight += in_flight;
         stats.paused += counts.paused;

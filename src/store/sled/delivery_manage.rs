@@ -1,12 +1,11 @@
 //! Changes of deliveries by hand.
 
-use super::SledStore;
-use super::delivery_queue::QueueContext;
 use super::delivery_rows;
 use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::forms::find_cached;
 use super::queue::StoredQueue;
+use super::{Context, SledStore, Step, Stop};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::admission::Refusal;
@@ -24,50 +23,43 @@ impl SledStore {
         let Some(found) = delivery_rows::find(&self.reader, workspace, id)? else {
             return Ok(StepResult::Missing);
         };
-        let context = self.queue_context();
         let form = found.form;
-        let work = move |tx: &mut Tx<'_>| apply(tx, &context, workspace, &found, change, now);
-        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
+        let work =
+            move |tx: &mut Tx<'_>, context: &Context| apply(tx, context, workspace, &found, change, now);
+        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 }
 
 fn apply(
     tx: &mut Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
     workspace: WorkspaceId,
     found: &Delivery,
     change: ManualChange,
     now: Timestamp,
-) -> Result<StepResult<Delivery>> {
-    let Some(form) = find_cached(tx, &context.forms, workspace, found.form)? else {
-        return Ok(StepResult::Missing);
-    };
-    let Some(delivery) = delivery_rows::read(tx, workspace, found.event, found.target)? else {
-        return Ok(StepResult::Missing);
-    };
+) -> Step<Delivery> {
+    let form = find_cached(tx, context, workspace, found.form)?.ok_or(Stop::Missing)?;
+    let delivery = delivery_rows::read(tx, workspace, found.event, found.target)?.ok_or(Stop::Missing)?;
     let id = found.target.integration;
     let is_claimed =
         context.claims.is_claimed(QueueId { workspace, form: form.id, integration: id }, &delivery);
     let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery.clone() };
     let is_waiting = delivery.is_waiting() && !is_claimed;
     let changed = match change {
-        ManualChange::Cancel if !is_waiting => return Ok(StepResult::Refused(Refusal::NotPending)),
+        ManualChange::Cancel if !is_waiting => return Err(Refusal::NotPending.into()),
         ManualChange::Cancel => delivery.ended(DeliveryStatus::Canceled, now),
         ManualChange::Redeliver { wait_ms } => {
-            let Some(integration) = form.integration(id) else {
-                let why = "the integration of the delivery was deleted";
-                return Ok(StepResult::Refused(Refusal::NotRepeatable(why)));
-            };
+            let deleted = Refusal::NotRepeatable("the integration of the delivery was deleted");
+            let integration = form.integration(id).ok_or(deleted)?;
             if !integration.can_repeat(&delivery) {
-                let why = "the row of the submission is in the file already";
-                return Ok(StepResult::Refused(Refusal::NotRepeatable(why)));
+                return Err(Refusal::NotRepeatable("the row of the submission is in the file already").into());
             }
             if found.target.recipient >= integration.recipients() {
                 let why = "the integration no longer has the address of the delivery";
-                return Ok(StepResult::Refused(Refusal::NotRepeatable(why)));
+                return Err(Refusal::NotRepeatable(why).into());
             }
             match is_waiting {
-                _ if is_claimed => return Ok(StepResult::Done(in_flight)),
+                _ if is_claimed => return Ok(in_flight),
                 true => delivery.clone().pending(now, wait_ms),
                 false => delivery.restarted(now, wait_ms),
             }
@@ -77,5 +69,5 @@ fn apply(
     let changed = Delivery { is_manual, ..changed };
     delivery_rows::replace(tx, workspace, &delivery, &changed)?;
     let health = StoredQueue::read(tx, delivery_rows::queue_of(&changed))?.health;
-    Ok(StepResult::Done(changed.shown(&form, &health)))
+    Ok(changed.shown(&form, &health))
 }

@@ -2,36 +2,24 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::claims::DeliveryClaims;
-use super::decoded_cache::DecodedCache;
 use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass};
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, KeyRange, Tx};
 use super::forms::find_cached;
 use super::queue::{QueueCounts, StoredQueue};
 use super::row_source::RowSource;
-use super::{SledStore, confirmations, delivery_rows, events, layout};
+use super::{Context, SledStore, confirmations, delivery_rows, events, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
-use crate::id::Random;
 use crate::store::{
     AttemptEnd, Capacity, ClaimedBatch, Claims, FinishedAttempt, Owner, QueueId, Result, Room,
 };
 
 /// Queues that are looked at in one operation.
 const QUEUES_AT_ONCE: usize = 32;
-
-/// What the writer thread needs of the store to change a queue.
-#[derive(Clone)]
-pub(super) struct QueueContext {
-    pub(super) forms: Arc<DecodedCache<Form>>,
-    pub(super) claims: Arc<DeliveryClaims>,
-    pub(super) random: Arc<dyn Random>,
-    pub(super) retry_schedule: Option<Arc<[i64]>>,
-}
 
 /// What one look at a queue claimed.
 struct ClaimedQueue {
@@ -41,15 +29,6 @@ struct ClaimedQueue {
 }
 
 impl SledStore {
-    pub(super) fn queue_context(&self) -> QueueContext {
-        QueueContext {
-            forms: Arc::clone(&self.forms),
-            claims: Arc::clone(&self.claims),
-            random: Arc::clone(&self.random),
-            retry_schedule: self.retry_schedule.clone(),
-        }
-    }
-
     pub(super) async fn claim(
         &self,
         owner: Owner,
@@ -57,15 +36,15 @@ impl SledStore {
         capacity: &mut Capacity<'_>,
     ) -> Result<Claims> {
         let (mut wanted, mut full) = (Vec::new(), Vec::new());
-        for (due, queue) in self.claims.take_due(now) {
+        for (due, queue) in self.context.claims.take_due(now) {
             match self.room(queue, capacity) {
                 Ok(Some(Room::For(limit))) if limit > 0 => wanted.push((queue, limit)),
                 Ok(Some(Room::For(_) | Room::Full)) => full.push((due, queue)),
-                Ok(Some(Room::After(at))) => self.claims.set_due(queue, at),
+                Ok(Some(Room::After(at))) => self.context.claims.set_due(queue, at),
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
-                    self.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
+                    self.context.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
                 }
             }
         }
@@ -75,14 +54,14 @@ impl SledStore {
             match self.claim_some(owner, now, some).await {
                 Ok(batches) => claims.batches.extend(batches),
                 Err(error) => {
-                    some.iter().for_each(|(queue, _)| self.claims.set_due(*queue, now));
+                    some.iter().for_each(|(queue, _)| self.context.claims.set_due(*queue, now));
                     outcome = Err(error);
                 }
             }
         }
-        claims.next_due = self.claims.next_due();
+        claims.next_due = self.context.claims.next_due();
         claims.has_full = !full.is_empty();
-        full.into_iter().for_each(|(due, queue)| self.claims.set_due(queue, due));
+        full.into_iter().for_each(|(due, queue)| self.context.claims.set_due(queue, due));
         match outcome {
             Err(error) if claims.batches.is_empty() => Err(error),
             _ => Ok(claims),
@@ -104,7 +83,7 @@ impl SledStore {
         now: Timestamp,
         queues: &[(QueueId, usize)],
     ) -> Result<Vec<ClaimedBatch>> {
-        let (context, queues) = (self.queue_context(), queues.to_vec());
+        let (context, queues) = (Arc::clone(&self.context), queues.to_vec());
         let claimed = Arc::new(Mutex::new(Vec::new()));
         let found = Arc::clone(&claimed);
         let work = move |tx: &mut Tx<'_>| {
@@ -119,13 +98,13 @@ impl SledStore {
         let outcome = self.engine.write_as(WriteKind::Reclaim, work).await;
         let claimed = std::mem::take(&mut *claimed.lock().unwrap_or_else(PoisonError::into_inner));
         if let Err(error) = outcome {
-            claimed.iter().for_each(|one| self.claims.end(one.batch.queue, &one.batch.deliveries));
+            claimed.iter().for_each(|one| self.context.claims.end(one.batch.queue, &one.batch.deliveries));
             return Err(error);
         }
         let mut batches = Vec::new();
         for ClaimedQueue { batch, next_due } in claimed {
             if let Some(next_due) = next_due {
-                self.claims.set_due(batch.queue, next_due);
+                self.context.claims.set_due(batch.queue, next_due);
             }
             if !batch.deliveries.is_empty() || batch.changes.is_some() {
                 batches.push(batch);
@@ -141,14 +120,15 @@ impl SledStore {
         written: Option<u64>,
         now: Timestamp,
     ) -> Result<Health> {
-        let context = self.queue_context();
+        let (context, schedule) = (Arc::clone(&self.context), self.retry_schedule.clone());
         let ended: Vec<_> = finished.iter().map(|attempt| attempt.delivery.clone()).collect();
-        let work = move |tx: &mut Tx<'_>| finish(tx, &context, queue, finished, written, now);
-        let claims = Arc::clone(&self.claims);
+        let work =
+            move |tx: &mut Tx<'_>| finish(tx, &context, schedule.as_deref(), queue, finished, written, now);
+        let ending = Arc::clone(&self.context);
         let done = move |(_, woken): &(Health, Vec<QueueId>)| {
-            claims.end(queue, &ended);
+            ending.claims.end(queue, &ended);
             for queue in woken {
-                claims.wake(*queue, Timestamp::from_millis(0));
+                ending.claims.wake(*queue, Timestamp::from_millis(0));
             }
         };
         Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
@@ -172,12 +152,12 @@ impl SledStore {
 /// Claims at most `limit` deliveries of a queue that are due at `now`; `None` if the queue does not exist any more.
 fn claim_queue(
     tx: &Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
     queue: QueueId,
     now: Timestamp,
     limit: usize,
 ) -> Result<Option<ClaimedQueue>> {
-    let Some(form) = find_cached(tx, &context.forms, queue.workspace, queue.form)? else { return Ok(None) };
+    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else { return Ok(None) };
     let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
     let key = (queue.form, queue.integration);
     let state = StoredQueue::read(tx, key)?;
@@ -215,7 +195,7 @@ fn claim_queue(
 /// Claims deliveries of a range of the index until `claimed` has `limit`. Returns when the next one of it is due.
 fn claim_range(
     tx: &Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
     queue: QueueId,
     range: KeyRange,
     (now, limit): (Timestamp, usize),
@@ -241,19 +221,20 @@ fn claim_range(
 /// Records the ends of claimed attempts. Returns the health of the queue, and the queues to look at.
 fn finish(
     tx: &mut Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
+    schedule: Option<&[i64]>,
     queue: QueueId,
     finished: Vec<FinishedAttempt>,
     written: Option<u64>,
     now: Timestamp,
 ) -> Result<(Health, Vec<QueueId>)> {
-    let Some(form) = find_cached(tx, &context.forms, queue.workspace, queue.form)? else {
+    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else {
         return Ok((Health::default(), Vec::new()));
     };
     let Some(integration) = form.integration(queue.integration) else {
         return Ok((Health::default(), Vec::new()));
     };
-    let schedule = integration.retry_schedule(context.retry_schedule.as_deref());
+    let schedule = integration.retry_schedule(schedule);
     let key = (queue.form, queue.integration);
     let before = StoredQueue::read(tx, key)?;
     let mut state = StoredQueue { written: written.unwrap_or(before.written), ..before.clone() };
@@ -310,7 +291,7 @@ fn is_in_trash(rows: &impl RowSource, delivery: &Delivery) -> Result<bool> {
 
 fn record_pause(
     tx: &mut Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
     form: &Form,
     queue: QueueId,
     health: &Health,
@@ -320,5 +301,5 @@ fn record_pause(
     let Some(integration) = form.integration(id) else { return Ok(()) };
     let reason = health.paused.clone().unwrap_or_default();
     let subject = Subject::Integration { id, name: integration.name.clone(), reason };
-    events::record(tx, &*context.random, form, (EventType::IntegrationDisabled, subject), Some(id), now)
+    events::record(tx, context, form, (EventType::IntegrationDisabled, subject), Some(id), now)
 }

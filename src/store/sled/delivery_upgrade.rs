@@ -124,8 +124,7 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
 
 /// Finds the form of a queue; `None` if it is being purged.
 fn form_of(tx: &Tx<'_>, form: FormId) -> Result<Option<(WorkspaceId, Form)>> {
-    let Some(workspace) = tx.get(&layout::form_workspace(form))? else { return Ok(None) };
-    let workspace = layout::listed_workspace(&workspace)?;
+    let Some(workspace) = super::forms::workspace_of(tx, form)? else { return Ok(None) };
     Ok(super::forms::find(tx, workspace, form)?.map(|form| (workspace, form)))
 }
 

@@ -8,9 +8,9 @@ use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClas
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, KeyRange, Tx};
-use super::forms::find;
+use super::forms::{find, workspace_of};
 use super::queue::{QueueCounts, QueueKey, Revival, StoredQueue};
-use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows, layout};
+use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::submission::Submission;
@@ -97,11 +97,6 @@ fn cancel_event(
         tx.delete(keys::event(form, event));
     }
     Ok(())
-}
-
-fn workspace_of(tx: &Tx<'_>, form: FormId) -> Result<Option<WorkspaceId>> {
-    let workspace = tx.get(&layout::form_workspace(form))?;
-    workspace.map(|workspace| layout::listed_workspace(&workspace)).transpose()
 }
 
 /// Reads the delivery of an index entry.
@@ -247,7 +242,7 @@ impl SledStore {
                 self.continue_revival(queue);
             }
             if let Some(due) = self.first_due(queue)? {
-                self.claims.wake(queue, due);
+                self.context.claims.wake(queue, due);
             }
         }
         Ok(())
@@ -264,8 +259,7 @@ impl SledStore {
             let Some((key, _)) = next else { return Ok(None) };
             let (form, integration) = keys::indexed_queue(&key)?;
             *last = Some((form, integration));
-            if let Some(workspace) = self.reader.get(&layout::form_workspace(form))? {
-                let workspace = layout::listed_workspace(&workspace)?;
+            if let Some(workspace) = workspace_of(&self.reader, form)? {
                 return Ok(Some(QueueId { workspace, form, integration }));
             }
         }
@@ -278,10 +272,10 @@ impl SledStore {
 
     /// Revives deliveries in the background. Has no effect once that is done.
     pub(super) fn continue_revival(&self, queue: QueueId) {
-        let claims = Arc::clone(&self.claims);
+        let context = Arc::clone(&self.context);
         self.engine.background(move |tx| {
             // The slice before this one is durable.
-            claims.wake(queue, Timestamp::from_millis(0));
+            context.claims.wake(queue, Timestamp::from_millis(0));
             revive(tx, queue)
         });
     }
@@ -324,7 +318,7 @@ impl SledStore {
                         })
                     };
                     self.engine.write_as(WriteKind::Reclaim, work).await?;
-                    self.claims.wake(queue, now);
+                    self.context.claims.wake(queue, now);
                 }
             }
         }

@@ -2,28 +2,29 @@
 
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_live;
+use super::row_source::RowSource;
 use super::submission_codec::{self, EncodedSubmission};
-use super::{SledStore, events, layout, locate};
+use super::{Context, SledStore, Step, Stop, events, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
-use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, PAGE_BYTES, Page, Result, StepResult};
+use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::store::{CheckedEdit, PAGE_BYTES, Page, Result};
 
 /// Applies an edit and keeps the state it replaces.
 pub(super) fn edit(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     workspace: WorkspaceId,
     checked: CheckedEdit,
     now: Timestamp,
-) -> Result<StepResult<Submission>> {
+) -> Step<Submission> {
     let CheckedEdit { form, submission, seen_edits, edit } = checked;
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let Some(found) = locate::find(tx, form, submission)? else { return Ok(StepResult::Missing) };
+    let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+    let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
     let old = &found.submission;
     if old.edits() != seen_edits {
-        return Ok(StepResult::Recheck);
+        return Err(Stop::Recheck);
     }
     tx.put(
         layout::replaced_state(form, submission, seen_edits),
@@ -34,17 +35,13 @@ pub(super) fn edit(
     found.replace(tx, &new)?;
     events::record_file_change(tx, &live)?;
     let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
-    events::record(tx, random, &live, updated, None, now)?;
-    Ok(StepResult::Done(new))
+    events::record(tx, context, &live, updated, None, now)?;
+    Ok(new)
 }
 
-/// Returns a submission as it was after its first `count` edits, given its current state; `get` reads rows.
-pub(super) fn read_as_of_edit(
-    now: Submission,
-    count: u32,
-    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
-) -> Result<Submission> {
-    match get(&layout::replaced_state(now.form, now.id, count))? {
+/// Returns a submission as it was after its first `count` edits, given its current state.
+pub(super) fn read_as_of_edit(rows: &impl RowSource, now: Submission, count: u32) -> Result<Submission> {
+    match rows.get(&layout::replaced_state(now.form, now.id, count))? {
         Some(body) => submission_codec::read_with_timestamp(&body)?.1.to_submission(now.form, now.id),
         None => Ok(now),
     }

@@ -7,7 +7,7 @@ use super::engine::tx::Tx;
 use super::layout;
 use super::queue::QueueCounts;
 use super::row_source::RowSource;
-use super::submission_trash;
+use super::{Context, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::lifecycle::EventHead;
@@ -15,7 +15,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, Random, SubmissionId};
+use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId};
 use crate::store::{LoadedDelivery, Result};
 
 /// Records that `submission` was completed. Its event is made from the submission.
@@ -37,7 +37,7 @@ pub(super) fn record_completed(
 /// Records another event of `form`, with a snapshot, if an integration other than `except` subscribes to it.
 pub(super) fn record(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     form: &Form,
     (event_type, subject): (EventType, Subject),
     except: Option<IntegrationId>,
@@ -50,7 +50,7 @@ pub(super) fn record(
     let counters = Counters::of(tx, form.id)?;
     let sequence = counters.sequence + 1;
     Counters { sequence, ..counters }.put(tx, form.id);
-    let id = EventId::draw(now.millis(), random);
+    let id = EventId::draw(now.millis(), &*context.random);
     let event = Event { id, event_type, at: now, sequence, form: form.id, subject };
     tx.put(keys::event(form.id, id), layout::to_json(&event)?);
     let submission = event.submission();

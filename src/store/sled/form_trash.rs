@@ -8,14 +8,15 @@ use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_live, missing_version};
-use super::{BATCH_ROWS, SledStore, delivery_layout, events, idempotency, layout, slugs, versions};
+use super::{
+    BATCH_ROWS, Context, SledStore, Step, Stop, delivery_layout, events, idempotency, layout, slugs, versions,
+};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, Random, WorkspaceId};
-use crate::store::{IdempotencyKey, Restored, Result, StepResult};
+use crate::id::{FormId, WorkspaceId};
+use crate::store::{IdempotencyKey, Restored, Result};
 
 impl SledStore {
     /// Starts the purge of all forms trashed before `cutoff`. Returns how many.
@@ -74,23 +75,21 @@ pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) 
 /// Moves a form at the expected revision to the trash.
 pub(super) fn trash(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<()>> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(live.revision) {
-        return Ok(StepResult::Refused(why));
-    }
+) -> Step<()> {
+    let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+    expected.check(live.revision)?;
     slugs::release(tx, &live);
     tx.delete(layout::list_entry(&live));
-    events::record(tx, random, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
+    events::record(tx, context, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
     let form = live.trashed(now);
     tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
     tx.put(layout::list_entry(&form), Vec::new());
-    Ok(StepResult::Done(()))
+    Ok(())
 }
 
 /// Restores a form from the trash.
@@ -100,22 +99,14 @@ pub(super) fn restore(
     form: FormId,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<Restored>> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let earlier = |record: IdempotencyRecord| {
+) -> Step<Restored> {
+    let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+    idempotency::replay(tx, idempotency_key, now, |record| {
         let (form, responses) = layout::from_json("what was restored", &record.extra)?;
         restored_form(tx, form, responses, record.at)
-    };
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, earlier)? {
-        return Ok(replayed);
-    }
-    let restored = match form.restored() {
-        Ok(restored) => restored,
-        Err(why) => return Ok(StepResult::Refused(why)),
-    };
-    if let Err(why) = slugs::claim(tx, &restored)? {
-        return Ok(StepResult::Refused(why));
-    }
+    })?;
+    let restored = form.restored()?;
+    slugs::claim(tx, &restored)??;
     tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
     tx.delete(layout::list_entry(&form));
     tx.put(layout::list_entry(&restored), Vec::new());
@@ -123,7 +114,7 @@ pub(super) fn restore(
     let (made, given) =
         (idempotency::encode_id(form.id.to_bytes()), layout::to_json(&(&restored, responses))?);
     idempotency::insert_record(tx, idempotency_key, made, given, now);
-    restored_form(tx, restored, responses, now).map(StepResult::Done)
+    Ok(restored_form(tx, restored, responses, now)?)
 }
 
 /// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
@@ -150,13 +141,11 @@ pub(super) fn begin_purge(
     workspace: WorkspaceId,
     form: FormId,
     expected: &ExpectedRevision,
-) -> Result<StepResult<()>> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(form.revision) {
-        return Ok(StepResult::Refused(why));
-    }
+) -> Step<()> {
+    let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+    expected.check(form.revision)?;
     remove_form(tx, &form);
-    Ok(StepResult::Done(()))
+    Ok(())
 }
 
 /// Deletes the rows through which a form is found, and records that its other rows must be purged.

@@ -5,22 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::decoded_cache::DecodedCache;
 use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::form_search::FormSearch;
 use super::layout;
 use super::queue::StoredQueue;
+use super::row_source::RowSource;
 use super::submission_search::SearchGoal;
-use super::{SledStore, events, form_trash, idempotency, slugs, versions};
+use super::{Context, SledStore, Step, Stop, events, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, IntegrationId, Random, WorkspaceId};
+use crate::id::{FormId, IntegrationId, WorkspaceId};
 use crate::store::{
     FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
     StoreError,
@@ -33,8 +32,7 @@ impl Forms for SledStore {
         let version = layout::to_json(&version)?;
         let kind = WriteKind::for_size(version.len());
         let rows = EncodedRows { head: layout::to_json(&form)?, version: Some(version), retired: None };
-        let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, idempotency_key.as_ref());
-        self.engine.write_as(kind, work).await
+        self.step(kind, move |tx, _| insert(tx, &form, rows, idempotency_key.as_ref())).await
     }
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
@@ -116,9 +114,9 @@ impl Forms for SledStore {
             retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
         let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
-        let (form, random) = (update.form.id, Arc::clone(&self.random));
-        let work = move |tx: &mut Tx<'_>| replace(tx, &*random, workspace, &update, rows);
-        let replaced = self.write_and_wake(kind, (workspace, form), work).await?;
+        let form = update.form.id;
+        let work = move |tx: &mut Tx<'_>, context: &Context| replace(tx, context, workspace, &update, rows);
+        let replaced = self.step_and_wake(kind, (workspace, form), work).await?;
         if let StepResult::Done(QueueChanges { removed, revived }) = &replaced {
             let queue = |integration: &IntegrationId| QueueId { workspace, form, integration: *integration };
             removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
@@ -134,9 +132,10 @@ impl Forms for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let random = Arc::clone(&self.random);
-        let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, &*random, workspace, form, &expected, now);
-        self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            form_trash::trash(tx, context, workspace, form, &expected, now)
+        };
+        self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await
     }
 
     async fn restore_form(
@@ -146,9 +145,10 @@ impl Forms for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Restored>> {
-        let work =
-            move |tx: &mut Tx<'_>| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now);
-        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now)
+        };
+        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 
     async fn purge_form(
@@ -157,8 +157,9 @@ impl Forms for SledStore {
         form: FormId,
         expected: ExpectedRevision,
     ) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
-        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        let work =
+            move |tx: &mut Tx<'_>, _: &Context| form_trash::begin_purge(tx, workspace, form, &expected);
+        let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_purge(workspace, form);
         }
@@ -174,12 +175,17 @@ impl SledStore {
 
     /// Returns a form, in the trash or not.
     pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
-        self.forms.get(&self.reader, &layout::form(workspace, form))
+        self.context.forms.get(&self.reader, &layout::form(workspace, form))
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters> {
         Counters::decode(self.reader.get(&layout::counters(form))?)
     }
+}
+
+/// Returns the workspace of a form; `None` if the form does not exist or is being purged.
+pub(super) fn workspace_of(rows: &impl RowSource, form: FormId) -> Result<Option<WorkspaceId>> {
+    rows.get(&layout::form_workspace(form))?.map(|body| layout::listed_workspace(&body)).transpose()
 }
 
 /// Reads a form within a transaction, in the trash or not.
@@ -190,14 +196,14 @@ pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<
 /// Reads a form within a transaction, in the trash or not, from the cache unless the group has changed it.
 pub(super) fn find_cached(
     tx: &Tx<'_>,
-    forms: &DecodedCache<Form>,
+    context: &Context,
     workspace: WorkspaceId,
     form: FormId,
 ) -> Result<Option<Arc<Form>>> {
     let key = layout::form(workspace, form);
     match tx.is_staged(&key) {
         true => Ok(find(tx, workspace, form)?.map(Arc::new)),
-        false => forms.get(tx, &key),
+        false => context.forms.get(tx, &key),
     }
 }
 
@@ -234,30 +240,25 @@ fn insert(
     form: &Form,
     rows: EncodedRows,
     idempotency_key: Option<&IdempotencyKey>,
-) -> Result<StepResult<(FormId, Timestamp)>> {
+) -> Step<(FormId, Timestamp)> {
     let now = form.created_at;
-    let made = |record: IdempotencyRecord| Ok((decode_form_id(record.result), record.at));
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, made)? {
-        return Ok(replayed);
-    }
+    idempotency::replay(tx, idempotency_key, now, |record| Ok((decode_form_id(record.result), record.at)))?;
     if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
-        return Ok(StepResult::Missing);
+        return Err(Stop::Missing);
     }
     let taken =
         tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
     if taken {
-        return Ok(StepResult::Recheck);
+        return Err(Stop::Recheck);
     }
-    if let Err(why) = slugs::claim(tx, form)? {
-        return Ok(StepResult::Refused(why));
-    }
+    slugs::claim(tx, form)??;
     rows.put(tx, form);
     put_new_queues(tx, form, &[])?;
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::list_entry(form), Vec::new());
     let made = idempotency::encode_id(form.id.to_bytes());
     idempotency::insert_record(tx, idempotency_key, made, Vec::new(), now);
-    Ok(StepResult::Done((form.id, now)))
+    Ok((form.id, now))
 }
 
 /// Decodes a form id from the lower half of an idempotency record's result.
@@ -269,19 +270,17 @@ fn decode_form_id(made: u128) -> FormId {
 /// bytes: the edit was computed before.
 fn replace(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     workspace: WorkspaceId,
     update: &FormUpdate,
     rows: EncodedRows,
-) -> Result<StepResult<QueueChanges>> {
+) -> Step<QueueChanges> {
     let form = &update.form;
-    let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(StepResult::Missing) };
+    let current = find_live(tx, workspace, form.id)?.ok_or(Stop::Missing)?;
     if current.revision != update.seen_revision {
-        return Ok(StepResult::Recheck);
+        return Err(Stop::Recheck);
     }
-    if let Err(why) = slugs::replace(tx, &current, form)? {
-        return Ok(StepResult::Refused(why));
-    }
+    slugs::replace(tx, &current, form)??;
     rows.put(tx, form);
     put_new_queues(tx, form, &current.integrations)?;
     events::record_file_change(tx, form)?;
@@ -298,14 +297,14 @@ fn replace(
         _ => None,
     };
     if let Some(event) = event {
-        events::record(tx, random, form, (event, Subject::Form), None, form.updated_at)?;
+        events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
     }
     if let Some(response) = &update.response {
         idempotency::insert_response(tx, response, form.updated_at);
     }
     let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
     changes.removed.extend(removed.map(|one| one.id));
-    Ok(StepResult::Done(changes))
+    Ok(changes)
 }
 
 /// What an update of a form means for the queues of its integrations.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::{SledStore, idempotency, layout, workspaces};
+use super::{Context, SledStore, Step, Stop, idempotency, layout, workspaces};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
@@ -17,14 +17,14 @@ use crate::store::{IdempotencyKey, Keys, NewKey, NewWorkspace, Result, StepResul
 #[async_trait]
 impl Keys for SledStore {
     async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool> {
-        let random = Arc::clone(&self.random);
+        let context = Arc::clone(&self.context);
         self.engine
             .write(move |tx| {
                 if !tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, 1)?.is_empty() {
                     return Ok(false);
                 }
                 let mut signing_key = [0; 32];
-                random.fill(&mut signing_key);
+                context.random.fill(&mut signing_key);
                 tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
                 tx.put(layout::workspace(workspace.id), layout::to_json(&workspace)?);
                 put(tx, &key)?;
@@ -34,11 +34,11 @@ impl Keys for SledStore {
     }
 
     async fn insert_workspace(&self, new: NewWorkspace) -> Result<StepResult<Workspace>> {
-        self.engine.write(move |tx| workspaces::insert(tx, new)).await
+        self.step(WriteKind::Normal, move |tx, _| workspaces::insert(tx, new)).await
     }
 
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>> {
-        self.engine.write(move |tx| insert(tx, new)).await
+        self.step(WriteKind::Normal, move |tx, _| insert(tx, new)).await
     }
 
     async fn rotate_key(
@@ -49,22 +49,23 @@ impl Keys for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<ApiKey>> {
-        let work =
-            move |tx: &mut Tx<'_>| rotate(tx, workspace, key, &rotation, idempotency_key.as_ref(), now);
-        self.engine.write(work).await
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            rotate(tx, workspace, key, &rotation, idempotency_key.as_ref(), now)
+        };
+        self.step(WriteKind::Normal, work).await
     }
 
     async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| {
-            let Some(key) = find(tx, workspace, key)? else { return Ok(StepResult::Missing) };
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            let key = find(tx, workspace, key)?.ok_or(Stop::Missing)?;
             delete(tx, key.id, layout::key_entry(&key));
-            Ok(StepResult::Done(()))
+            Ok(())
         };
-        self.engine.write_as(WriteKind::Reclaim, work).await
+        self.step(WriteKind::Reclaim, work).await
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
-        self.keys.get(&self.reader, &layout::api_key(id))
+        self.context.keys.get(&self.reader, &layout::api_key(id))
     }
 
     async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
@@ -93,8 +94,8 @@ impl Keys for SledStore {
     }
 
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| workspaces::begin_purge(tx, id, own);
-        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        let work = move |tx: &mut Tx<'_>, _: &Context| workspaces::begin_purge(tx, id, own);
+        let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_workspace_purge(id);
         }
@@ -128,7 +129,7 @@ impl SledStore {
         for (entry, _) in self.reader.scan(entries, Direction::Descending, usize::MAX)? {
             let id = layout::listed_key(&entry)?;
             // It may have been revoked since the scan.
-            let found = self.keys.get(&self.reader, &layout::api_key(id))?;
+            let found = self.context.keys.get(&self.reader, &layout::api_key(id))?;
             let last_use = self.reader.get(&layout::key_use(id))?;
             let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
             keys.extend(found.map(|key| (key, last_use)));
@@ -157,18 +158,14 @@ fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey
     Ok(key.filter(|key| key.workspace == workspace))
 }
 
-fn insert(tx: &mut Tx<'_>, new: NewKey) -> Result<StepResult<ApiKey>> {
+fn insert(tx: &mut Tx<'_>, new: NewKey) -> Step<ApiKey> {
     let NewKey { key, idempotency_key } = new;
     let shown = |record: IdempotencyRecord| layout::from_json("a created key", &record.extra);
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)? {
-        return Ok(replayed);
-    }
+    idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)?;
     if tx.get(&layout::workspace(key.workspace))?.is_none() {
-        return Ok(StepResult::Missing);
+        return Err(Stop::Missing);
     }
-    if let Some(refused) = check_new(tx, &key, 0)? {
-        return Ok(refused);
-    }
+    check_new(tx, &key, 0)?;
     add(tx, key, idempotency_key.as_ref())
 }
 
@@ -179,18 +176,13 @@ fn rotate(
     rotation: &Rotation,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<ApiKey>> {
+) -> Step<ApiKey> {
     let shown = |record: IdempotencyRecord| layout::from_json("a rotated key", &record.extra);
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, shown)? {
-        return Ok(replayed);
-    }
-    let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now));
-    let Some(old) = old else { return Ok(StepResult::Missing) };
+    idempotency::replay(tx, idempotency_key, now, shown)?;
+    let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now)).ok_or(Stop::Missing)?;
     let entry = layout::key_entry(&old);
     let (new, remaining) = old.rotate(rotation, now);
-    if let Some(refused) = check_new(tx, &new, usize::from(remaining.is_none()))? {
-        return Ok(refused);
-    }
+    check_new(tx, &new, usize::from(remaining.is_none()))?;
     match remaining {
         Some(old) => put(tx, &old)?,
         None => delete(tx, key, entry),
@@ -198,19 +190,19 @@ fn rotate(
     add(tx, new, idempotency_key)
 }
 
-/// Returns why a key cannot be added in place of `removed` others, if so.
-fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<Option<StepResult<ApiKey>>> {
+/// Checks that a key can be added in place of `removed` others.
+fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<(), Stop<ApiKey>> {
     if tx.get(&layout::api_key(key.id))?.is_some() {
-        return Ok(Some(StepResult::Recheck));
+        return Err(Stop::Recheck);
     }
     let keys = tx.scan(layout::key_entries(key.workspace), Direction::Ascending, usize::MAX)?;
-    Ok(Workspace::check_key_count(keys.len() - removed).err().map(StepResult::Refused))
+    Ok(Workspace::check_key_count(keys.len() - removed)?)
 }
 
 /// Adds a key and its idempotency record.
-fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Result<StepResult<ApiKey>> {
+fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Step<ApiKey> {
     put(tx, &key)?;
     let (made, shown) = (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
     idempotency::insert_record(tx, idempotency_key, made, shown, key.created_at);
-    Ok(StepResult::Done(key))
+    Ok(key)
 }

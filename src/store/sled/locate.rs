@@ -9,16 +9,12 @@ use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId};
 use crate::store::{Result, StoreError};
 
-/// Reads the submission of a block item; `get` reads other rows. `None` if it has been deleted meanwhile.
-pub(super) fn read(
-    form: FormId,
-    item: &BlockItem<'_>,
-    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
-) -> Result<Option<Submission>> {
+/// Reads the submission of a block item. `None` if it has been deleted meanwhile.
+pub(super) fn read(rows: &impl RowSource, form: FormId, item: &BlockItem<'_>) -> Result<Option<Submission>> {
     if !item.view.is_overflow() {
         return item.view.to_submission(form, item.id).map(Some);
     }
-    let Some(body) = get(&layout::overflow(form, item.id))? else { return Ok(None) };
+    let Some(body) = rows.get(&layout::overflow(form, item.id))? else { return Ok(None) };
     submission_codec::read(&body)?.to_submission(form, item.id).map(Some)
 }
 
@@ -31,7 +27,7 @@ pub(super) fn block_up_to(rows: &impl RowSource, form: FormId, id: SubmissionId)
 pub(super) fn read_live(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let Some((_, block)) = block_up_to(rows, form, id)? else { return Ok(None) };
     match block::read(&block)?.into_iter().find(|item| item.id == id) {
-        Some(item) => read(form, &item, |key| rows.get(key)),
+        Some(item) => read(rows, form, &item),
         None => Ok(None),
     }
 }
@@ -48,8 +44,7 @@ pub(super) struct LocatedSubmission {
 pub(super) fn find(tx: &Tx<'_>, form: FormId, id: SubmissionId) -> Result<Option<LocatedSubmission>> {
     let Some((key, block)) = block_up_to(tx, form, id)? else { return Ok(None) };
     let Some(item) = block::read(&block)?.into_iter().find(|item| item.id == id) else { return Ok(None) };
-    let submission = read(form, &item, |key| tx.get(key))?;
-    let submission = submission.ok_or_else(|| StoreError::Missing(format!("what {id} holds")))?;
+    let submission = read(tx, form, &item)?.ok_or_else(|| StoreError::Missing(format!("what {id} holds")))?;
     let is_overflow = item.view.is_overflow();
     Ok(Some(LocatedSubmission { submission, is_overflow, key, block }))
 }

@@ -209,7 +209,7 @@ impl SubmissionSearch {
         if !is_overflow && !self.filter.matches(item.view.answers()?) {
             return Ok(None);
         }
-        let found = locate::read(self.form, item, |key| reader.get(key))?;
+        let found = locate::read(reader, self.form, item)?;
         Ok(found.filter(|found| !is_overflow || self.filter.matches(&found.answers)))
     }
 }

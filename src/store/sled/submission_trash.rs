@@ -4,20 +4,21 @@ use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Rows, Tx};
-use super::forms::find_live;
+use super::forms::{find_live, workspace_of};
 use super::row_source::RowSource;
 use super::submission_codec::{self, EncodedSubmission};
 use super::{
-    BATCH_ROWS, SledStore, delivery_layout, delivery_upkeep, edits, events, idempotency, layout, locate,
+    BATCH_ROWS, Context, SledStore, Step, Stop, delivery_layout, delivery_upkeep, edits, events, idempotency,
+    layout, locate,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::{IdempotencyRecord, Refusal};
+use crate::domain::form::admission::Refusal;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
-use crate::id::{EventId, FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{IdempotencyKey, PAGE_BYTES, Result, StepResult, SubmissionRows};
+use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
+use crate::store::{IdempotencyKey, PAGE_BYTES, Result, SubmissionRows};
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
@@ -52,8 +53,8 @@ impl SledStore {
             }
             let gone = self.engine.write_as(WriteKind::Reclaim, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
-            for (form, submission, _) in gone.iter().filter(|(.., rows)| *rows == RemainingRows::Some) {
-                self.resume_submission_purge(*form, *submission);
+            for (form, submission, _) in gone.into_iter().filter(|(.., has_rows)| *has_rows) {
+                self.resume_submission_purge(form, submission);
             }
         }
     }
@@ -63,13 +64,6 @@ impl SledStore {
     pub(super) fn resume_submission_purge(&self, form: FormId, submission: SubmissionId) {
         self.engine.background(move |tx| erase_rows(tx, form, submission));
     }
-}
-
-/// Whether rows of a purged submission remain that are erased in the background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RemainingRows {
-    None,
-    Some,
 }
 
 /// Deletes a batch of the remaining rows of a purged submission.
@@ -98,14 +92,10 @@ fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
     Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
 }
 
-/// Reads a submission in the trash; `get` reads rows.
-pub(super) fn read(
-    form: FormId,
-    id: SubmissionId,
-    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
-) -> Result<Option<Submission>> {
+/// Reads a submission in the trash.
+fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
-    get(&key)?.map(|body| decode(&key, &body)).transpose()
+    rows.get(&key)?.map(|body| decode(&key, &body)).transpose()
 }
 
 /// Reads a submission as created, before any edit, in the trash or not.
@@ -116,7 +106,7 @@ pub(super) fn read_original(
 ) -> Result<Option<Submission>> {
     let mut found = locate::read_live(rows, form, id)?;
     if found.is_none() {
-        found = read(form, id, |key| rows.get(key))?;
+        found = read(rows, form, id)?;
     }
     if found.is_none() {
         // It may have left the trash between the two reads.
@@ -124,30 +114,27 @@ pub(super) fn read_original(
     }
     let Some(found) = found else { return Ok(None) };
     let deleted_at = found.deleted_at;
-    let original = edits::read_as_of_edit(found, 0, |key| rows.get(key))?;
+    let original = edits::read_as_of_edit(rows, found, 0)?;
     Ok(Some(Submission { deleted_at, ..original }))
 }
 
 /// Moves a submission at the expected revision to the trash.
 pub(super) fn trash(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     workspace: WorkspaceId,
     (form, id): (FormId, SubmissionId),
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<()>> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let Some(found) = locate::find(tx, form, id)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(found.submission.revision()) {
-        return Ok(StepResult::Refused(why));
-    }
+) -> Step<()> {
+    let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+    let found = locate::find(tx, form, id)?.ok_or(Stop::Missing)?;
+    expected.check(found.submission.revision())?;
     let submission = found.remove(tx)?;
     tx.put(layout::trashed_submission(form, id), EncodedSubmission::of(&submission)?.with_timestamp(now));
     tx.put(layout::trash_sweep(now, form, id), Vec::new());
     decrement_responses(tx, form)?;
-    record_deletion(tx, random, &live, id, now)?;
-    Ok(StepResult::Done(()))
+    Ok(record_deletion(tx, context, &live, id, now)?)
 }
 
 /// Restores a submission from the trash.
@@ -158,26 +145,21 @@ pub(super) fn restore(
     id: SubmissionId,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<StepResult<Submission>> {
-    let Some(form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
+) -> Step<Submission> {
+    let form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
     let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
-    let in_trash = read(form.id, id, |key| tx.get(key))?;
-    let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(StepResult::Missing) };
-    let earlier = |record: IdempotencyRecord| {
+    let in_trash = read(tx, form.id, id)?;
+    let submission = live.as_ref().or(in_trash.as_ref()).ok_or(Stop::Missing)?;
+    idempotency::replay(tx, idempotency_key, now, |record| {
         // Since then it may have been trashed again, and edited before that.
         let now = Submission { deleted_at: None, ..submission.clone() };
         let unknown = |_size| layout::undecodable("an idempotency record");
         let edits = u32::try_from(record.result).map_err(unknown)?;
-        edits::read_as_of_edit(now, edits, |key| tx.get(key))
-    };
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, earlier)? {
-        return Ok(replayed);
-    }
-    let Some(submission) = in_trash else { return Ok(StepResult::Refused(Refusal::NotInTrash)) };
+        edits::read_as_of_edit(tx, now, edits)
+    })?;
+    let submission = in_trash.ok_or(Refusal::NotInTrash)?;
     let counters = Counters::of(tx, form.id)?;
-    if let Err(why) = form.check_capacity(counters.responses) {
-        return Ok(StepResult::Refused(why));
-    }
+    form.check_capacity(counters.responses)?;
     remove_from_trash(tx, &submission);
     let submission = Submission { deleted_at: None, ..submission };
     let block = locate::insert_restored(tx, &submission)?;
@@ -188,89 +170,85 @@ pub(super) fn restore(
     idempotency::insert_record(tx, idempotency_key, submission.edits().into(), Vec::new(), now);
     delivery_upkeep::resume_submission(tx, workspace, &submission, now)?;
     events::record_file_change(tx, &form)?;
-    Ok(StepResult::Done(submission))
+    Ok(submission)
 }
 
-/// Erases a submission at the expected revision, in the trash or not, except rows that are erased in the background.
+/// Erases a submission at the expected revision, in the trash or not. Returns whether rows remain that are erased in the
+/// background.
 pub(super) fn purge(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     workspace: WorkspaceId,
     (form, id): (FormId, SubmissionId),
     expected: &ExpectedRevision,
     now: Timestamp,
-) -> Result<StepResult<RemainingRows>> {
-    let Some(live_form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let (live, in_trash) = (locate::find(tx, form, id)?, read(form, id, |key| tx.get(key))?);
+) -> Step<bool> {
+    let live_form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+    let (live, in_trash) = (locate::find(tx, form, id)?, read(tx, form, id)?);
     let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
-    let Some(submission) = submission.cloned() else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(submission.revision()) {
-        return Ok(StepResult::Refused(why));
-    }
+    let submission = submission.cloned().ok_or(Stop::Missing)?;
+    expected.check(submission.revision())?;
     match live {
         Some(found) => {
             decrement_responses(tx, form)?;
             found.remove(tx)?;
-            record_deletion(tx, random, &live_form, id, now)?;
+            record_deletion(tx, context, &live_form, id, now)?;
         }
         None => remove_from_trash(tx, &submission),
     }
-    begin_erasure(tx, workspace, &submission, submission.deleted_at.unwrap_or(now)).map(StepResult::Done)
+    Ok(begin_erasure(tx, workspace, &submission, submission.deleted_at.unwrap_or(now))?)
 }
 
 fn record_deletion(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     form: &Form,
     id: SubmissionId,
     now: Timestamp,
 ) -> Result<()> {
     events::record_file_change(tx, form)?;
     let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
-    events::record(tx, random, form, deleted, None, now)
+    events::record(tx, context, form, deleted, None, now)
 }
 
-/// Erases the submissions of the trash entries `due`. Returns them.
-fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, RemainingRows)>> {
+/// Erases the submissions of the trash entries `due`. Returns them, each with whether rows of it remain.
+fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, bool)>> {
     let mut gone = Vec::new();
     for (entry, _) in due {
         let (form, id) = layout::listed_submission(&entry)?;
         // Since the scan it may have been restored, and even trashed again, or purged with its form.
-        let submission = read(form, id, |key| tx.get(key))?;
+        let submission = read(tx, form, id)?;
         let is_due = |deleted| layout::trash_sweep(deleted, form, id) == entry;
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
             tx.delete(layout::trashed_submission(form, id));
             let deleted = submission.deleted_at.unwrap_or(submission.submitted_at());
-            let workspace = tx.get(&layout::form_workspace(form))?;
-            let workspace = workspace.map(|id| layout::listed_workspace(&id)).transpose()?;
-            let rows = match workspace {
+            // A form without a workspace is being purged, with all its rows.
+            let has_rows = match workspace_of(tx, form)? {
                 Some(workspace) => begin_erasure(tx, workspace, &submission, deleted)?,
-                // The form is being purged, with all its rows.
-                None => RemainingRows::None,
+                None => false,
             };
-            gone.push((form, id, rows));
+            gone.push((form, id, has_rows));
         }
         tx.delete(entry);
     }
     Ok(gone)
 }
 
-/// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any.
+/// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any. Returns whether.
 fn begin_erasure(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     submission: &Submission,
     deleted: Timestamp,
-) -> Result<RemainingRows> {
+) -> Result<bool> {
     let Submission { form, id, .. } = *submission;
     let has_rows = submission.edits() > 0
         || RowSource::has_any(tx, delivery_layout::deliveries_of(workspace, EventId::of_completed(id)))?
         || RowSource::has_any(tx, delivery_layout::submission_events(form, id))?;
-    if !has_rows {
-        return Ok(RemainingRows::None);
+    if has_rows {
+        tx.put(layout::history_purge(form, id), layout::encode_time(deleted));
     }
-    tx.put(layout::history_purge(form, id), layout::encode_time(deleted));
-    Ok(RemainingRows::Some)
+    Ok(has_rows)
 }
 
 /// Deletes the rows of a submission in the trash.

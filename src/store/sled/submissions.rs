@@ -1,19 +1,15 @@
 //! Submissions in the embedded store: load, ask the domain, write.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::decoded_cache::DecodedCache;
 use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::forms::find_cached;
 use super::layout;
 use super::submission_codec::EncodedSubmission;
 use super::submission_search::{SearchGoal, SubmissionSearch};
-use super::submission_trash::{self, RemainingRows};
-use super::{SledStore, block, edits, events, idempotency, locate};
+use super::{Context, SledStore, Step, Stop, block, edits, events, idempotency, locate, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{Admission, AdmissionInput, admit};
@@ -44,10 +40,8 @@ impl Submissions for SledStore {
             notify: new.notify,
             idempotency_key: new.idempotency_key,
         };
-        let random = Arc::clone(&self.random);
-        let forms = Arc::clone(&self.forms);
-        let work = move |tx: &mut Tx<'_>| accept(tx, &forms, &*random, workspace, checked, now);
-        self.write_and_wake(WriteKind::Normal, (workspace, new.form), work).await
+        let work = move |tx: &mut Tx<'_>, context: &Context| accept(tx, context, workspace, checked, now);
+        self.step_and_wake(WriteKind::Normal, (workspace, new.form), work).await
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64> {
@@ -143,9 +137,10 @@ impl Submissions for SledStore {
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
-        let (form, random) = (checked.form, Arc::clone(&self.random));
-        let work = move |tx: &mut Tx<'_>| edits::edit(tx, &*random, workspace, checked, now);
-        self.write_and_wake(kind, (workspace, form), work).await
+        let form = checked.form;
+        let work =
+            move |tx: &mut Tx<'_>, context: &Context| edits::edit(tx, context, workspace, checked, now);
+        self.step_and_wake(kind, (workspace, form), work).await
     }
 
     async fn trash_submission(
@@ -156,11 +151,10 @@ impl Submissions for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let random = Arc::clone(&self.random);
-        let work = move |tx: &mut Tx<'_>| {
-            submission_trash::trash(tx, &*random, workspace, (form, submission), &expected, now)
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            submission_trash::trash(tx, context, workspace, (form, submission), &expected, now)
         };
-        self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await
     }
 
     async fn restore_submission(
@@ -171,10 +165,10 @@ impl Submissions for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
-        let work = move |tx: &mut Tx<'_>| {
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
             submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
         };
-        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 
     async fn purge_submission(
@@ -185,12 +179,11 @@ impl Submissions for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let random = Arc::clone(&self.random);
-        let work = move |tx: &mut Tx<'_>| {
-            submission_trash::purge(tx, &*random, workspace, (form, submission), &expected, now)
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            submission_trash::purge(tx, context, workspace, (form, submission), &expected, now)
         };
-        let purged = self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
-        if matches!(&purged, StepResult::Done(RemainingRows::Some)) {
+        let purged = self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
+        if matches!(&purged, StepResult::Done(has_rows) if *has_rows) {
             self.resume_submission_purge(form, submission);
         }
         Ok(purged.map(drop))
@@ -208,14 +201,13 @@ struct CheckedSubmission {
 
 fn accept(
     tx: &mut Tx<'_>,
-    forms: &DecodedCache<Form>,
-    random: &dyn Random,
+    context: &Context,
     workspace: WorkspaceId,
     new: CheckedSubmission,
     now: Timestamp,
-) -> Result<StepResult<SubmissionId>> {
-    let form = find_cached(tx, forms, workspace, new.form)?;
-    let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(StepResult::Missing) };
+) -> Step<SubmissionId> {
+    let form = find_cached(tx, context, workspace, new.form)?;
+    let form = form.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
     let earlier = idempotency::find_record(tx, new.idempotency_key.as_ref(), now)?;
     let counters = Counters::of(tx, new.form)?;
     let input = AdmissionInput {
@@ -224,13 +216,12 @@ fn accept(
         checked_revision: new.revision,
         earlier,
     };
-    match admit(input, now) {
-        Ok(Admission::Store) => insert(tx, random, &form, new, counters, now).map(StepResult::Done),
-        Ok(Admission::Replay(earlier)) => {
-            Ok(StepResult::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
+    match admit(input, now)? {
+        Admission::Store => Ok(insert(tx, &*context.random, &form, new, counters, now)?),
+        Admission::Replay(earlier) => {
+            Err(Stop::Replayed(Box::new(SubmissionId::from_bytes(earlier.result.to_be_bytes()))))
         }
-        Ok(Admission::Recheck) => Ok(StepResult::Recheck),
-        Err(why) => Ok(StepResult::Refused(why)),
+        Admission::Recheck => Err(Stop::Recheck),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::{BATCH_ROWS, SledStore, form_trash, idempotency, keys, layout};
+use super::{BATCH_ROWS, SledStore, Step, Stop, form_trash, idempotency, keys, layout};
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::Workspace;
 use crate::id::WorkspaceId;
-use crate::store::{NewWorkspace, Result, StepResult};
+use crate::store::{NewWorkspace, Result};
 
 /// Forms of a deleted workspace that are erased per transaction, unless they have more rows.
 const PURGED_FORMS: usize = BATCH_ROWS / 4;
@@ -19,44 +19,37 @@ impl SledStore {
 }
 
 /// Adds a workspace with its first key.
-pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Workspace>> {
+pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Step<Workspace> {
     let NewWorkspace { workspace, key, idempotency_key } = new;
     let now = workspace.created_at;
     let shown = |record: IdempotencyRecord| layout::from_json("a created workspace", &record.extra);
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key.as_ref(), now, shown)? {
-        return Ok(replayed);
-    }
+    idempotency::replay(tx, idempotency_key.as_ref(), now, shown)?;
     let (id, key_row) = (workspace.id, layout::api_key(key.id));
     for row in [layout::workspace(id), layout::deleted_workspace(id), key_row] {
         if tx.get(&row)?.is_some() {
-            return Ok(StepResult::Recheck);
+            return Err(Stop::Recheck);
         }
     }
     let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
-    if let Err(why) = Workspace::check_count(workspaces.len()) {
-        return Ok(StepResult::Refused(why));
-    }
+    Workspace::check_count(workspaces.len())?;
     let shown = layout::to_json(&workspace)?;
     tx.put(layout::workspace(workspace.id), shown.clone());
     keys::put(tx, &key)?;
     let made = idempotency::encode_id(id.to_bytes());
     idempotency::insert_record(tx, idempotency_key.as_ref(), made, shown, now);
-    Ok(StepResult::Done(workspace))
+    Ok(workspace)
 }
 
 /// Deletes a workspace and its keys, and records that its other rows must be purged. Its forms are unreachable from then on,
 /// because every request needs a key of their workspace.
-pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
-    let Some(workspace) = find(tx, id)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = workspace.check_deletion(find(tx, own)?.as_ref()) {
-        return Ok(StepResult::Refused(why));
-    }
+pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) -> Step<()> {
+    find(tx, id)?.ok_or(Stop::Missing)?.check_deletion(find(tx, own)?.as_ref())?;
     tx.delete(layout::workspace(id));
     for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
         keys::delete(tx, layout::listed_key(&entry)?, entry);
     }
     tx.put(layout::deleted_workspace(id), Vec::new());
-    Ok(StepResult::Done(()))
+    Ok(())
 }
 
 fn find(tx: &Tx<'_>, id: WorkspaceId) -> Result<Option<Workspace>> {
