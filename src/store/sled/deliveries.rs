@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::delivery_list::DeliverySearch;
 use super::engine::tx::Direction;
+use super::search::SearchGoal;
 use super::{SledStore, delivery_layout as keys, events, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
@@ -84,7 +85,9 @@ impl Deliveries for SledStore {
         after: Option<Vec<u8>>,
         limit: usize,
     ) -> Result<DeliveryRows> {
-        self.search_deliveries(DeliverySearch::new(workspace, filter, after, limit)).await
+        let search = DeliverySearch { workspace, filter: filter.clone() };
+        let (range, goal) = (search.range(after), SearchGoal::Page(limit));
+        Ok(self.search(search, range, Direction::Descending, goal).await?.into_page())
     }
 
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {

@@ -4,80 +4,28 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use super::delivery_layout::{self as keys};
-use super::engine::tx::Direction;
+use super::engine::tx::{Direction, KeyRange};
 use super::queue::{QueueCounts, StoredQueue};
+use super::search::{Found, Search};
 use super::{SledStore, delivery_rows, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::id::{DeliveryId, DeliveryTarget, EventId, SubmissionId, WorkspaceId};
-use crate::store::{DeliveryFilter, DeliveryRows, QueueId, QueueTotals, Result, TypeStats};
+use crate::store::{DeliveryFilter, QueueId, QueueTotals, Result, TypeStats};
 
-/// Deliveries read at once.
-const BATCH: usize = 64;
-
-/// A search in the deliveries of a workspace, newest event first, with its progress.
+/// A search in the deliveries of a workspace.
 pub(super) struct DeliverySearch {
-    workspace: WorkspaceId,
-    filter: DeliveryFilter,
-    limit: usize,
-    /// Key of the last delivery that was examined.
-    after: Option<Vec<u8>>,
-    rows: Vec<Delivery>,
-    is_done: bool,
-    is_end: bool,
+    pub(super) workspace: WorkspaceId,
+    pub(super) filter: DeliveryFilter,
 }
 
 impl DeliverySearch {
-    /// Creates a search after the `next` of an earlier page. A position of another search begins wherever it points.
-    pub(super) fn new(
-        workspace: WorkspaceId,
-        filter: &DeliveryFilter,
-        after: Option<Vec<u8>>,
-        limit: usize,
-    ) -> Self {
-        let (filter, rows) = (filter.clone(), Vec::new());
-        Self { workspace, filter, limit, after, rows, is_done: false, is_end: false }
-    }
-
-    fn into_page(self) -> DeliveryRows {
-        let next = self.after.filter(|_| !self.is_end);
-        DeliveryRows { rows: self.rows, next }
-    }
-
-    fn run(&mut self, store: &SledStore, until: Instant) -> Result<()> {
-        let (start, mut end) = self.range();
-        while !self.is_done {
-            if let Some(after) = &self.after {
-                end = Bound::Excluded(after.clone());
-            }
-            let found = store.reader.scan((start.clone(), end.clone()), Direction::Descending, BATCH)?;
-            if found.is_empty() {
-                (self.is_done, self.is_end) = (true, true);
-            }
-            for (key, body) in found {
-                if let Some(delivery) = self.examine(store, &key, &body)? {
-                    if self.rows.len() == self.limit {
-                        self.is_done = true;
-                        break;
-                    }
-                    self.rows.push(delivery);
-                }
-                self.after = Some(key);
-            }
-            if Instant::now() >= until {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The keys of the events in the time of the filter. Events about a submission are not earlier than the submission.
-    fn range(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    /// The keys of the events in the time of the filter, before `after`. Events about a submission are not earlier than the
+    /// submission. A position of another search begins wherever it points.
+    pub(super) fn range(&self, after: Option<Vec<u8>>) -> KeyRange {
         let key = |time: Timestamp| {
             let event = EventId::of_completed(SubmissionId::first_of(time.millis()));
             keys::delivery(self.workspace, event, DeliveryTarget::default())
@@ -86,11 +34,12 @@ impl DeliverySearch {
         let since = self.filter.since.into_iter().chain(submitted).max();
         let (start, end) = keys::deliveries(self.workspace);
         let start = since.map_or(start, |since| Bound::Included(key(since)));
-        (start, self.filter.until.map_or(end, |until| Bound::Excluded(key(until))))
+        let end = after.or_else(|| self.filter.until.map(key)).map_or(end, Bound::Excluded);
+        (start, end)
     }
 
     /// Returns a delivery as readers are shown it, if it matches the filter.
-    fn examine(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<Delivery>> {
+    fn match_row(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<Delivery>> {
         let delivery = delivery_rows::decode(key, body)?;
         let filter = &self.filter;
         let is_visible = filter.forms.as_ref().is_none_or(|forms| forms.contains(&delivery.form));
@@ -107,19 +56,21 @@ impl DeliverySearch {
     }
 }
 
-impl SledStore {
-    /// Runs a search until its page is full, it is complete, or out of time.
-    pub(super) async fn search_deliveries(&self, mut search: DeliverySearch) -> Result<DeliveryRows> {
-        let job = self.pool.admit()?;
-        loop {
-            let store = self.clone();
-            search = job.run(move |until| search.run(&store, until).map(|()| search)).await??;
-            if search.is_done || job.is_overdue() && search.after.is_some() {
-                return Ok(search.into_page());
-            }
-        }
+impl Search for DeliverySearch {
+    type Item = Delivery;
+    type Position = Vec<u8>;
+
+    fn items_per_row(&self) -> Option<usize> {
+        None
     }
 
+    fn examine(&self, store: &SledStore, key: &[u8], body: &[u8], found: &mut Found<Self>) -> Result<()> {
+        found.take(key.to_vec(), self.match_row(store, key, body)?.map(|delivery| (delivery, 0)));
+        Ok(())
+    }
+}
+
+impl SledStore {
     /// Finds a delivery as readers are shown it, with its form.
     pub(super) fn find_shown(
         &self,

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
-use super::engine::tx::Tx;
+use super::engine::tx::{Direction, Tx};
 use super::form_search::FormSearch;
 use super::layout;
 use super::queue::StoredQueue;
 use super::row_source::RowSource;
-use super::submission_search::SearchGoal;
+use super::search::SearchGoal;
 use super::{Context, SledStore, Step, Stop, events, form_trash, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
@@ -55,13 +55,15 @@ impl Forms for SledStore {
         after: Option<(Timestamp, FormId)>,
         limit: usize,
     ) -> Result<FormRows> {
-        let search = FormSearch::new(workspace, filter, after, SearchGoal::Page(limit));
-        self.search_forms(search).await?.into_page()
+        let range = layout::list(workspace, filter.trashed, after);
+        let search = FormSearch { workspace, filter: filter.clone() };
+        Ok(self.search(search, range, Direction::Descending, SearchGoal::Page(limit)).await?.into_page())
     }
 
     async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>> {
-        let search = FormSearch::new(workspace, filter, None, SearchGoal::Count);
-        Ok(self.search_forms(search).await?.into_count())
+        let range = layout::list(workspace, filter.trashed, None);
+        let search = FormSearch { workspace, filter: filter.clone() };
+        Ok(self.search(search, range, Direction::Descending, SearchGoal::Count).await?.into_count())
     }
 
     async fn find_version(

@@ -30,6 +30,7 @@ mod locate;
 mod queue;
 mod recount;
 mod row_source;
+mod search;
 mod slugs;
 mod startup_check;
 mod submission_codec;

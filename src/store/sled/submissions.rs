@@ -7,8 +7,8 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::forms::find_cached;
 use super::layout;
+use super::search::{Found, SearchGoal};
 use super::submission_codec::EncodedSubmission;
-use super::submission_search::{SearchGoal, SubmissionSearch};
 use super::{Context, SledStore, Step, Stop, block, edits, events, idempotency, locate, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
@@ -85,8 +85,9 @@ impl Submissions for SledStore {
         after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>> {
-        let search = SubmissionSearch::new(form, filter, order, after, SearchGoal::Page(limit));
-        Ok(self.search(workspace, search).await?.map(SubmissionSearch::into_page))
+        let goal = SearchGoal::Page(limit);
+        let found = self.search_submissions((workspace, form), filter, order, after, goal).await?;
+        Ok(found.map(Found::into_page))
     }
 
     async fn count_filtered(
@@ -98,8 +99,9 @@ impl Submissions for SledStore {
         if filter.matches_all() {
             return self.count_submissions(workspace, form).await.map(Some);
         }
-        let search = SubmissionSearch::new(form, filter, Order::NewestFirst, None, SearchGoal::Count);
-        Ok(self.search(workspace, search).await?.map_or(Some(0), SubmissionSearch::into_count))
+        let (order, goal) = (Order::NewestFirst, SearchGoal::Count);
+        let found = self.search_submissions((workspace, form), filter, order, None, goal).await?;
+        Ok(found.map_or(Some(0), Found::into_count))
     }
 
     async fn list_trashed_submissions(
