@@ -5,9 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::delivery_list::DeliverySearch;
-use super::engine::tx::Direction;
+use super::engine::operation::WriteKind;
+use super::engine::tx::{Direction, Tx};
+use super::queue::{QueueCounts, StoredQueue};
 use super::search::SearchGoal;
-use super::{SledStore, delivery_layout as keys, events, layout};
+use super::{
+    Context, SledStore, confirmations, delivery_layout as keys, delivery_manage, delivery_queue,
+    delivery_rows, events, layout,
+};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::Attempt;
@@ -36,7 +41,19 @@ impl Deliveries for SledStore {
         written: Option<u64>,
         now: Timestamp,
     ) -> Result<Health> {
-        self.finish_attempts(queue, finished, written, now).await
+        let (context, schedule) = (Arc::clone(&self.context), self.retry_schedule.clone());
+        let ended: Vec<_> = finished.iter().map(|attempt| attempt.delivery.clone()).collect();
+        let work = move |tx: &mut Tx<'_>| {
+            delivery_queue::finish(tx, &context, schedule.as_deref(), queue, finished, written, now)
+        };
+        let context = Arc::clone(&self.context);
+        let done = move |(_, woken): &(Health, Vec<QueueId>)| {
+            context.claims.end(queue, &ended);
+            for queue in woken {
+                context.claims.wake(*queue, Timestamp::from_millis(0));
+            }
+        };
+        Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
     }
 
     fn release(&self, owner: Owner) {
@@ -58,7 +75,9 @@ impl Deliveries for SledStore {
         mailbox: u64,
         now: Timestamp,
     ) -> Result<ConfirmationPermit> {
-        self.take_permit(delivery, mailbox, now).await
+        let (form, id) = (delivery.form, delivery.id());
+        let work = move |tx: &mut Tx<'_>| confirmations::permit(tx, form, (mailbox, id), now);
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn has_integrations(&self) -> Result<bool> {
@@ -66,8 +85,14 @@ impl Deliveries for SledStore {
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
-        let form = self.form(workspace, form)?;
-        form.map_or_else(|| Ok(Vec::new()), |form| self.read_totals(&form))
+        let Some(form) = self.form(workspace, form)? else { return Ok(Vec::new()) };
+        let totals = form.integrations.iter().map(|integration| {
+            let queue = (form.id, integration.id);
+            let counts = QueueCounts::read(&self.reader, queue)?;
+            let health = StoredQueue::read(&self.reader, queue)?.health;
+            Ok(QueueTotals { health, pending: counts.pending + counts.paused, dead: counts.dead })
+        });
+        totals.collect()
     }
 
     async fn find_delivery(
@@ -75,7 +100,10 @@ impl Deliveries for SledStore {
         workspace: WorkspaceId,
         delivery: DeliveryId,
     ) -> Result<Option<(Arc<Form>, Delivery)>> {
-        self.find_shown(workspace, delivery)
+        let Some(delivery) = delivery_rows::find(&self.reader, workspace, delivery)? else { return Ok(None) };
+        let Some(form) = self.form(workspace, delivery.form)? else { return Ok(None) };
+        let shown = self.show(&form, delivery)?;
+        Ok(Some((form, shown)))
     }
 
     async fn list_deliveries(
@@ -102,7 +130,14 @@ impl Deliveries for SledStore {
         change: ManualChange,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>> {
-        self.change_by_hand(workspace, delivery, change, now).await
+        let Some(found) = delivery_rows::find(&self.reader, workspace, delivery)? else {
+            return Ok(StepResult::Missing);
+        };
+        let form = found.form;
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            delivery_manage::apply(tx, context, workspace, &found, change, now)
+        };
+        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
     }
 
     async fn delivery_stats(

@@ -1,8 +1,7 @@
-//! Reads of deliveries: one by its id, lists, totals and statistics.
+//! Lists and statistics of deliveries.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use super::delivery_layout::{self as keys};
 use super::engine::tx::{Direction, KeyRange};
@@ -13,8 +12,8 @@ use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::id::{DeliveryId, DeliveryTarget, EventId, SubmissionId, WorkspaceId};
-use crate::store::{DeliveryFilter, QueueId, QueueTotals, Result, TypeStats};
+use crate::id::{DeliveryTarget, EventId, SubmissionId, WorkspaceId};
+use crate::store::{DeliveryFilter, QueueId, Result, TypeStats};
 
 /// A search in the deliveries of a workspace.
 pub(super) struct DeliverySearch {
@@ -71,18 +70,6 @@ impl Search for DeliverySearch {
 }
 
 impl SledStore {
-    /// Finds a delivery as readers are shown it, with its form.
-    pub(super) fn find_shown(
-        &self,
-        workspace: WorkspaceId,
-        id: DeliveryId,
-    ) -> Result<Option<(Arc<Form>, Delivery)>> {
-        let Some(delivery) = delivery_rows::find(&self.reader, workspace, id)? else { return Ok(None) };
-        let Some(form) = self.form(workspace, delivery.form)? else { return Ok(None) };
-        let shown = self.show(&form, delivery)?;
-        Ok(Some((form, shown)))
-    }
-
     /// Returns a delivery as readers are shown it.
     pub(super) fn show(&self, form: &Form, delivery: Delivery) -> Result<Delivery> {
         let integration = delivery.target.integration;
@@ -92,16 +79,6 @@ impl SledStore {
         }
         let health = StoredQueue::read(&self.reader, (form.id, integration))?.health;
         Ok(delivery.shown(form, &health))
-    }
-
-    pub(super) fn read_totals(&self, form: &Form) -> Result<Vec<QueueTotals>> {
-        let totals = |integration: &Integration| {
-            let queue = (form.id, integration.id);
-            let counts = QueueCounts::read(&self.reader, queue)?;
-            let health = StoredQueue::read(&self.reader, queue)?.health;
-            Ok(QueueTotals { health, pending: counts.pending + counts.paused, dead: counts.dead })
-        };
-        form.integrations.iter().map(totals).collect()
     }
 
     /// Collects the statistics of a workspace, by type of integration.

@@ -1,36 +1,18 @@
 //! Changes of deliveries by hand.
 
 use super::delivery_rows;
-use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::forms::find_cached;
 use super::queue::StoredQueue;
-use super::{Context, SledStore, Step, Stop};
+use super::{Context, Step, Stop};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::admission::Refusal;
-use crate::id::{DeliveryId, WorkspaceId};
-use crate::store::{ManualChange, QueueId, Result, StepResult};
+use crate::id::WorkspaceId;
+use crate::store::{ManualChange, QueueId};
 
-impl SledStore {
-    pub(super) async fn change_by_hand(
-        &self,
-        workspace: WorkspaceId,
-        id: DeliveryId,
-        change: ManualChange,
-        now: Timestamp,
-    ) -> Result<StepResult<Delivery>> {
-        let Some(found) = delivery_rows::find(&self.reader, workspace, id)? else {
-            return Ok(StepResult::Missing);
-        };
-        let form = found.form;
-        let work =
-            move |tx: &mut Tx<'_>, context: &Context| apply(tx, context, workspace, &found, change, now);
-        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
-    }
-}
-
-fn apply(
+/// Changes a delivery that was found.
+pub(super) fn apply(
     tx: &mut Tx<'_>,
     context: &Context,
     workspace: WorkspaceId,

@@ -21,13 +21,6 @@ use crate::store::{
 /// Queues that are looked at in one operation.
 const QUEUES_AT_ONCE: usize = 32;
 
-/// What one look at a queue claimed.
-struct ClaimedQueue {
-    batch: ClaimedBatch,
-    /// When to look at the queue again.
-    next_due: Option<Timestamp>,
-}
-
 impl SledStore {
     pub(super) async fn claim(
         &self,
@@ -88,50 +81,23 @@ impl SledStore {
         let found = Arc::clone(&claimed);
         let work = move |tx: &mut Tx<'_>| {
             for (queue, limit) in queues {
-                if let Some(one) = claim_queue(tx, &context, queue, now, limit)? {
-                    context.claims.claim(owner, queue, &one.batch.deliveries);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+                let Some((batch, next_due)) = claim_queue(tx, &context, queue, now, limit)? else { continue };
+                if let Some(next_due) = next_due {
+                    context.claims.set_due(queue, next_due);
+                }
+                if !batch.deliveries.is_empty() || batch.changes.is_some() {
+                    context.claims.claim(owner, queue, &batch.deliveries);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
                 }
             }
             Ok(())
         };
         let outcome = self.engine.write_as(WriteKind::Reclaim, work).await;
         let claimed = std::mem::take(&mut *claimed.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Err(error) = outcome {
-            claimed.iter().for_each(|one| self.context.claims.end(one.batch.queue, &one.batch.deliveries));
-            return Err(error);
+        if outcome.is_err() {
+            claimed.iter().for_each(|batch| self.context.claims.end(batch.queue, &batch.deliveries));
         }
-        let mut batches = Vec::new();
-        for ClaimedQueue { batch, next_due } in claimed {
-            if let Some(next_due) = next_due {
-                self.context.claims.set_due(batch.queue, next_due);
-            }
-            if !batch.deliveries.is_empty() || batch.changes.is_some() {
-                batches.push(batch);
-            }
-        }
-        Ok(batches)
-    }
-
-    pub(super) async fn finish_attempts(
-        &self,
-        queue: QueueId,
-        finished: Vec<FinishedAttempt>,
-        written: Option<u64>,
-        now: Timestamp,
-    ) -> Result<Health> {
-        let (context, schedule) = (Arc::clone(&self.context), self.retry_schedule.clone());
-        let ended: Vec<_> = finished.iter().map(|attempt| attempt.delivery.clone()).collect();
-        let work =
-            move |tx: &mut Tx<'_>| finish(tx, &context, schedule.as_deref(), queue, finished, written, now);
-        let ending = Arc::clone(&self.context);
-        let done = move |(_, woken): &(Health, Vec<QueueId>)| {
-            ending.claims.end(queue, &ended);
-            for queue in woken {
-                ending.claims.wake(*queue, Timestamp::from_millis(0));
-            }
-        };
-        Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
+        outcome.map(|()| claimed)
     }
 
     /// Returns when the first delivery of a queue is due, or may be; `None` if none waits.
@@ -149,14 +115,15 @@ impl SledStore {
     }
 }
 
-/// Claims at most `limit` deliveries of a queue that are due at `now`; `None` if the queue does not exist any more.
+/// Finds at most `limit` deliveries of a queue to claim that are due at `now`, and when to look at the queue again; `None` if
+/// the queue does not exist any more.
 fn claim_queue(
     tx: &Tx<'_>,
     context: &Context,
     queue: QueueId,
     now: Timestamp,
     limit: usize,
-) -> Result<Option<ClaimedQueue>> {
+) -> Result<Option<(ClaimedBatch, Option<Timestamp>)>> {
     let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else { return Ok(None) };
     let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
     let key = (queue.form, queue.integration);
@@ -189,10 +156,10 @@ fn claim_queue(
         next_due = next.into_iter().chain(next_due).min();
     }
     let batch = ClaimedBatch { queue, form: Arc::clone(&form), deliveries, changes };
-    Ok(Some(ClaimedQueue { batch, next_due }))
+    Ok(Some((batch, next_due)))
 }
 
-/// Claims deliveries of a range of the index until `claimed` has `limit`. Returns when the next one of it is due.
+/// Finds deliveries of a range of the index until `claimed` has `limit`. Returns when the next one of it is due.
 fn claim_range(
     tx: &Tx<'_>,
     context: &Context,
@@ -219,7 +186,7 @@ fn claim_range(
 }
 
 /// Records the ends of claimed attempts. Returns the health of the queue, and the queues to look at.
-fn finish(
+pub(super) fn finish(
     tx: &mut Tx<'_>,
     context: &Context,
     schedule: Option<&[i64]>,
