@@ -7,17 +7,18 @@ use async_trait::async_trait;
 use super::delivery_list::DeliverySearch;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
+use super::forms::find_cached;
 use super::queue::{QueueCounts, StoredQueue};
 use super::search::SearchGoal;
 use super::{
-    Context, SledStore, confirmations, delivery_layout as keys, delivery_manage, delivery_queue,
-    delivery_rows, events, layout,
+    SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, events, layout,
 };
 use crate::clock::Timestamp;
-use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::health::Health;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
 use crate::id::{DeliveryId, FormId, WorkspaceId};
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
@@ -133,11 +134,45 @@ impl Deliveries for SledStore {
         let Some(found) = delivery_rows::find(&self.reader, workspace, delivery)? else {
             return Ok(StepResult::Missing);
         };
-        let form = found.form;
-        let work = move |tx: &mut Tx<'_>, context: &Context| {
-            delivery_manage::apply(tx, context, workspace, &found, change, now)
-        };
-        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Normal, (workspace, found.form), move |tx, context| {
+            let form = find_cached(tx, context, workspace, found.form)?.ok_or(Stop::Missing)?;
+            let delivery =
+                delivery_rows::read(tx, workspace, found.event, found.target)?.ok_or(Stop::Missing)?;
+            let id = found.target.integration;
+            let is_claimed =
+                context.claims.is_claimed(QueueId { workspace, form: form.id, integration: id }, &delivery);
+            let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery.clone() };
+            let is_waiting = delivery.is_waiting() && !is_claimed;
+            let changed = match change {
+                ManualChange::Cancel if !is_waiting => return Err(Refusal::NotPending.into()),
+                ManualChange::Cancel => delivery.ended(DeliveryStatus::Canceled, now),
+                ManualChange::Redeliver { wait_ms } => {
+                    let deleted = Refusal::NotRepeatable("the integration of the delivery was deleted");
+                    let integration = form.integration(id).ok_or(deleted)?;
+                    if !integration.can_repeat(&delivery) {
+                        return Err(Refusal::NotRepeatable(
+                            "the row of the submission is in the file already",
+                        )
+                        .into());
+                    }
+                    if found.target.recipient >= integration.recipients() {
+                        let why = "the integration no longer has the address of the delivery";
+                        return Err(Refusal::NotRepeatable(why).into());
+                    }
+                    match is_waiting {
+                        _ if is_claimed => return Ok(in_flight),
+                        true => delivery.clone().pending(now, wait_ms),
+                        false => delivery.restarted(now, wait_ms),
+                    }
+                }
+            };
+            let is_manual = matches!(change, ManualChange::Redeliver { .. });
+            let changed = Delivery { is_manual, ..changed };
+            delivery_rows::replace(tx, workspace, &delivery, &changed)?;
+            let health = StoredQueue::read(tx, delivery_rows::queue_of(&changed))?.health;
+            Ok(changed.shown(&form, &health))
+        })
+        .await
     }
 
     async fn delivery_stats(

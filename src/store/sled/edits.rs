@@ -1,43 +1,11 @@
-//! Edits of submissions in the embedded store, and the states they replaced.
+//! The states of submissions that edits replaced.
 
-use super::engine::tx::{Direction, Tx};
-use super::forms::find_live;
+use super::engine::tx::Direction;
 use super::row_source::RowSource;
-use super::submission_codec::{self, EncodedSubmission};
-use super::{Context, SledStore, Step, Stop, events, layout, locate};
-use crate::clock::Timestamp;
-use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::submission::{EditInfo, ReplacedState, Submission};
-use crate::id::{FormId, SubmissionId, WorkspaceId};
-use crate::store::{CheckedEdit, PAGE_BYTES, Page, Result};
-
-/// Applies an edit and keeps the state it replaces.
-pub(super) fn edit(
-    tx: &mut Tx<'_>,
-    context: &Context,
-    workspace: WorkspaceId,
-    checked: CheckedEdit,
-    now: Timestamp,
-) -> Step<Submission> {
-    let CheckedEdit { form, submission, seen_edits, edit } = checked;
-    let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
-    let old = &found.submission;
-    if old.edits() != seen_edits {
-        return Err(Stop::Recheck);
-    }
-    tx.put(
-        layout::replaced_state(form, submission, seen_edits),
-        EncodedSubmission::of(old)?.with_timestamp(now),
-    );
-    let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
-    let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
-    found.replace(tx, &new)?;
-    events::record_file_change(tx, &live)?;
-    let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
-    events::record(tx, context, &live, updated, None, now)?;
-    Ok(new)
-}
+use super::{SledStore, layout, submission_codec};
+use crate::domain::submission::{ReplacedState, Submission};
+use crate::id::{FormId, SubmissionId};
+use crate::store::{PAGE_BYTES, Page, Result};
 
 /// Returns a submission as it was after its first `count` edits, given its current state.
 pub(super) fn read_as_of_edit(rows: &impl RowSource, now: Submission, count: u32) -> Result<Submission> {

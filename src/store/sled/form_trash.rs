@@ -1,22 +1,15 @@
-//! Trashing, restoring and purging forms.
+//! Purging forms.
 
-use std::sync::Arc;
-
-use super::counters::Counters;
 use super::delivery_layout::IndexPosition;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{find, find_live, missing_version};
-use super::{
-    BATCH_ROWS, Context, SledStore, Step, Stop, delivery_layout, events, idempotency, layout, slugs, versions,
-};
+use super::forms::find;
+use super::{BATCH_ROWS, SledStore, delivery_layout, layout, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, WorkspaceId};
-use crate::store::{IdempotencyKey, Restored, Result};
+use crate::store::Result;
 
 impl SledStore {
     /// Starts the purge of all forms trashed before `cutoff`. Returns how many.
@@ -28,7 +21,10 @@ impl SledStore {
             let due = layout::list(workspace, true, before);
             for (entry, _) in self.reader.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                let work = move |tx: &mut Tx<'_>| expire(tx, workspace, form, cutoff);
+                let work = move |tx: &mut Tx<'_>| {
+                    let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
+                    Ok(due.inspect(|form| remove_form(tx, form)).is_some())
+                };
                 if self.engine.write_as(WriteKind::Reclaim, work).await? {
                     self.resume_purge(workspace, form);
                     erased += 1;
@@ -72,84 +68,8 @@ pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) 
     Ok(Progress::Done)
 }
 
-/// Moves a form at the expected revision to the trash.
-pub(super) fn trash(
-    tx: &mut Tx<'_>,
-    context: &Context,
-    workspace: WorkspaceId,
-    form: FormId,
-    expected: &ExpectedRevision,
-    now: Timestamp,
-) -> Step<()> {
-    let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    expected.check(live.revision)?;
-    slugs::release(tx, &live);
-    tx.delete(layout::list_entry(&live));
-    events::record(tx, context, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
-    let form = live.trashed(now);
-    tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
-    tx.put(layout::list_entry(&form), Vec::new());
-    Ok(())
-}
-
-/// Restores a form from the trash.
-pub(super) fn restore(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Step<Restored> {
-    let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    idempotency::replay(tx, idempotency_key, now, |record| {
-        let (form, responses) = layout::from_json("what was restored", &record.extra)?;
-        restored_form(tx, form, responses, record.at)
-    })?;
-    let restored = form.restored()?;
-    slugs::claim(tx, &restored)??;
-    tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
-    tx.delete(layout::list_entry(&form));
-    tx.put(layout::list_entry(&restored), Vec::new());
-    let responses = Counters::of(tx, form.id)?.responses;
-    let (made, given) =
-        (idempotency::encode_id(form.id.to_bytes()), layout::to_json(&(&restored, responses))?);
-    idempotency::insert_record(tx, idempotency_key, made, given, now);
-    Ok(restored_form(tx, restored, responses, now)?)
-}
-
-/// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
-/// second read.
-fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
-    let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
-        return Err(missing_version(form.id, form.version));
-    };
-    Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
-}
-
-/// Starts the purge of a form if it was trashed before `cutoff`.
-fn expire(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, cutoff: Timestamp) -> Result<bool> {
-    let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
-    if let Some(form) = &due {
-        remove_form(tx, form);
-    }
-    Ok(due.is_some())
-}
-
-/// Starts the purge of a form, in the trash or not.
-pub(super) fn begin_purge(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    expected: &ExpectedRevision,
-) -> Step<()> {
-    let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    expected.check(form.revision)?;
-    remove_form(tx, &form);
-    Ok(())
-}
-
 /// Deletes the rows through which a form is found, and records that its other rows must be purged.
-fn remove_form(tx: &mut Tx<'_>, form: &Form) {
+pub(super) fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::form(form.workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));

@@ -8,11 +8,12 @@ use super::counters::Counters;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::form_search::FormSearch;
+use super::form_trash::remove_form;
 use super::layout;
 use super::queue::StoredQueue;
 use super::row_source::RowSource;
 use super::search::SearchGoal;
-use super::{Context, SledStore, Step, Stop, events, form_trash, idempotency, slugs, versions};
+use super::{Context, SledStore, Step, Stop, events, idempotency, slugs, versions};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
@@ -134,10 +135,18 @@ impl Forms for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>, context: &Context| {
-            form_trash::trash(tx, context, workspace, form, &expected, now)
-        };
-        self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Reclaim, (workspace, form), move |tx, context| {
+            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            expected.check(live.revision)?;
+            slugs::release(tx, &live);
+            tx.delete(layout::list_entry(&live));
+            events::record(tx, context, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
+            let form = live.trashed(now);
+            tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
+            tx.put(layout::list_entry(&form), Vec::new());
+            Ok(())
+        })
+        .await
     }
 
     async fn restore_form(
@@ -147,10 +156,23 @@ impl Forms for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Restored>> {
-        let work = move |tx: &mut Tx<'_>, _: &Context| {
-            form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now)
-        };
-        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, _| {
+            let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                let (form, responses) = layout::from_json("what was restored", &record.extra)?;
+                restored_form(tx, form, responses, record.at)
+            })?;
+            let restored = form.restored()?;
+            slugs::claim(tx, &restored)??;
+            tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
+            tx.delete(layout::list_entry(&form));
+            tx.put(layout::list_entry(&restored), Vec::new());
+            let responses = Counters::of(tx, form.id)?.responses;
+            let given = layout::to_json(&(&restored, responses))?;
+            idempotency::insert_record(tx, idempotency_key.as_ref(), 0, given, now);
+            Ok(restored_form(tx, restored, responses, now)?)
+        })
+        .await
     }
 
     async fn purge_form(
@@ -159,8 +181,12 @@ impl Forms for SledStore {
         form: FormId,
         expected: ExpectedRevision,
     ) -> Result<StepResult<()>> {
-        let work =
-            move |tx: &mut Tx<'_>, _: &Context| form_trash::begin_purge(tx, workspace, form, &expected);
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            expected.check(form.revision)?;
+            remove_form(tx, &form);
+            Ok(())
+        };
         let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_purge(workspace, form);
@@ -218,6 +244,15 @@ pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
     StoreError::Missing(format!("version {number} of {form}"))
 }
 
+/// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
+/// second read.
+fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
+    let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
+        return Err(missing_version(form.id, form.version));
+    };
+    Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
+}
+
 /// Rows of a new or changed form, encoded before the transaction.
 struct EncodedRows {
     head: Vec<u8>,
@@ -244,7 +279,9 @@ fn insert(
     idempotency_key: Option<&IdempotencyKey>,
 ) -> Step<(FormId, Timestamp)> {
     let now = form.created_at;
-    idempotency::replay(tx, idempotency_key, now, |record| Ok((decode_form_id(record.result), record.at)))?;
+    idempotency::replay(tx, idempotency_key, now, |record| {
+        Ok((FormId::from_bytes((record.result as u64).to_be_bytes()), record.at))
+    })?;
     if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
         return Err(Stop::Missing);
     }
@@ -258,14 +295,9 @@ fn insert(
     put_new_queues(tx, form, &[])?;
     tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
     tx.put(layout::list_entry(form), Vec::new());
-    let made = idempotency::encode_id(form.id.to_bytes());
+    let made = u64::from_be_bytes(form.id.to_bytes()).into();
     idempotency::insert_record(tx, idempotency_key, made, Vec::new(), now);
     Ok((form.id, now))
-}
-
-/// Decodes a form id from the lower half of an idempotency record's result.
-fn decode_form_id(made: u128) -> FormId {
-    FormId::from_bytes((made as u64).to_be_bytes())
 }
 
 /// Replaces a form that has not changed since the update was computed. The transaction only compares revisions and stores

@@ -53,8 +53,8 @@ pub(super) fn replay<T>(
     }
 }
 
-/// Records the result of a request, if it has an idempotency key: the object `made`, and in `extra` what cannot be derived
-/// from it later.
+/// Records the result of a request, if it has an idempotency key: in `made` the object or its state, if a replay needs it, and
+/// in `extra` what cannot be derived from it later.
 pub(super) fn insert_record(
     tx: &mut Tx<'_>,
     idempotency_key: Option<&IdempotencyKey>,
@@ -71,11 +71,6 @@ pub(super) fn insert_record(
 /// Records a response.
 pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) {
     insert_record(tx, Some(&response.idempotency_key), 0, response.body.clone().into_bytes(), at);
-}
-
-/// Encodes an id of 8 bytes into the lower half of a record's result.
-pub(super) fn encode_id(id: [u8; 8]) -> u128 {
-    u128::from(u64::from_be_bytes(id))
 }
 
 /// Deletes a batch of records that have expired at `now`.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::{Context, SledStore, Step, Stop, idempotency, layout, workspaces};
+use super::{SledStore, Step, Stop, idempotency, layout, workspaces};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
@@ -38,7 +38,17 @@ impl Keys for SledStore {
     }
 
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>> {
-        self.step(WriteKind::Normal, move |tx, _| insert(tx, new)).await
+        let NewKey { key, idempotency_key } = new;
+        self.step(WriteKind::Normal, move |tx, _| {
+            let shown = |record: IdempotencyRecord| layout::from_json("a created key", &record.extra);
+            idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)?;
+            if tx.get(&layout::workspace(key.workspace))?.is_none() {
+                return Err(Stop::Missing);
+            }
+            check_new(tx, &key, 0)?;
+            add(tx, key, idempotency_key.as_ref())
+        })
+        .await
     }
 
     async fn rotate_key(
@@ -49,19 +59,29 @@ impl Keys for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<ApiKey>> {
-        let work = move |tx: &mut Tx<'_>, _: &Context| {
-            rotate(tx, workspace, key, &rotation, idempotency_key.as_ref(), now)
-        };
-        self.step(WriteKind::Normal, work).await
+        self.step(WriteKind::Normal, move |tx, _| {
+            let shown = |record: IdempotencyRecord| layout::from_json("a rotated key", &record.extra);
+            idempotency::replay(tx, idempotency_key.as_ref(), now, shown)?;
+            let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now)).ok_or(Stop::Missing)?;
+            let entry = layout::key_entry(&old);
+            let (new, remaining) = old.rotate(&rotation, now);
+            check_new(tx, &new, usize::from(remaining.is_none()))?;
+            match remaining {
+                Some(old) => put(tx, &old)?,
+                None => delete(tx, key, entry),
+            }
+            add(tx, new, idempotency_key.as_ref())
+        })
+        .await
     }
 
     async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>, _: &Context| {
+        self.step(WriteKind::Reclaim, move |tx, _| {
             let key = find(tx, workspace, key)?.ok_or(Stop::Missing)?;
             delete(tx, key.id, layout::key_entry(&key));
             Ok(())
-        };
-        self.step(WriteKind::Reclaim, work).await
+        })
+        .await
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
@@ -94,8 +114,7 @@ impl Keys for SledStore {
     }
 
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>, _: &Context| workspaces::begin_purge(tx, id, own);
-        let begun = self.step(WriteKind::Reclaim, work).await?;
+        let begun = self.step(WriteKind::Reclaim, move |tx, _| workspaces::begin_purge(tx, id, own)).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_workspace_purge(id);
         }
@@ -158,38 +177,6 @@ fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey
     Ok(key.filter(|key| key.workspace == workspace))
 }
 
-fn insert(tx: &mut Tx<'_>, new: NewKey) -> Step<ApiKey> {
-    let NewKey { key, idempotency_key } = new;
-    let shown = |record: IdempotencyRecord| layout::from_json("a created key", &record.extra);
-    idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)?;
-    if tx.get(&layout::workspace(key.workspace))?.is_none() {
-        return Err(Stop::Missing);
-    }
-    check_new(tx, &key, 0)?;
-    add(tx, key, idempotency_key.as_ref())
-}
-
-fn rotate(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    key: KeyId,
-    rotation: &Rotation,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Step<ApiKey> {
-    let shown = |record: IdempotencyRecord| layout::from_json("a rotated key", &record.extra);
-    idempotency::replay(tx, idempotency_key, now, shown)?;
-    let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now)).ok_or(Stop::Missing)?;
-    let entry = layout::key_entry(&old);
-    let (new, remaining) = old.rotate(rotation, now);
-    check_new(tx, &new, usize::from(remaining.is_none()))?;
-    match remaining {
-        Some(old) => put(tx, &old)?,
-        None => delete(tx, key, entry),
-    }
-    add(tx, new, idempotency_key)
-}
-
 /// Checks that a key can be added in place of `removed` others.
 fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<(), Stop<ApiKey>> {
     if tx.get(&layout::api_key(key.id))?.is_some() {
@@ -202,7 +189,7 @@ fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<(), Stop<ApiKe
 /// Adds a key and its idempotency record.
 fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Step<ApiKey> {
     put(tx, &key)?;
-    let (made, shown) = (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
-    idempotency::insert_record(tx, idempotency_key, made, shown, key.created_at);
+    let shown = layout::to_json(&key.without_hash())?;
+    idempotency::insert_record(tx, idempotency_key, 0, shown, key.created_at);
     Ok(key)
 }

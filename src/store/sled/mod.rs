@@ -13,7 +13,6 @@ mod decoded_cache;
 mod deliveries;
 mod delivery_layout;
 mod delivery_list;
-mod delivery_manage;
 mod delivery_queue;
 mod delivery_rows;
 mod delivery_upgrade;

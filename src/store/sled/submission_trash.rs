@@ -1,24 +1,21 @@
-//! Trashing, restoring and purging submissions.
+//! Submissions in the trash, and purging them.
 
 use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Rows, Tx};
-use super::forms::{find_live, workspace_of};
+use super::forms::workspace_of;
 use super::row_source::RowSource;
-use super::submission_codec::{self, EncodedSubmission};
+use super::submission_codec;
 use super::{
-    BATCH_ROWS, Context, SledStore, Step, Stop, delivery_layout, delivery_upkeep, edits, events, idempotency,
-    layout, locate,
+    BATCH_ROWS, Context, SledStore, delivery_layout, delivery_upkeep, edits, events, layout, locate,
 };
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::Refusal;
 use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
 use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
-use crate::store::{IdempotencyKey, PAGE_BYTES, Result, SubmissionRows};
+use crate::store::{PAGE_BYTES, Result, SubmissionRows};
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
@@ -93,7 +90,7 @@ fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
 }
 
 /// Reads a submission in the trash.
-fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
+pub(super) fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
     rows.get(&key)?.map(|body| decode(&key, &body)).transpose()
 }
@@ -118,94 +115,16 @@ pub(super) fn read_original(
     Ok(Some(Submission { deleted_at, ..original }))
 }
 
-/// Moves a submission at the expected revision to the trash.
-pub(super) fn trash(
-    tx: &mut Tx<'_>,
-    context: &Context,
-    workspace: WorkspaceId,
-    (form, id): (FormId, SubmissionId),
-    expected: &ExpectedRevision,
-    now: Timestamp,
-) -> Step<()> {
-    let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    let found = locate::find(tx, form, id)?.ok_or(Stop::Missing)?;
-    expected.check(found.submission.revision())?;
-    let submission = found.remove(tx)?;
-    tx.put(layout::trashed_submission(form, id), EncodedSubmission::of(&submission)?.with_timestamp(now));
-    tx.put(layout::trash_sweep(now, form, id), Vec::new());
-    decrement_responses(tx, form)?;
-    Ok(record_deletion(tx, context, &live, id, now)?)
-}
-
-/// Restores a submission from the trash.
-pub(super) fn restore(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    id: SubmissionId,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Step<Submission> {
-    let form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
-    let in_trash = read(tx, form.id, id)?;
-    let submission = live.as_ref().or(in_trash.as_ref()).ok_or(Stop::Missing)?;
-    idempotency::replay(tx, idempotency_key, now, |record| {
-        // Since then it may have been trashed again, and edited before that.
-        let now = Submission { deleted_at: None, ..submission.clone() };
-        let unknown = |_size| layout::undecodable("an idempotency record");
-        let edits = u32::try_from(record.result).map_err(unknown)?;
-        edits::read_as_of_edit(tx, now, edits)
-    })?;
-    let submission = in_trash.ok_or(Refusal::NotInTrash)?;
-    let counters = Counters::of(tx, form.id)?;
-    form.check_capacity(counters.responses)?;
-    remove_from_trash(tx, &submission);
-    let submission = Submission { deleted_at: None, ..submission };
-    let block = locate::insert_restored(tx, &submission)?;
-    // New submissions are stored in the last block, or after it.
-    let counters =
-        Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
-    counters.put(tx, form.id);
-    idempotency::insert_record(tx, idempotency_key, submission.edits().into(), Vec::new(), now);
-    delivery_upkeep::resume_submission(tx, workspace, &submission, now)?;
-    events::record_file_change(tx, &form)?;
-    Ok(submission)
-}
-
-/// Erases a submission at the expected revision, in the trash or not. Returns whether rows remain that are erased in the
-/// background.
-pub(super) fn purge(
-    tx: &mut Tx<'_>,
-    context: &Context,
-    workspace: WorkspaceId,
-    (form, id): (FormId, SubmissionId),
-    expected: &ExpectedRevision,
-    now: Timestamp,
-) -> Step<bool> {
-    let live_form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-    let (live, in_trash) = (locate::find(tx, form, id)?, read(tx, form, id)?);
-    let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
-    let submission = submission.cloned().ok_or(Stop::Missing)?;
-    expected.check(submission.revision())?;
-    match live {
-        Some(found) => {
-            decrement_responses(tx, form)?;
-            found.remove(tx)?;
-            record_deletion(tx, context, &live_form, id, now)?;
-        }
-        None => remove_from_trash(tx, &submission),
-    }
-    Ok(begin_erasure(tx, workspace, &submission, submission.deleted_at.unwrap_or(now))?)
-}
-
-fn record_deletion(
+/// Records that a submission is no longer live.
+pub(super) fn record_deletion(
     tx: &mut Tx<'_>,
     context: &Context,
     form: &Form,
     id: SubmissionId,
     now: Timestamp,
 ) -> Result<()> {
+    let counters = Counters::of(tx, form.id)?;
+    Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form.id);
     events::record_file_change(tx, form)?;
     let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
     events::record(tx, context, form, deleted, None, now)
@@ -235,7 +154,7 @@ fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, bool)>
 }
 
 /// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any. Returns whether.
-fn begin_erasure(
+pub(super) fn begin_erasure(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     submission: &Submission,
@@ -252,16 +171,10 @@ fn begin_erasure(
 }
 
 /// Deletes the rows of a submission in the trash.
-fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
+pub(super) fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     let Submission { form, id, deleted_at, .. } = *submission;
     tx.delete(layout::trashed_submission(form, id));
     if let Some(deleted) = deleted_at {
         tx.delete(layout::trash_sweep(deleted, form, id));
     }
-}
-
-fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<()> {
-    let counters = Counters::of(tx, form)?;
-    Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
-    Ok(())
 }

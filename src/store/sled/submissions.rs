@@ -5,17 +5,22 @@ use async_trait::async_trait;
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
-use super::forms::find_cached;
+use super::forms::{find_cached, find_live};
 use super::layout;
 use super::search::{Found, SearchGoal};
 use super::submission_codec::EncodedSubmission;
-use super::{Context, SledStore, Step, Stop, block, edits, events, idempotency, locate, submission_trash};
+use super::submission_trash::{begin_erasure, record_deletion, remove_from_trash};
+use super::{
+    Context, SledStore, Step, Stop, block, delivery_upkeep, edits, events, idempotency, locate,
+    submission_trash,
+};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::{Admission, AdmissionInput, admit};
+use crate::domain::form::admission::{Admission, AdmissionInput, Refusal, admit};
+use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
-use crate::domain::submission::{ReplacedState, Submission};
+use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
@@ -139,10 +144,25 @@ impl Submissions for SledStore {
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
-        let form = checked.form;
-        let work =
-            move |tx: &mut Tx<'_>, context: &Context| edits::edit(tx, context, workspace, checked, now);
-        self.step_and_wake(kind, (workspace, form), work).await
+        let CheckedEdit { form, submission, seen_edits, edit } = checked;
+        self.step_and_wake(kind, (workspace, form), move |tx, context| {
+            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+            let old = &found.submission;
+            if old.edits() != seen_edits {
+                return Err(Stop::Recheck);
+            }
+            let replaced = EncodedSubmission::of(old)?.with_timestamp(now);
+            tx.put(layout::replaced_state(form, submission, seen_edits), replaced);
+            let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
+            let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
+            found.replace(tx, &new)?;
+            events::record_file_change(tx, &live)?;
+            let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
+            events::record(tx, context, &live, updated, None, now)?;
+            Ok(new)
+        })
+        .await
     }
 
     async fn trash_submission(
@@ -153,10 +173,16 @@ impl Submissions for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>, context: &Context| {
-            submission_trash::trash(tx, context, workspace, (form, submission), &expected, now)
-        };
-        self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Reclaim, (workspace, form), move |tx, context| {
+            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+            expected.check(found.submission.revision())?;
+            let trashed = EncodedSubmission::of(&found.remove(tx)?)?.with_timestamp(now);
+            tx.put(layout::trashed_submission(form, submission), trashed);
+            tx.put(layout::trash_sweep(now, form, submission), Vec::new());
+            Ok(record_deletion(tx, context, &live, submission, now)?)
+        })
+        .await
     }
 
     async fn restore_submission(
@@ -167,10 +193,35 @@ impl Submissions for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
-        let work = move |tx: &mut Tx<'_>, _: &Context| {
-            submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
-        };
-        self.step_and_wake(WriteKind::Normal, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, _| {
+            let form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let live = locate::find(tx, form.id, submission)?.map(|found| found.submission);
+            let in_trash = submission_trash::read(tx, form.id, submission)?;
+            let found = live.as_ref().or(in_trash.as_ref()).ok_or(Stop::Missing)?;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                // Since then it may have been trashed again, and edited before that.
+                let now = Submission { deleted_at: None, ..found.clone() };
+                let unknown = |_size| layout::undecodable("an idempotency record");
+                let edits = u32::try_from(record.result).map_err(unknown)?;
+                edits::read_as_of_edit(tx, now, edits)
+            })?;
+            let trashed = in_trash.ok_or(Refusal::NotInTrash)?;
+            let counters = Counters::of(tx, form.id)?;
+            form.check_capacity(counters.responses)?;
+            remove_from_trash(tx, &trashed);
+            let restored = Submission { deleted_at: None, ..trashed };
+            let block = locate::insert_restored(tx, &restored)?;
+            // New submissions are stored in the last block, or after it.
+            let counters =
+                Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
+            counters.put(tx, form.id);
+            let edits = restored.edits().into();
+            idempotency::insert_record(tx, idempotency_key.as_ref(), edits, Vec::new(), now);
+            delivery_upkeep::resume_submission(tx, workspace, &restored, now)?;
+            events::record_file_change(tx, &form)?;
+            Ok(restored)
+        })
+        .await
     }
 
     async fn purge_submission(
@@ -182,7 +233,20 @@ impl Submissions for SledStore {
         now: Timestamp,
     ) -> Result<StepResult<()>> {
         let work = move |tx: &mut Tx<'_>, context: &Context| {
-            submission_trash::purge(tx, context, workspace, (form, submission), &expected, now)
+            let live_form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let live = locate::find(tx, form, submission)?;
+            let in_trash = submission_trash::read(tx, form, submission)?;
+            let found = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
+            let found = found.cloned().ok_or(Stop::Missing)?;
+            expected.check(found.revision())?;
+            match live {
+                Some(located) => {
+                    located.remove(tx)?;
+                    record_deletion(tx, context, &live_form, submission, now)?;
+                }
+                None => remove_from_trash(tx, &found),
+            }
+            Ok(begin_erasure(tx, workspace, &found, found.deleted_at.unwrap_or(now))?)
         };
         let purged = self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
         if matches!(&purged, StepResult::Done(has_rows) if *has_rows) {

@@ -35,8 +35,7 @@ pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Step<Workspace> {
     let shown = layout::to_json(&workspace)?;
     tx.put(layout::workspace(workspace.id), shown.clone());
     keys::put(tx, &key)?;
-    let made = idempotency::encode_id(id.to_bytes());
-    idempotency::insert_record(tx, idempotency_key.as_ref(), made, shown, now);
+    idempotency::insert_record(tx, idempotency_key.as_ref(), 0, shown, now);
     Ok(workspace)
 }
 
