@@ -13,7 +13,7 @@ use super::layout;
 use super::queue::StoredQueue;
 use super::row_source::RowSource;
 use super::search::SearchGoal;
-use super::{Context, SledStore, Step, Stop, events, idempotency, slugs, versions};
+use super::{Context, SledStore, Stop, events, idempotency, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
@@ -22,8 +22,8 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, IntegrationId, WorkspaceId};
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
-    StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
+    StepResult, StoreError,
 };
 
 #[async_trait]
@@ -33,7 +33,29 @@ impl Forms for SledStore {
         let version = layout::to_json(&version)?;
         let kind = WriteKind::for_size(version.len());
         let rows = EncodedRows { head: layout::to_json(&form)?, version: Some(version), retired: None };
-        self.step(kind, move |tx, _| insert(tx, &form, rows, idempotency_key.as_ref())).await
+        self.step(kind, move |tx, _| {
+            let now = form.created_at;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                Ok((FormId::from_bytes((record.result as u64).to_be_bytes()), record.at))
+            })?;
+            if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
+                return Err(Stop::Missing);
+            }
+            for row in [layout::form_workspace(form.id), layout::purge(form.id)] {
+                if tx.get(&row)?.is_some() {
+                    return Err(Stop::Recheck);
+                }
+            }
+            slugs::claim(tx, &form)??;
+            rows.put(tx, &form);
+            put_new_queues(tx, &form, &[])?;
+            tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
+            tx.put(layout::list_entry(&form), Vec::new());
+            let made = u64::from_be_bytes(form.id.to_bytes()).into();
+            idempotency::insert_record(tx, idempotency_key.as_ref(), made, Vec::new(), now);
+            Ok((form.id, now))
+        })
+        .await
     }
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
@@ -77,7 +99,7 @@ impl Forms for SledStore {
             return Ok(None);
         }
         if let Some(body) = self.reader.get(&layout::version(form, number))? {
-            return versions::decode(&body).map(Some);
+            return layout::decode_version(&body).map(Some);
         }
         // A purge hides a form before it deletes the form's versions.
         match self.live_form(workspace, form)? {
@@ -107,7 +129,16 @@ impl Forms for SledStore {
             return Ok(None);
         }
         // A version may be as large as a thousand submissions, so this always runs on the pool.
-        self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
+        self.scan_on_pool(usize::MAX, move |store| {
+            let range = layout::versions(form, before);
+            let (rows, _) = store.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
+            let rows: Vec<_> =
+                rows.iter().map(|(_, body)| layout::decode_version(body)).collect::<Result<_, _>>()?;
+            // Version numbers have no gaps, so the last one on the page shows whether more follow.
+            let next = rows.last().map(|last| last.number).filter(|number| *number > 1);
+            Ok(Some(Page { rows, next }))
+        })
+        .await
     }
 
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
@@ -118,9 +149,40 @@ impl Forms for SledStore {
         };
         let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
         let form = update.form.id;
-        let work = move |tx: &mut Tx<'_>, context: &Context| replace(tx, context, workspace, &update, rows);
+        // The transaction only compares revisions and stores bytes: the edit was computed before.
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            let form = &update.form;
+            let current = find_live(tx, workspace, form.id)?.ok_or(Stop::Missing)?;
+            if current.revision != update.seen_revision {
+                return Err(Stop::Recheck);
+            }
+            slugs::replace(tx, &current, form)??;
+            rows.put(tx, form);
+            put_new_queues(tx, form, &current.integrations)?;
+            events::record_file_change(tx, form)?;
+            let mut revived = Vec::new();
+            for integration in &update.resumed {
+                let queue = (form.id, *integration);
+                let resumed = StoredQueue::read(tx, queue)?.resumed(form.updated_at);
+                revived.extend(resumed.revival.map(|_| *integration));
+                resumed.put(tx, queue)?;
+            }
+            let event = match (current.status, form.status) {
+                (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
+                (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
+                _ => None,
+            };
+            if let Some(event) = event {
+                events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
+            }
+            if let Some(response) = &update.response {
+                idempotency::insert_response(tx, response, form.updated_at);
+            }
+            let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
+            Ok((removed.map(|one| one.id).collect::<Vec<_>>(), revived))
+        };
         let replaced = self.step_and_wake(kind, (workspace, form), work).await?;
-        if let StepResult::Done(QueueChanges { removed, revived }) = &replaced {
+        if let StepResult::Done((removed, revived)) = &replaced {
             let queue = |integration: &IntegrationId| QueueId { workspace, form, integration: *integration };
             removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
             revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
@@ -250,7 +312,7 @@ fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Resu
     let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
         return Err(missing_version(form.id, form.version));
     };
-    Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
+    Ok(Restored { form: Arc::new(form), version: layout::decode_version(&body)?, responses, at })
 }
 
 /// Rows of a new or changed form, encoded before the transaction.
@@ -270,84 +332,6 @@ impl EncodedRows {
             tx.put(layout::retired(form.id), retired);
         }
     }
-}
-
-fn insert(
-    tx: &mut Tx<'_>,
-    form: &Form,
-    rows: EncodedRows,
-    idempotency_key: Option<&IdempotencyKey>,
-) -> Step<(FormId, Timestamp)> {
-    let now = form.created_at;
-    idempotency::replay(tx, idempotency_key, now, |record| {
-        Ok((FormId::from_bytes((record.result as u64).to_be_bytes()), record.at))
-    })?;
-    if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
-        return Err(Stop::Missing);
-    }
-    let taken =
-        tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
-    if taken {
-        return Err(Stop::Recheck);
-    }
-    slugs::claim(tx, form)??;
-    rows.put(tx, form);
-    put_new_queues(tx, form, &[])?;
-    tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
-    tx.put(layout::list_entry(form), Vec::new());
-    let made = u64::from_be_bytes(form.id.to_bytes()).into();
-    idempotency::insert_record(tx, idempotency_key, made, Vec::new(), now);
-    Ok((form.id, now))
-}
-
-/// Replaces a form that has not changed since the update was computed. The transaction only compares revisions and stores
-/// bytes: the edit was computed before.
-fn replace(
-    tx: &mut Tx<'_>,
-    context: &Context,
-    workspace: WorkspaceId,
-    update: &FormUpdate,
-    rows: EncodedRows,
-) -> Step<QueueChanges> {
-    let form = &update.form;
-    let current = find_live(tx, workspace, form.id)?.ok_or(Stop::Missing)?;
-    if current.revision != update.seen_revision {
-        return Err(Stop::Recheck);
-    }
-    slugs::replace(tx, &current, form)??;
-    rows.put(tx, form);
-    put_new_queues(tx, form, &current.integrations)?;
-    events::record_file_change(tx, form)?;
-    let mut changes = QueueChanges::default();
-    for integration in &update.resumed {
-        let queue = (form.id, *integration);
-        let resumed = StoredQueue::read(tx, queue)?.resumed(form.updated_at);
-        changes.revived.extend(resumed.revival.map(|_| *integration));
-        resumed.put(tx, queue)?;
-    }
-    let event = match (current.status, form.status) {
-        (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
-        (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
-        _ => None,
-    };
-    if let Some(event) = event {
-        events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
-    }
-    if let Some(response) = &update.response {
-        idempotency::insert_response(tx, response, form.updated_at);
-    }
-    let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
-    changes.removed.extend(removed.map(|one| one.id));
-    Ok(changes)
-}
-
-/// What an update of a form means for the queues of its integrations.
-#[derive(Debug, Default)]
-struct QueueChanges {
-    /// The integrations that the form no longer has.
-    removed: Vec<IntegrationId>,
-    /// Those with deliveries to be made pending again.
-    revived: Vec<IntegrationId>,
 }
 
 /// Creates the queues of integrations that are not among `earlier` ones.

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::{SledStore, Step, Stop, idempotency, layout, workspaces};
+use super::row_source::RowSource;
+use super::{Context, SledStore, Step, Stop, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
@@ -34,7 +35,25 @@ impl Keys for SledStore {
     }
 
     async fn insert_workspace(&self, new: NewWorkspace) -> Result<StepResult<Workspace>> {
-        self.step(WriteKind::Normal, move |tx, _| workspaces::insert(tx, new)).await
+        let NewWorkspace { workspace, key, idempotency_key } = new;
+        self.step(WriteKind::Normal, move |tx, _| {
+            let (id, now) = (workspace.id, workspace.created_at);
+            let shown = |record: IdempotencyRecord| layout::from_json("a created workspace", &record.extra);
+            idempotency::replay(tx, idempotency_key.as_ref(), now, shown)?;
+            for row in [layout::workspace(id), layout::deleted_workspace(id), layout::api_key(key.id)] {
+                if tx.get(&row)?.is_some() {
+                    return Err(Stop::Recheck);
+                }
+            }
+            let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
+            Workspace::check_count(workspaces.len())?;
+            let shown = layout::to_json(&workspace)?;
+            tx.put(layout::workspace(id), shown.clone());
+            put(tx, &key)?;
+            idempotency::insert_record(tx, idempotency_key.as_ref(), 0, shown, now);
+            Ok(workspace)
+        })
+        .await
     }
 
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>> {
@@ -89,7 +108,20 @@ impl Keys for SledStore {
     }
 
     async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
-        self.scan_on_pool(usize::MAX, move |store| store.read_keys(workspace)).await
+        self.scan_on_pool(usize::MAX, move |store| {
+            let mut keys = Vec::new();
+            let entries = layout::key_entries(workspace);
+            for (entry, _) in store.reader.scan(entries, Direction::Descending, usize::MAX)? {
+                let id = layout::listed_key(&entry)?;
+                // It may have been revoked since the scan.
+                let found = store.context.keys.get(&store.reader, &layout::api_key(id))?;
+                let last_use = store.reader.get(&layout::key_use(id))?;
+                let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
+                keys.extend(found.map(|key| (key, last_use)));
+            }
+            Ok(keys)
+        })
+        .await
     }
 
     async fn record_key_uses(&self, uses: Vec<(KeyId, Timestamp)>) -> Result<()> {
@@ -110,11 +142,22 @@ impl Keys for SledStore {
     }
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
-        self.reader.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
+        find_workspace(&self.reader, id)
     }
 
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
-        let begun = self.step(WriteKind::Reclaim, move |tx, _| workspaces::begin_purge(tx, id, own)).await?;
+        // Its forms are unreachable from then on, because every request needs a key of their workspace.
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            let own = find_workspace(tx, own)?;
+            find_workspace(tx, id)?.ok_or(Stop::Missing)?.check_deletion(own.as_ref())?;
+            tx.delete(layout::workspace(id));
+            for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
+                delete(tx, layout::listed_key(&entry)?, entry);
+            }
+            tx.put(layout::deleted_workspace(id), Vec::new());
+            Ok(())
+        };
+        let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_workspace_purge(id);
         }
@@ -141,31 +184,21 @@ impl SledStore {
         };
         self.engine.write_as(WriteKind::Reclaim, work).await
     }
+}
 
-    fn read_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
-        let mut keys = Vec::new();
-        let entries = layout::key_entries(workspace);
-        for (entry, _) in self.reader.scan(entries, Direction::Descending, usize::MAX)? {
-            let id = layout::listed_key(&entry)?;
-            // It may have been revoked since the scan.
-            let found = self.context.keys.get(&self.reader, &layout::api_key(id))?;
-            let last_use = self.reader.get(&layout::key_use(id))?;
-            let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
-            keys.extend(found.map(|key| (key, last_use)));
-        }
-        Ok(keys)
-    }
+fn find_workspace(rows: &impl RowSource, id: WorkspaceId) -> Result<Option<Workspace>> {
+    rows.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
 }
 
 /// Writes a new or changed key.
-pub(super) fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
+fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
     tx.put(layout::api_key(key.id), layout::to_json(key)?);
     tx.put(layout::key_entry(key), Vec::new());
     Ok(())
 }
 
 /// Deletes all rows of the key with this list entry.
-pub(super) fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
+fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
     tx.delete(layout::api_key(key));
     tx.delete(layout::key_use(key));
     tx.delete(entry);

@@ -45,8 +45,8 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::tx::KeyRange;
 use crate::clock::Timestamp;
-use crate::domain::form::Form;
 use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
+use crate::domain::form::{Form, StoredVersion};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -414,6 +414,10 @@ pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> R
 
 pub(super) fn decode_form(body: &[u8]) -> Result<Form> {
     from_json("a form", body)
+}
+
+pub(super) fn decode_version(body: &[u8]) -> Result<StoredVersion> {
+    from_json("a version of a form", body)
 }
 
 pub(super) fn decode_api_key(body: &[u8]) -> Result<ApiKey> {

@@ -4,7 +4,7 @@ use super::block::{self, BlockItem};
 use super::engine::tx::{Direction, Row, Tx};
 use super::layout;
 use super::row_source::RowSource;
-use super::submission_codec::{self, EncodedSubmission};
+use super::submission_codec;
 use crate::domain::submission::Submission;
 use crate::id::{FormId, SubmissionId};
 use crate::store::{Result, StoreError};
@@ -32,6 +32,14 @@ pub(super) fn read_live(rows: &impl RowSource, form: FormId, id: SubmissionId) -
     }
 }
 
+/// Returns a submission as it was after its first `count` edits, given its current state.
+pub(super) fn read_as_of_edit(rows: &impl RowSource, now: Submission, count: u32) -> Result<Submission> {
+    match rows.get(&layout::replaced_state(now.form, now.id, count))? {
+        Some(body) => submission_codec::read_with_timestamp(&body)?.1.to_submission(now.form, now.id),
+        None => Ok(now),
+    }
+}
+
 /// A live submission and its location, within a transaction.
 pub(super) struct LocatedSubmission {
     pub(super) submission: Submission,
@@ -53,8 +61,8 @@ impl LocatedSubmission {
     /// Writes `edited` in its place, to the overflow row.
     pub(super) fn replace(self, tx: &mut Tx<'_>, edited: &Submission) -> Result<()> {
         if !self.is_overflow {
-            let block =
-                block::set(&self.block, edited.id, Some(&EncodedSubmission::overflow(edited.form_version)))?;
+            let placeholder = submission_codec::placeholder(edited.form_version);
+            let block = block::set(&self.block, edited.id, Some(&placeholder))?;
             put_or_delete(tx, self.key, block);
         }
         put_overflow(tx, edited)
@@ -76,7 +84,7 @@ impl LocatedSubmission {
 pub(super) fn insert_restored(tx: &mut Tx<'_>, submission: &Submission) -> Result<Option<SubmissionId>> {
     put_overflow(tx, submission)?;
     let (form, id) = (submission.form, submission.id);
-    let encoded = EncodedSubmission::overflow(submission.form_version);
+    let encoded = submission_codec::placeholder(submission.form_version);
     if let Some((key, block)) = block_up_to(tx, form, id)?
         && block::last_id(&block)? > id
     {
@@ -88,8 +96,8 @@ pub(super) fn insert_restored(tx: &mut Tx<'_>, submission: &Submission) -> Resul
 }
 
 fn put_overflow(tx: &mut Tx<'_>, submission: &Submission) -> Result<()> {
-    let encoded = EncodedSubmission::of(submission)?;
-    tx.put(layout::overflow(submission.form, submission.id), encoded.bytes().to_vec());
+    let encoded = submission_codec::encode_whole(submission)?;
+    tx.put(layout::overflow(submission.form, submission.id), encoded);
     Ok(())
 }
 

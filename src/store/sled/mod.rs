@@ -17,7 +17,6 @@ mod delivery_queue;
 mod delivery_rows;
 mod delivery_upgrade;
 mod delivery_upkeep;
-mod edits;
 mod events;
 mod form_search;
 mod form_trash;
@@ -36,7 +35,6 @@ mod submission_codec;
 mod submission_search;
 mod submission_trash;
 mod submissions;
-mod versions;
 mod workspaces;
 
 use std::path::Path;

@@ -7,35 +7,18 @@ use super::engine::tx::{Direction, Rows, Tx};
 use super::forms::workspace_of;
 use super::row_source::RowSource;
 use super::submission_codec;
-use super::{
-    BATCH_ROWS, Context, SledStore, delivery_layout, delivery_upkeep, edits, events, layout, locate,
-};
+use super::{BATCH_ROWS, Context, SledStore, delivery_layout, delivery_upkeep, events, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::submission::Submission;
 use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
-use crate::store::{PAGE_BYTES, Result, SubmissionRows};
+use crate::store::Result;
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
 
 impl SledStore {
-    /// Reads the trashed submissions of a form, in the order of the live list.
-    pub(super) fn read_trash(
-        &self,
-        form: FormId,
-        before: Option<SubmissionId>,
-        limit: usize,
-    ) -> Result<SubmissionRows> {
-        let range = layout::trashed_submissions(form, before);
-        let (found, goes_on) = self.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
-        let more = found.len() > limit || goes_on;
-        let rows = found.iter().take(limit).map(|(key, body)| decode(key, body));
-        let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
-        Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
-    }
-
     /// Erases all submissions trashed before `cutoff`. Returns how many.
     pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
@@ -83,7 +66,7 @@ fn erase_rows(tx: &mut Tx<'_>, form: FormId, submission: SubmissionId) -> Result
     Ok(Progress::More)
 }
 
-fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
+pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
     let (form, id) = layout::listed_submission(key)?;
     let (deleted, view) = submission_codec::read_with_timestamp(body)?;
     Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
@@ -111,7 +94,7 @@ pub(super) fn read_original(
     }
     let Some(found) = found else { return Ok(None) };
     let deleted_at = found.deleted_at;
-    let original = edits::read_as_of_edit(rows, found, 0)?;
+    let original = locate::read_as_of_edit(rows, found, 0)?;
     Ok(Some(Submission { deleted_at, ..original }))
 }
 

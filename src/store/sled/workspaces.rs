@@ -1,12 +1,10 @@
-//! Creating and deleting workspaces.
+//! Purging workspaces.
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::{BATCH_ROWS, SledStore, Step, Stop, form_trash, idempotency, keys, layout};
-use crate::domain::form::admission::IdempotencyRecord;
-use crate::domain::workspace::Workspace;
+use super::{BATCH_ROWS, SledStore, form_trash, layout};
 use crate::id::WorkspaceId;
-use crate::store::{NewWorkspace, Result};
+use crate::store::Result;
 
 /// Forms of a deleted workspace that are erased per transaction, unless they have more rows.
 const PURGED_FORMS: usize = BATCH_ROWS / 4;
@@ -16,43 +14,6 @@ impl SledStore {
     pub(super) fn resume_workspace_purge(&self, workspace: WorkspaceId) {
         self.engine.background(move |tx| purge(tx, workspace));
     }
-}
-
-/// Adds a workspace with its first key.
-pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Step<Workspace> {
-    let NewWorkspace { workspace, key, idempotency_key } = new;
-    let now = workspace.created_at;
-    let shown = |record: IdempotencyRecord| layout::from_json("a created workspace", &record.extra);
-    idempotency::replay(tx, idempotency_key.as_ref(), now, shown)?;
-    let (id, key_row) = (workspace.id, layout::api_key(key.id));
-    for row in [layout::workspace(id), layout::deleted_workspace(id), key_row] {
-        if tx.get(&row)?.is_some() {
-            return Err(Stop::Recheck);
-        }
-    }
-    let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
-    Workspace::check_count(workspaces.len())?;
-    let shown = layout::to_json(&workspace)?;
-    tx.put(layout::workspace(workspace.id), shown.clone());
-    keys::put(tx, &key)?;
-    idempotency::insert_record(tx, idempotency_key.as_ref(), 0, shown, now);
-    Ok(workspace)
-}
-
-/// Deletes a workspace and its keys, and records that its other rows must be purged. Its forms are unreachable from then on,
-/// because every request needs a key of their workspace.
-pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) -> Step<()> {
-    find(tx, id)?.ok_or(Stop::Missing)?.check_deletion(find(tx, own)?.as_ref())?;
-    tx.delete(layout::workspace(id));
-    for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
-        keys::delete(tx, layout::listed_key(&entry)?, entry);
-    }
-    tx.put(layout::deleted_workspace(id), Vec::new());
-    Ok(())
-}
-
-fn find(tx: &Tx<'_>, id: WorkspaceId) -> Result<Option<Workspace>> {
-    tx.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
 }
 
 /// Deletes a batch of rows of a deleted workspace. The remaining list entries and slugs are the record of progress; the
