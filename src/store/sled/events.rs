@@ -65,7 +65,8 @@ pub(super) fn record(
     )
 }
 
-fn insert_deliveries(
+/// Writes the deliveries of an event to `subscribers`.
+pub(super) fn insert_deliveries(
     tx: &mut Tx<'_>,
     form: &Form,
     event: EventHead,
