@@ -1,5 +1,6 @@
 //! Deliveries in the embedded store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -180,12 +181,42 @@ impl Deliveries for SledStore {
         workspace: WorkspaceId,
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>> {
-        self.scan_on_pool(usize::MAX, move |store| store.collect_stats(workspace, now)).await
+        self.scan_on_pool(usize::MAX, move |store| {
+            let mut collected = BTreeMap::<&'static str, TypeStats>::new();
+            for is_trashed in [false, true] {
+                let entries = layout::list(workspace, is_trashed, None);
+                for (entry, _) in store.reader.scan(entries, Direction::Ascending, usize::MAX)? {
+                    let Some(form) = store.form(workspace, layout::listed_form(&entry)?)? else { continue };
+                    for integration in &form.integrations {
+                        let stats = collected.entry(integration.kind.type_name()).or_default();
+                        let key = (form.id, integration.id);
+                        let queue = QueueId { workspace, form: form.id, integration: integration.id };
+                        let counts = QueueCounts::read(&store.reader, key)?;
+                        let in_flight = (store.context.claims.count(queue) as u64).min(counts.pending);
+                        let waiting = counts.pending - in_flight;
+                        stats.in_flight += in_flight;
+                        stats.paused += counts.paused;
+                        stats.dead += counts.dead;
+                        stats.delivered += counts.delivered_since_yesterday(now);
+                        let health = StoredQueue::read(&store.reader, key)?.health;
+                        if form.deleted_at.is_some() || !integration.enabled || health.paused.is_some() {
+                            stats.paused += waiting;
+                            continue;
+                        }
+                        stats.pending += waiting;
+                        let oldest = store.first_due(queue)?.filter(|_| waiting > 0);
+                        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(oldest).min();
+                    }
+                }
+            }
+            Ok(collected.into_iter().collect())
+        })
+        .await
     }
 
     async fn bring_forward(&self, now: Timestamp) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
             self.bring_queue_forward(queue, now).await?;
         }
         Ok(())
@@ -193,7 +224,7 @@ impl Deliveries for SledStore {
 
     fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
             self.prune_queue(queue, now)?;
         }
         Ok(())

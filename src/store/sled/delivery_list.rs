@@ -1,19 +1,17 @@
-//! Lists and statistics of deliveries.
+//! Lists of deliveries.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::delivery_layout::{self as keys};
-use super::engine::tx::{Direction, KeyRange};
-use super::queue::{QueueCounts, StoredQueue};
+use super::engine::tx::KeyRange;
+use super::queue::StoredQueue;
 use super::search::{Found, Search};
-use super::{SledStore, delivery_rows, layout};
+use super::{SledStore, delivery_rows};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::Integration;
 use crate::id::{DeliveryTarget, EventId, SubmissionId, WorkspaceId};
-use crate::store::{DeliveryFilter, QueueId, Result, TypeStats};
+use crate::store::{DeliveryFilter, QueueId, Result};
 
 /// A search in the deliveries of a workspace.
 pub(super) struct DeliverySearch {
@@ -79,52 +77,5 @@ impl SledStore {
         }
         let health = StoredQueue::read(&self.reader, (form.id, integration))?.health;
         Ok(delivery.shown(form, &health))
-    }
-
-    /// Collects the statistics of a workspace, by type of integration.
-    pub(super) fn collect_stats(
-        &self,
-        workspace: WorkspaceId,
-        now: Timestamp,
-    ) -> Result<Vec<(&'static str, TypeStats)>> {
-        let mut collected = BTreeMap::<&'static str, TypeStats>::new();
-        for is_trashed in [false, true] {
-            let entries = layout::list(workspace, is_trashed, None);
-            for (entry, _) in self.reader.scan(entries, Direction::Ascending, usize::MAX)? {
-                let Some(form) = self.form(workspace, layout::listed_form(&entry)?)? else { continue };
-                for integration in &form.integrations {
-                    let stats = collected.entry(integration.kind.type_name()).or_default();
-                    self.add_stats(&form, integration, stats, now)?;
-                }
-            }
-        }
-        Ok(collected.into_iter().collect())
-    }
-
-    fn add_stats(
-        &self,
-        form: &Form,
-        integration: &Integration,
-        stats: &mut TypeStats,
-        now: Timestamp,
-    ) -> Result<()> {
-        let key = (form.id, integration.id);
-        let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
-        let counts = QueueCounts::read(&self.reader, key)?;
-        let in_flight = (self.context.claims.count(queue) as u64).min(counts.pending);
-        let waiting = counts.pending - in_flight;
-        stats.in_flight += in_flight;
-        stats.paused += counts.paused;
-        stats.dead += counts.dead;
-        stats.delivered += counts.delivered_since_yesterday(now);
-        let health = StoredQueue::read(&self.reader, key)?.health;
-        if form.deleted_at.is_some() || !integration.enabled || health.paused.is_some() {
-            stats.paused += waiting;
-            return Ok(());
-        }
-        stats.pending += waiting;
-        let oldest = self.first_due(queue)?.filter(|_| waiting > 0);
-        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(oldest).min();
-        Ok(())
     }
 }

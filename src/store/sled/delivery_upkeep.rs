@@ -232,7 +232,7 @@ impl SledStore {
     /// Makes the queues due that have deliveries to attempt, and goes on with what the end of the process interrupted.
     pub(super) fn resume_queues(&self) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::queues_after, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
             let Some(form) = self.form(queue.workspace, queue.form)? else { continue };
             if form.integration(queue.integration).is_none() {
                 self.drop_queue(queue);
@@ -248,14 +248,10 @@ impl SledStore {
         Ok(())
     }
 
-    /// Returns the queue of the first row in the range `after` the last one, of a form that is not being purged.
-    pub(super) fn next_queue(
-        &self,
-        after: fn(Option<QueueKey>) -> KeyRange,
-        last: &mut Option<QueueKey>,
-    ) -> Result<Option<QueueId>> {
+    /// Returns the queue of the first row of a kind after the queue `last`, of a form that is not being purged.
+    pub(super) fn next_queue(&self, kind: u8, last: &mut Option<QueueKey>) -> Result<Option<QueueId>> {
         loop {
-            let next = self.reader.scan(after(*last), Direction::Ascending, 1)?.pop();
+            let next = self.reader.scan(keys::after(kind, *last), Direction::Ascending, 1)?.pop();
             let Some((key, _)) = next else { return Ok(None) };
             let (form, integration) = keys::indexed_queue(&key)?;
             *last = Some((form, integration));
