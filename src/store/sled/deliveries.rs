@@ -23,13 +23,46 @@ use crate::domain::form::admission::Refusal;
 use crate::id::{DeliveryId, FormId, WorkspaceId};
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
-    LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, StepResult, TypeStats,
+    LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
 };
+
+/// Queues that are looked at in one operation.
+const QUEUES_AT_ONCE: usize = 32;
 
 #[async_trait]
 impl Deliveries for SledStore {
     async fn claim_due(&self, owner: Owner, now: Timestamp, capacity: &mut Capacity<'_>) -> Result<Claims> {
-        self.claim(owner, now, capacity).await
+        let (mut wanted, mut full) = (Vec::new(), Vec::new());
+        for (due, queue) in self.context.claims.take_due(now) {
+            match self.room(queue, capacity) {
+                Ok(Some(Room::For(limit))) if limit > 0 => wanted.push((queue, limit)),
+                Ok(Some(Room::For(_) | Room::Full)) => full.push((due, queue)),
+                Ok(Some(Room::After(at))) => self.context.claims.set_due(queue, at),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
+                    self.context.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
+                }
+            }
+        }
+        let mut claims = Claims::default();
+        let mut outcome = Ok(());
+        for some in wanted.chunks(QUEUES_AT_ONCE) {
+            match self.claim_some(owner, now, some).await {
+                Ok(batches) => claims.batches.extend(batches),
+                Err(error) => {
+                    some.iter().for_each(|(queue, _)| self.context.claims.set_due(*queue, now));
+                    outcome = Err(error);
+                }
+            }
+        }
+        claims.next_due = self.context.claims.next_due();
+        claims.has_full = !full.is_empty();
+        full.into_iter().for_each(|(due, queue)| self.context.claims.set_due(queue, due));
+        match outcome {
+            Err(error) if claims.batches.is_empty() => Err(error),
+            _ => Ok(claims),
+        }
     }
 
     async fn load_claimed(&self, delivery: &Delivery) -> Result<LoadedDelivery> {

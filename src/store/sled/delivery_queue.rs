@@ -14,55 +14,11 @@ use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
-use crate::store::{
-    AttemptEnd, Capacity, ClaimedBatch, Claims, FinishedAttempt, Owner, QueueId, Result, Room,
-};
-
-/// Queues that are looked at in one operation.
-const QUEUES_AT_ONCE: usize = 32;
+use crate::store::{AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, QueueId, Result, Room};
 
 impl SledStore {
-    pub(super) async fn claim(
-        &self,
-        owner: Owner,
-        now: Timestamp,
-        capacity: &mut Capacity<'_>,
-    ) -> Result<Claims> {
-        let (mut wanted, mut full) = (Vec::new(), Vec::new());
-        for (due, queue) in self.context.claims.take_due(now) {
-            match self.room(queue, capacity) {
-                Ok(Some(Room::For(limit))) if limit > 0 => wanted.push((queue, limit)),
-                Ok(Some(Room::For(_) | Room::Full)) => full.push((due, queue)),
-                Ok(Some(Room::After(at))) => self.context.claims.set_due(queue, at),
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
-                    self.context.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
-                }
-            }
-        }
-        let mut claims = Claims::default();
-        let mut outcome = Ok(());
-        for some in wanted.chunks(QUEUES_AT_ONCE) {
-            match self.claim_some(owner, now, some).await {
-                Ok(batches) => claims.batches.extend(batches),
-                Err(error) => {
-                    some.iter().for_each(|(queue, _)| self.context.claims.set_due(*queue, now));
-                    outcome = Err(error);
-                }
-            }
-        }
-        claims.next_due = self.context.claims.next_due();
-        claims.has_full = !full.is_empty();
-        full.into_iter().for_each(|(due, queue)| self.context.claims.set_due(queue, due));
-        match outcome {
-            Err(error) if claims.batches.is_empty() => Err(error),
-            _ => Ok(claims),
-        }
-    }
-
     /// Asks how many deliveries of a queue may be claimed; `None` if it does not exist any more.
-    fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
+    pub(super) fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
         let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
         let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
         let state = StoredQueue::read(&self.reader, (queue.form, queue.integration))?;
@@ -70,7 +26,7 @@ impl SledStore {
     }
 
     /// Claims deliveries of some queues, on the writer thread, where nothing else changes them.
-    async fn claim_some(
+    pub(super) async fn claim_some(
         &self,
         owner: Owner,
         now: Timestamp,
@@ -105,14 +61,19 @@ impl SledStore {
         let key = (queue.form, queue.integration);
         let mut first = None;
         for class in DUE_CLASSES {
-            let row = self.reader.scan(keys::index(key, class), Direction::Ascending, 1)?.pop();
-            let due = row.map(|(key, _)| IndexPosition::decode(&key)).transpose()?.map(|entry| entry.at);
+            let due = first_in(&self.reader, keys::index(key, class))?;
             first = first.into_iter().chain(due).min();
         }
         let changes = QueueCounts::read(&self.reader, key)?.changes;
         let is_outdated = changes != StoredQueue::read(&self.reader, key)?.written;
         Ok(first.or(is_outdated.then_some(Timestamp::from_millis(0))))
     }
+}
+
+/// Returns the time of the first entry in a range of the index.
+fn first_in(rows: &impl RowSource, range: KeyRange) -> Result<Option<Timestamp>> {
+    let first = rows.scan(range, Direction::Ascending, 1)?.pop();
+    first.map(|(entry, _)| Ok(IndexPosition::decode(&entry)?.at)).transpose()
 }
 
 /// Finds at most `limit` deliveries of a queue to claim that are due at `now`, and when to look at the queue again; `None` if
@@ -150,8 +111,7 @@ fn claim_queue(
         let mut next = claim_range(tx, context, queue, range, (now, limit), &mut deliveries)?;
         if next.is_none() && !integration.is_in_order() {
             let after = Timestamp::from_millis(now.millis() + 1);
-            let first = tx.scan(keys::index_from(key, *class, after), Direction::Ascending, 1)?.pop();
-            next = first.map(|(entry, _)| IndexPosition::decode(&entry)).transpose()?.map(|entry| entry.at);
+            next = first_in(tx, keys::index_from(key, *class, after))?;
         }
         next_due = next.into_iter().chain(next_due).min();
     }

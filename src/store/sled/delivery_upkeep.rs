@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass, WAITING_CLASSES};
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, KeyRange, Tx};
+use super::engine::tx::{Direction, Tx};
 use super::forms::{find, workspace_of};
 use super::queue::{QueueCounts, QueueKey, Revival, StoredQueue};
+use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
@@ -125,46 +126,6 @@ fn change_indexed(
     Ok(())
 }
 
-/// Cancels a batch of the deliveries that wait for an integration that was deleted, and finally deletes the state of its
-/// queue.
-pub(super) fn remove_queue(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
-    let QueueId { workspace, form, integration } = queue;
-    let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
-    if form.integration(integration).is_some() {
-        return Ok(Progress::Done);
-    }
-    for class in WAITING_CLASSES {
-        let rows = tx.scan(keys::index((form.id, integration), class), Direction::Ascending, BATCH)?;
-        if !rows.is_empty() {
-            let entries = rows.into_iter().map(|(entry, _)| entry).collect();
-            let cancel = |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, form.updated_at);
-            change_indexed(tx, workspace, entries, cancel)?;
-            return Ok(Progress::More);
-        }
-    }
-    tx.delete(keys::queue(form.id, integration));
-    tx.delete(keys::queue_counts(form.id, integration));
-    Ok(Progress::Done)
-}
-
-/// Makes a batch of the deliveries pending again whose revival is recorded in the state of their queue.
-pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
-    let key = (queue.form, queue.integration);
-    let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
-    let state = StoredQueue::read(tx, key)?;
-    let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
-    let mut range = keys::index_from(key, QueueClass::Dead, since);
-    range.1 = keys::index_until(key, QueueClass::Dead, until).1;
-    let rows = tx.scan(range, Direction::Ascending, BATCH)?;
-    if rows.is_empty() || form.integration(queue.integration).is_none() {
-        StoredQueue { revival: None, ..state }.put(tx, key)?;
-        return Ok(Progress::Done);
-    }
-    let entries = rows.into_iter().map(|(entry, _)| entry).collect();
-    change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
-    Ok(Progress::More)
-}
-
 fn days_before(now: Timestamp, days: i64) -> Timestamp {
     Timestamp::from_millis(now.millis() - days * DAY_MILLIS)
 }
@@ -211,21 +172,11 @@ fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result
 /// Counts the deliveries of a queue anew.
 pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
     let counts = QueueCounts::read(tx, queue)?;
-    let count = |class| count_rows(tx, keys::index(queue, class));
+    let count = |class| tx.sum(keys::index(queue, class), ENTRIES, |_| Ok(1));
     let pending = count(QueueClass::Deletion)? + count(QueueClass::Due)?;
     let (paused, dead) = (count(QueueClass::Paused)?, count(QueueClass::Dead)?);
     QueueCounts { pending, paused, dead, ..counts }.put(tx, queue);
     Ok(())
-}
-
-fn count_rows(tx: &Tx<'_>, mut range: KeyRange) -> Result<u64> {
-    let mut count = 0;
-    loop {
-        let rows = tx.scan(range.clone(), Direction::Ascending, ENTRIES)?;
-        count += rows.len() as u64;
-        let Some((last, _)) = rows.into_iter().next_back() else { return Ok(count) };
-        range.0 = Bound::Excluded(last);
-    }
 }
 
 impl SledStore {
@@ -263,7 +214,27 @@ impl SledStore {
 
     /// Forgets the queue of a deleted integration, in the background. What waited is canceled.
     pub(super) fn drop_queue(&self, queue: QueueId) {
-        self.engine.background(move |tx| remove_queue(tx, queue));
+        let QueueId { workspace, form, integration } = queue;
+        self.engine.background(move |tx| {
+            let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
+            if form.integration(integration).is_some() {
+                return Ok(Progress::Done);
+            }
+            for class in WAITING_CLASSES {
+                let rows =
+                    tx.scan(keys::index((form.id, integration), class), Direction::Ascending, BATCH)?;
+                if !rows.is_empty() {
+                    let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+                    let cancel =
+                        |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, form.updated_at);
+                    change_indexed(tx, workspace, entries, cancel)?;
+                    return Ok(Progress::More);
+                }
+            }
+            tx.delete(keys::queue(form.id, integration));
+            tx.delete(keys::queue_counts(form.id, integration));
+            Ok(Progress::Done)
+        });
     }
 
     /// Revives deliveries in the background. Has no effect once that is done.
@@ -272,7 +243,20 @@ impl SledStore {
         self.engine.background(move |tx| {
             // The slice before this one is durable.
             context.claims.wake(queue, Timestamp::from_millis(0));
-            revive(tx, queue)
+            let key = (queue.form, queue.integration);
+            let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
+            let state = StoredQueue::read(tx, key)?;
+            let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
+            let mut range = keys::index_from(key, QueueClass::Dead, since);
+            range.1 = keys::index_until(key, QueueClass::Dead, until).1;
+            let rows = tx.scan(range, Direction::Ascending, BATCH)?;
+            if rows.is_empty() || form.integration(queue.integration).is_none() {
+                StoredQueue { revival: None, ..state }.put(tx, key)?;
+                return Ok(Progress::Done);
+            }
+            let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+            change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
+            Ok(Progress::More)
         });
     }
 

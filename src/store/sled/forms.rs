@@ -46,7 +46,7 @@ impl Forms for SledStore {
                     return Err(Stop::Recheck);
                 }
             }
-            slugs::claim(tx, &form)??;
+            slugs::claim(tx, &form)?;
             rows.put(tx, &form);
             put_new_queues(tx, &form, &[])?;
             tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
@@ -156,7 +156,7 @@ impl Forms for SledStore {
             if current.revision != update.seen_revision {
                 return Err(Stop::Recheck);
             }
-            slugs::replace(tx, &current, form)??;
+            slugs::replace(tx, &current, form)?;
             rows.put(tx, form);
             put_new_queues(tx, form, &current.integrations)?;
             events::record_file_change(tx, form)?;
@@ -225,7 +225,7 @@ impl Forms for SledStore {
                 restored_form(tx, form, responses, record.at)
             })?;
             let restored = form.restored()?;
-            slugs::claim(tx, &restored)??;
+            slugs::claim(tx, &restored)?;
             tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
             tx.delete(layout::list_entry(&form));
             tx.put(layout::list_entry(&restored), Vec::new());

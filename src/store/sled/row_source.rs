@@ -1,5 +1,7 @@
 //! Where rows are read from: the index, or a transaction.
 
+use std::ops::Bound;
+
 use super::engine::reader::Reader;
 use super::engine::tx::{Direction, KeyRange, Rows, Tx};
 use crate::store::Result;
@@ -10,6 +12,19 @@ pub(super) trait RowSource {
 
     /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
+
+    /// Sums what `count` counts in all rows of a range, which are read `batch` at a time.
+    fn sum(&self, mut range: KeyRange, batch: usize, count: impl Fn(&[u8]) -> Result<u64>) -> Result<u64> {
+        let mut sum = 0;
+        loop {
+            let rows = self.scan(range.clone(), Direction::Ascending, batch)?;
+            for (_, body) in &rows {
+                sum += count(body)?;
+            }
+            let Some((last, _)) = rows.into_iter().next_back() else { return Ok(sum) };
+            range.0 = Bound::Excluded(last);
+        }
+    }
 
     /// Whether a range has a row.
     fn has_any(&self, range: KeyRange) -> Result<bool> {
