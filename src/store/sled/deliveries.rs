@@ -116,7 +116,7 @@ impl Deliveries for SledStore {
     }
 
     async fn has_integrations(&self) -> Result<bool> {
-        Ok(!self.reader.scan(keys::queues(), Direction::Ascending, 1)?.is_empty())
+        Ok(!self.reader.scan(layout::all(keys::QUEUES), Direction::Ascending, 1)?.is_empty())
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {

@@ -56,11 +56,6 @@ pub(super) fn queue(form: FormId, integration: IntegrationId) -> Vec<u8> {
     key(QUEUES, &[&form.to_bytes(), &integration.to_bytes()])
 }
 
-/// Range of all [queues](queue).
-pub(super) fn queues() -> KeyRange {
-    with_prefix(vec![QUEUES])
-}
-
 /// Range of the [queues](queue), or of their [index entries](index_entry), after the queue `last`, of all if it is `None`.
 pub(super) fn after(kind: u8, last: Option<QueueKey>) -> KeyRange {
     let (start, end) = with_prefix(vec![kind]);

@@ -12,7 +12,6 @@ use super::{Context, SledStore, confirmations, delivery_rows, events, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::store::{AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, QueueId, Result, Room};
 
@@ -192,7 +191,9 @@ pub(super) fn finish(
             }
             AttemptEnd::Skipped => current.ended(DeliveryStatus::Skipped, now),
             AttemptEnd::Canceled => current.ended(DeliveryStatus::Canceled, now),
-            AttemptEnd::Paused if is_in_trash(tx, &current)? => current.paused(),
+            AttemptEnd::Paused if events::is_in_trash(tx, current.form, current.submission)? => {
+                current.paused()
+            }
             // It was restored since.
             AttemptEnd::Paused => continue,
         };
@@ -202,31 +203,13 @@ pub(super) fn finish(
         state.put(tx, key)?;
     }
     let mut woken = vec![queue];
-    if before.health.paused.is_none() && state.health.paused.is_some() {
-        record_pause(tx, context, &form, queue, &state.health, now)?;
+    if before.health.paused.is_none()
+        && let Some(reason) = state.health.paused.clone()
+    {
+        let id = queue.integration;
+        let subject = Subject::Integration { id, name: integration.name.clone(), reason };
+        events::record(tx, context, &form, (EventType::IntegrationDisabled, subject), Some(id), now)?;
         woken = form.integrations.iter().map(|one| QueueId { integration: one.id, ..queue }).collect();
     }
     Ok((state.health, woken))
-}
-
-fn is_in_trash(rows: &impl RowSource, delivery: &Delivery) -> Result<bool> {
-    match delivery.submission {
-        Some(submission) => events::is_in_trash(rows, delivery.form, submission),
-        None => Ok(false),
-    }
-}
-
-fn record_pause(
-    tx: &mut Tx<'_>,
-    context: &Context,
-    form: &Form,
-    queue: QueueId,
-    health: &Health,
-    now: Timestamp,
-) -> Result<()> {
-    let id = queue.integration;
-    let Some(integration) = form.integration(id) else { return Ok(()) };
-    let reason = health.paused.clone().unwrap_or_default();
-    let subject = Subject::Integration { id, name: integration.name.clone(), reason };
-    events::record(tx, context, form, (EventType::IntegrationDisabled, subject), Some(id), now)
 }

@@ -108,7 +108,7 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
         tx.delete(key);
         return Ok(Progress::More);
     }
-    for (key, _) in tx.scan(keys::queues(), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan(layout::all(keys::QUEUES), Direction::Ascending, usize::MAX)? {
         delivery_upkeep::recount(tx, keys::indexed_queue(&key)?)?;
     }
     Ok(Progress::Done)

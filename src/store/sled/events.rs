@@ -105,11 +105,8 @@ pub(super) fn load(rows: &impl RowSource, delivery: Delivery) -> Result<LoadedDe
 fn read_snapshot(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
     let event = rows.get(&keys::event(delivery.form, delivery.event))?;
     let event = event.map(|body| layout::from_json("an event", &body)).transpose()?;
-    let is_in_trash = match delivery.submission.filter(|_| !delivery.event_type.is_deletion()) {
-        Some(submission) => is_in_trash(rows, delivery.form, submission)?,
-        None => false,
-    };
-    Ok((event, is_in_trash))
+    let submission = delivery.submission.filter(|_| !delivery.event_type.is_deletion());
+    Ok((event, is_in_trash(rows, delivery.form, submission)?))
 }
 
 fn read_completed(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
@@ -130,6 +127,11 @@ fn read_completed(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<
     Ok((Some(event), is_in_trash))
 }
 
-pub(super) fn is_in_trash(rows: &impl RowSource, form: FormId, submission: SubmissionId) -> Result<bool> {
-    Ok(rows.get(&layout::trashed_submission(form, submission))?.is_some())
+pub(super) fn is_in_trash(
+    rows: &impl RowSource,
+    form: FormId,
+    submission: Option<SubmissionId>,
+) -> Result<bool> {
+    let row = submission.map(|submission| rows.get(&layout::trashed_submission(form, submission)));
+    Ok(row.transpose()?.flatten().is_some())
 }

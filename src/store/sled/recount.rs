@@ -18,7 +18,7 @@ pub(super) fn recount(tx: &mut Tx<'_>) -> Result<()> {
             counted.put(tx, form);
         }
     }
-    for (key, _) in tx.scan(delivery_layout::queues(), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan(layout::all(delivery_layout::QUEUES), Direction::Ascending, usize::MAX)? {
         delivery_upkeep::recount(tx, delivery_layout::indexed_queue(&key)?)?;
     }
     Ok(())

@@ -48,22 +48,14 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
         return Ok(());
     }
     for entry in entries {
-        if purge_form(tx, workspace, entry)? == Progress::More {
+        let form = layout::listed_form(&entry)?;
+        if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
             break;
         }
+        tx.delete(layout::form_workspace(form));
+        tx.delete(layout::counters(form));
+        tx.delete(layout::retired(form));
+        tx.delete(entry);
     }
     Ok(())
-}
-
-/// Deletes a batch of rows of the form with this list entry, and finally the entry.
-fn purge_form(tx: &mut Tx<'_>, workspace: WorkspaceId, entry: Vec<u8>) -> Result<Progress> {
-    let form = layout::listed_form(&entry)?;
-    if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
-        return Ok(Progress::More);
-    }
-    tx.delete(layout::form_workspace(form));
-    tx.delete(layout::counters(form));
-    tx.delete(layout::retired(form));
-    tx.delete(entry);
-    Ok(Progress::Done)
 }
