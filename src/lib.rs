@@ -68,7 +68,7 @@
 //! * No stored wait reaches further into the future than its own length, whatever the clock did.
 //! * A CSV file is a function of what is stored.
 //! * Secrets of integrations are sealed at rest, opened for the request that needs them, and never shown.
-//! * Caches hold compiled versions of forms, which never change, and decoded rows by key and revision.
+//! * Caches hold compiled versions of forms, which never change, and decoded rows until they change.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness are arguments, so every rule can be tested by a table.
 //! * Only `cli::output` prints. Only `main` ends the process, except the store when it can promise nothing more.

@@ -27,18 +27,14 @@ pub struct VersionCache {
 }
 
 /// A version and the approximate bytes of memory it takes.
-#[derive(Clone)]
-struct Compiled {
-    version: Arc<Version>,
-    bytes: usize,
-}
+type Compiled = (Arc<Version>, usize);
 
 #[derive(Clone)]
 struct ByBytes;
 
 impl Weighter<Key, Compiled> for ByBytes {
-    fn weight(&self, _: &Key, compiled: &Compiled) -> u64 {
-        compiled.bytes as u64
+    fn weight(&self, _: &Key, (_, bytes): &Compiled) -> u64 {
+        *bytes as u64
     }
 }
 
@@ -64,7 +60,7 @@ impl VersionCache {
         });
         // If the pool refuses the compiling request, the next waiting one tries: the limit is for all of these attempts.
         match timeout(self.pool.limits().max_wait, compiled).await {
-            Ok(Ok(compiled)) => Ok(Some(compiled.version)),
+            Ok(Ok((version, _))) => Ok(Some(version)),
             Ok(Err(None)) => Ok(None),
             Ok(Err(Some(error))) => Err(error),
             Err(_elapsed) => Err(StoreError::Overloaded),
@@ -84,5 +80,5 @@ fn compile(stored: &StoredVersion) -> Result<Compiled> {
     let undecodable = || StoreError::Undecodable(format!("the questions of version {}", stored.number));
     let version = stored.read().ok_or_else(undecodable)?;
     let bytes = stored.questions.get().len() * MEMORY_PER_TEXT_BYTE + version.pattern_bytes;
-    Ok(Compiled { version: Arc::new(version), bytes })
+    Ok((Arc::new(version), bytes))
 }

@@ -48,6 +48,7 @@ pub struct Delivery {
     #[serde(default = "submission_completed", skip_serializing_if = "is_submission_completed")]
     pub event_type: EventType,
     /// Number of the event in its form.
+    #[serde(default)]
     pub sequence: u64,
     pub form: FormId,
     #[serde(default, skip_serializing_if = "Option::is_none")]

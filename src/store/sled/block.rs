@@ -9,7 +9,7 @@
 //! one, which may no longer fit, keeps a placeholder here.
 
 use super::layout::undecodable;
-use super::submission_codec::{self, EncodedSubmission, SubmissionView};
+use super::submission_codec::{self, SubmissionView};
 use crate::id::SubmissionId;
 use crate::store::Result;
 
@@ -19,30 +19,26 @@ const MAX_BYTES: usize = 4_000;
 const FORMAT: u8 = 1;
 
 /// Whether `encoded` fits into `block`.
-pub(super) fn has_space(block: &[u8], encoded: &EncodedSubmission) -> bool {
-    block.len() + 16 + encoded.bytes().len() <= MAX_BYTES
+pub(super) fn has_space(block: &[u8], encoded: &[u8]) -> bool {
+    block.len() + 16 + encoded.len() <= MAX_BYTES
 }
 
-pub(super) fn single(id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
+pub(super) fn single(id: SubmissionId, encoded: &[u8]) -> Vec<u8> {
     append(&[FORMAT], id, encoded)
 }
 
-pub(super) fn append(block: &[u8], id: SubmissionId, encoded: &EncodedSubmission) -> Vec<u8> {
+pub(super) fn append(block: &[u8], id: SubmissionId, encoded: &[u8]) -> Vec<u8> {
     // The spare capacity is for the trailer the engine adds, which would otherwise copy the block.
-    let mut longer = Vec::with_capacity(block.len() + 16 + encoded.bytes().len() + 8);
+    let mut longer = Vec::with_capacity(block.len() + 16 + encoded.len() + 8);
     longer.extend_from_slice(block);
     longer.extend_from_slice(&id.to_bytes());
-    longer.extend_from_slice(encoded.bytes());
+    longer.extend_from_slice(encoded);
     longer
 }
 
 /// Returns `block` with the item `id` inserted or replaced, or removed if `encoded` is `None`; `None` if no item
 /// remains.
-pub(super) fn set(
-    block: &[u8],
-    id: SubmissionId,
-    encoded: Option<&EncodedSubmission>,
-) -> Result<Option<Vec<u8>>> {
+pub(super) fn set(block: &[u8], id: SubmissionId, encoded: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
     let (mut new, mut encoded) = (vec![FORMAT], encoded);
     for item in read(block)? {
         if let Some(encoded) = encoded.take_if(|_| item.id >= id) {

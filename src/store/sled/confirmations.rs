@@ -3,13 +3,12 @@
 
 use std::ops::Bound;
 
+use super::BATCH_ROWS;
 use super::delivery_layout as keys;
 use super::engine::job::Progress;
-use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, undecodable};
 use super::row_source::RowSource;
-use super::{BATCH_ROWS, SledStore};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::id::{DeliveryId, FormId};
@@ -20,20 +19,8 @@ const MAX_PER_HOUR: u64 = 500;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
-impl SledStore {
-    pub(super) async fn take_permit(
-        &self,
-        delivery: &Delivery,
-        mailbox: u64,
-        now: Timestamp,
-    ) -> Result<ConfirmationPermit> {
-        let (form, id) = (delivery.form, delivery.id());
-        let work = move |tx: &mut Tx<'_>| permit(tx, form, (mailbox, id), now);
-        self.engine.write_as(WriteKind::Reclaim, work).await
-    }
-}
-
-fn permit(
+/// Takes a permit to send a confirmation of `form` to `mailbox`.
+pub(super) fn permit(
     tx: &mut Tx<'_>,
     form: FormId,
     (mailbox, delivery): (u64, DeliveryId),

@@ -1,7 +1,6 @@
 //! Cache of rows that every request reads, in decoded form.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -15,69 +14,48 @@ const CAPACITY: u64 = 16 << 20;
 /// Expected number of entries; the cache grows beyond it.
 const EXPECTED: usize = 1_000;
 
-/// Number of changes of rows of the cached kinds: a row that was looked up since the last one need not be read again.
-#[derive(Clone, Default)]
-pub(super) struct ChangeCounter(Arc<AtomicU64>);
-
-impl ChangeCounter {
-    /// Counts a change that is visible in the index from now on.
-    pub(super) fn record_change(&self) {
-        self.0.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// Decoded rows by key and revision.
+/// Decoded rows by key, each with the bytes of its body, until they are [removed](Self::remove).
 pub(super) struct DecodedCache<T> {
-    changes: ChangeCounter,
-    rows: Cache<Vec<u8>, Arc<Decoded<T>>, BodySize>,
+    rows: Cache<Vec<u8>, (Arc<T>, usize), BodySize>,
     decode: fn(&[u8]) -> Result<T>,
-}
-
-struct Decoded<T> {
-    /// Read before the row: if that changes in between, the next reader finds another revision.
-    revision: Vec<u8>,
-    /// Number of changes when it was the current one.
-    current_at: AtomicU64,
-    body_bytes: usize,
-    row: Arc<T>,
 }
 
 #[derive(Clone)]
 struct BodySize;
 
-impl<T> Weighter<Vec<u8>, Arc<Decoded<T>>> for BodySize {
-    fn weight(&self, key: &Vec<u8>, decoded: &Arc<Decoded<T>>) -> u64 {
-        (key.len() + decoded.revision.len() + decoded.body_bytes) as u64
+impl<T> Weighter<Vec<u8>, (Arc<T>, usize)> for BodySize {
+    fn weight(&self, key: &Vec<u8>, (_, body_bytes): &(Arc<T>, usize)) -> u64 {
+        (key.len() + body_bytes) as u64
     }
 }
 
 impl<T> DecodedCache<T> {
-    pub(super) fn new(changes: &ChangeCounter, decode: fn(&[u8]) -> Result<T>) -> Self {
-        Self { changes: changes.clone(), rows: Cache::with_weighter(EXPECTED, CAPACITY, BodySize), decode }
+    pub(super) fn new(decode: fn(&[u8]) -> Result<T>) -> Self {
+        Self { rows: Cache::with_weighter(EXPECTED, CAPACITY, BodySize), decode }
     }
 
-    /// Returns the row under `key`, read only if a row of its kind has changed since, and decoded only if it has itself.
+    /// Returns the row under `key`, which `rows` must have as the index has it.
     pub(super) fn get(&self, rows: &impl RowSource, key: &[u8]) -> Result<Option<Arc<T>>> {
-        // Loaded before the row is read: a change in between makes it be read again.
-        let changes = self.changes.0.load(Ordering::Acquire);
-        let is_staged = rows.is_staged(key);
-        let known = self.rows.get(key);
-        let is_current = |known: &Arc<Decoded<T>>| known.current_at.load(Ordering::Relaxed) == changes;
-        if let Some(known) = known.as_ref().filter(|known| !is_staged && is_current(known)) {
-            return Ok(Some(Arc::clone(&known.row)));
+        // The error `None` stands for a missing row.
+        let found = self.rows.get_or_insert_with(key, || {
+            let body = rows.get(key).map_err(Some)?.ok_or(None)?;
+            let row = (self.decode)(&body).map_err(Some)?;
+            Ok((Arc::new(row), body.len()))
+        });
+        match found {
+            Ok((row, _)) => Ok(Some(row)),
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
         }
-        let Some(revision) = rows.revision(key)? else { return Ok(None) };
-        // What is staged becomes current when it is durable, which is a change.
-        let current_at = if is_staged { u64::MAX } else { changes };
-        if let Some(known) = known.filter(|known| known.revision == revision) {
-            known.current_at.store(current_at, Ordering::Relaxed);
-            return Ok(Some(Arc::clone(&known.row)));
-        }
-        let Some(body) = rows.get(key)? else { return Ok(None) };
-        let row = Arc::new((self.decode)(&body)?);
-        let current_at = AtomicU64::new(current_at);
-        let decoded = Decoded { revision, current_at, body_bytes: body.len(), row: Arc::clone(&row) };
-        self.rows.insert(key.to_vec(), Arc::new(decoded));
-        Ok(Some(row))
+    }
+
+    /// Removes a row that has changed in the index, also one that is being read: it is not kept.
+    pub(super) fn remove(&self, key: &[u8]) {
+        self.rows.remove(key);
+    }
+
+    /// Removes all rows, as [`remove`](Self::remove) does.
+    pub(super) fn clear(&self) {
+        self.rows.clear();
     }
 }

@@ -1,27 +1,68 @@
 //! Deliveries in the embedded store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::delivery_list::DeliverySearch;
-use super::engine::tx::Direction;
-use super::{SledStore, delivery_layout as keys, events, layout};
+use super::engine::operation::WriteKind;
+use super::engine::tx::{Direction, Tx};
+use super::forms::find_cached;
+use super::queue::{QueueCounts, StoredQueue};
+use super::search::SearchGoal;
+use super::{
+    SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, events, layout,
+};
 use crate::clock::Timestamp;
-use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::health::Health;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
 use crate::id::{DeliveryId, FormId, WorkspaceId};
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
-    LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, StepResult, TypeStats,
+    LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
 };
+
+/// Queues that are looked at in one operation.
+const QUEUES_AT_ONCE: usize = 32;
 
 #[async_trait]
 impl Deliveries for SledStore {
     async fn claim_due(&self, owner: Owner, now: Timestamp, capacity: &mut Capacity<'_>) -> Result<Claims> {
-        self.claim(owner, now, capacity).await
+        let (mut wanted, mut full) = (Vec::new(), Vec::new());
+        for (due, queue) in self.context.claims.take_due(now) {
+            match self.room(queue, capacity) {
+                Ok(Some(Room::For(limit))) if limit > 0 => wanted.push((queue, limit)),
+                Ok(Some(Room::For(_) | Room::Full)) => full.push((due, queue)),
+                Ok(Some(Room::After(at))) => self.context.claims.set_due(queue, at),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
+                    self.context.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
+                }
+            }
+        }
+        let mut claims = Claims::default();
+        let mut outcome = Ok(());
+        for some in wanted.chunks(QUEUES_AT_ONCE) {
+            match self.claim_some(owner, now, some).await {
+                Ok(batches) => claims.batches.extend(batches),
+                Err(error) => {
+                    some.iter().for_each(|(queue, _)| self.context.claims.set_due(*queue, now));
+                    outcome = Err(error);
+                }
+            }
+        }
+        claims.next_due = self.context.claims.next_due();
+        claims.has_full = !full.is_empty();
+        full.into_iter().for_each(|(due, queue)| self.context.claims.set_due(queue, due));
+        match outcome {
+            Err(error) if claims.batches.is_empty() => Err(error),
+            _ => Ok(claims),
+        }
     }
 
     async fn load_claimed(&self, delivery: &Delivery) -> Result<LoadedDelivery> {
@@ -35,20 +76,32 @@ impl Deliveries for SledStore {
         written: Option<u64>,
         now: Timestamp,
     ) -> Result<Health> {
-        self.finish_attempts(queue, finished, written, now).await
+        let (context, schedule) = (Arc::clone(&self.context), self.retry_schedule.clone());
+        let ended: Vec<_> = finished.iter().map(|attempt| attempt.delivery.clone()).collect();
+        let work = move |tx: &mut Tx<'_>| {
+            delivery_queue::finish(tx, &context, schedule.as_deref(), queue, finished, written, now)
+        };
+        let context = Arc::clone(&self.context);
+        let done = move |(_, woken): &(Health, Vec<QueueId>)| {
+            context.claims.end(queue, &ended);
+            for queue in woken {
+                context.claims.wake(*queue, Timestamp::from_millis(0));
+            }
+        };
+        Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
     }
 
     fn release(&self, owner: Owner) {
-        self.claims.release(owner);
+        self.context.claims.release(owner);
     }
 
     fn give_back(&self, queue: QueueId, deliveries: &[Delivery]) {
-        self.claims.end(queue, deliveries);
-        self.claims.wake(queue, Timestamp::from_millis(0));
+        self.context.claims.end(queue, deliveries);
+        self.context.claims.wake(queue, Timestamp::from_millis(0));
     }
 
     async fn due_changed(&self) {
-        self.claims.changed().await;
+        self.context.claims.changed().await;
     }
 
     async fn permit_confirmation(
@@ -57,16 +110,24 @@ impl Deliveries for SledStore {
         mailbox: u64,
         now: Timestamp,
     ) -> Result<ConfirmationPermit> {
-        self.take_permit(delivery, mailbox, now).await
+        let (form, id) = (delivery.form, delivery.id());
+        let work = move |tx: &mut Tx<'_>| confirmations::permit(tx, form, (mailbox, id), now);
+        self.engine.write_as(WriteKind::Reclaim, work).await
     }
 
     async fn has_integrations(&self) -> Result<bool> {
-        Ok(!self.reader.scan(keys::queues(), Direction::Ascending, 1)?.is_empty())
+        Ok(!self.reader.scan(layout::all(keys::QUEUES), Direction::Ascending, 1)?.is_empty())
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
-        let form = self.form(workspace, form)?;
-        form.map_or_else(|| Ok(Vec::new()), |form| self.read_totals(&form))
+        let Some(form) = self.form(workspace, form)? else { return Ok(Vec::new()) };
+        let totals = form.integrations.iter().map(|integration| {
+            let queue = (form.id, integration.id);
+            let counts = QueueCounts::read(&self.reader, queue)?;
+            let health = StoredQueue::read(&self.reader, queue)?.health;
+            Ok(QueueTotals { health, pending: counts.pending + counts.paused, dead: counts.dead })
+        });
+        totals.collect()
     }
 
     async fn find_delivery(
@@ -74,7 +135,10 @@ impl Deliveries for SledStore {
         workspace: WorkspaceId,
         delivery: DeliveryId,
     ) -> Result<Option<(Arc<Form>, Delivery)>> {
-        self.find_shown(workspace, delivery)
+        let Some(delivery) = delivery_rows::find(&self.reader, workspace, delivery)? else { return Ok(None) };
+        let Some(form) = self.form(workspace, delivery.form)? else { return Ok(None) };
+        let shown = self.show(&form, delivery)?;
+        Ok(Some((form, shown)))
     }
 
     async fn list_deliveries(
@@ -84,7 +148,9 @@ impl Deliveries for SledStore {
         after: Option<Vec<u8>>,
         limit: usize,
     ) -> Result<DeliveryRows> {
-        self.search_deliveries(DeliverySearch::new(workspace, filter, after, limit)).await
+        let search = DeliverySearch { workspace, filter: filter.clone() };
+        let (range, goal) = (search.range(after), SearchGoal::Page(limit));
+        Ok(self.search(search, range, Direction::Descending, goal).await?.into_page())
     }
 
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {
@@ -99,7 +165,48 @@ impl Deliveries for SledStore {
         change: ManualChange,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>> {
-        self.change_by_hand(workspace, delivery, change, now).await
+        let Some(found) = delivery_rows::find(&self.reader, workspace, delivery)? else {
+            return Ok(StepResult::Missing);
+        };
+        self.step_and_wake(WriteKind::Normal, (workspace, found.form), move |tx, context| {
+            let form = find_cached(tx, context, workspace, found.form)?.ok_or(Stop::Missing)?;
+            let delivery =
+                delivery_rows::read(tx, workspace, found.event, found.target)?.ok_or(Stop::Missing)?;
+            let id = found.target.integration;
+            let is_claimed =
+                context.claims.is_claimed(QueueId { workspace, form: form.id, integration: id }, &delivery);
+            let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery.clone() };
+            let is_waiting = delivery.is_waiting() && !is_claimed;
+            let changed = match change {
+                ManualChange::Cancel if !is_waiting => return Err(Refusal::NotPending.into()),
+                ManualChange::Cancel => delivery.ended(DeliveryStatus::Canceled, now),
+                ManualChange::Redeliver { wait_ms } => {
+                    let deleted = Refusal::NotRepeatable("the integration of the delivery was deleted");
+                    let integration = form.integration(id).ok_or(deleted)?;
+                    if !integration.can_repeat(&delivery) {
+                        return Err(Refusal::NotRepeatable(
+                            "the row of the submission is in the file already",
+                        )
+                        .into());
+                    }
+                    if found.target.recipient >= integration.recipients() {
+                        let why = "the integration no longer has the address of the delivery";
+                        return Err(Refusal::NotRepeatable(why).into());
+                    }
+                    match is_waiting {
+                        _ if is_claimed => return Ok(in_flight),
+                        true => delivery.clone().pending(now, wait_ms),
+                        false => delivery.restarted(now, wait_ms),
+                    }
+                }
+            };
+            let is_manual = matches!(change, ManualChange::Redeliver { .. });
+            let changed = Delivery { is_manual, ..changed };
+            delivery_rows::replace(tx, workspace, &delivery, &changed)?;
+            let health = StoredQueue::read(tx, delivery_rows::queue_of(&changed))?.health;
+            Ok(changed.shown(&form, &health))
+        })
+        .await
     }
 
     async fn delivery_stats(
@@ -107,12 +214,42 @@ impl Deliveries for SledStore {
         workspace: WorkspaceId,
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>> {
-        self.scan_on_pool(usize::MAX, move |store| store.collect_stats(workspace, now)).await
+        self.scan_on_pool(usize::MAX, move |store| {
+            let mut collected = BTreeMap::<&'static str, TypeStats>::new();
+            for is_trashed in [false, true] {
+                let entries = layout::list(workspace, is_trashed, None);
+                for (entry, _) in store.reader.scan(entries, Direction::Ascending, usize::MAX)? {
+                    let Some(form) = store.form(workspace, layout::listed_form(&entry)?)? else { continue };
+                    for integration in &form.integrations {
+                        let stats = collected.entry(integration.kind.type_name()).or_default();
+                        let key = (form.id, integration.id);
+                        let queue = QueueId { workspace, form: form.id, integration: integration.id };
+                        let counts = QueueCounts::read(&store.reader, key)?;
+                        let in_flight = (store.context.claims.count(queue) as u64).min(counts.pending);
+                        let waiting = counts.pending - in_flight;
+                        stats.in_flight += in_flight;
+                        stats.paused += counts.paused;
+                        stats.dead += counts.dead;
+                        stats.delivered += counts.delivered_since_yesterday(now);
+                        let health = StoredQueue::read(&store.reader, key)?.health;
+                        if form.deleted_at.is_some() || !integration.enabled || health.paused.is_some() {
+                            stats.paused += waiting;
+                            continue;
+                        }
+                        stats.pending += waiting;
+                        let oldest = store.first_due(queue)?.filter(|_| waiting > 0);
+                        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(oldest).min();
+                    }
+                }
+            }
+            Ok(collected.into_iter().collect())
+        })
+        .await
     }
 
     async fn bring_forward(&self, now: Timestamp) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
             self.bring_queue_forward(queue, now).await?;
         }
         Ok(())
@@ -120,7 +257,7 @@ impl Deliveries for SledStore {
 
     fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::indexes_after, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
             self.prune_queue(queue, now)?;
         }
         Ok(())

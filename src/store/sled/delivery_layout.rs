@@ -26,8 +26,8 @@ use crate::domain::delivery::Delivery;
 use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 use crate::store::Result;
 
-const QUEUES: u8 = b'J';
-const INDEX: u8 = b'q';
+pub(super) const QUEUES: u8 = b'J';
+pub(super) const INDEX: u8 = b'q';
 const DELIVERIES: u8 = b'v';
 
 /// State of a delivery as far as a queue needs it; each has its own range of the index, in order of a time.
@@ -56,22 +56,8 @@ pub(super) fn queue(form: FormId, integration: IntegrationId) -> Vec<u8> {
     key(QUEUES, &[&form.to_bytes(), &integration.to_bytes()])
 }
 
-/// Range of all [queues](queue).
-pub(super) fn queues() -> KeyRange {
-    with_prefix(vec![QUEUES])
-}
-
-/// Range of the [queues](queue) after `last`, of all if it is `None`.
-pub(super) fn queues_after(last: Option<QueueKey>) -> KeyRange {
-    after(QUEUES, last)
-}
-
-/// Range of the [index entries](index_entry) of the queues after `last`, of all if it is `None`.
-pub(super) fn indexes_after(last: Option<QueueKey>) -> KeyRange {
-    after(INDEX, last)
-}
-
-fn after(kind: u8, last: Option<QueueKey>) -> KeyRange {
+/// Range of the [queues](queue), or of their [index entries](index_entry), after the queue `last`, of all if it is `None`.
+pub(super) fn after(kind: u8, last: Option<QueueKey>) -> KeyRange {
     let (start, end) = with_prefix(vec![kind]);
     let beyond = |(form, integration): QueueKey| {
         Bound::Included(key(kind, &[&form.to_bytes(), &integration.to_bytes(), &[u8::MAX]]))

@@ -2,95 +2,22 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::claims::DeliveryClaims;
-use super::decoded_cache::DecodedCache;
 use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass};
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, KeyRange, Tx};
 use super::forms::find_cached;
 use super::queue::{QueueCounts, StoredQueue};
 use super::row_source::RowSource;
-use super::{SledStore, confirmations, delivery_rows, events, layout};
+use super::{Context, SledStore, confirmations, delivery_rows, events, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
-use crate::id::Random;
-use crate::store::{
-    AttemptEnd, Capacity, ClaimedBatch, Claims, FinishedAttempt, Owner, QueueId, Result, Room,
-};
-
-/// Queues that are looked at in one operation.
-const QUEUES_AT_ONCE: usize = 32;
-
-/// What the writer thread needs of the store to change a queue.
-#[derive(Clone)]
-pub(super) struct QueueContext {
-    pub(super) forms: Arc<DecodedCache<Form>>,
-    pub(super) claims: Arc<DeliveryClaims>,
-    pub(super) random: Arc<dyn Random>,
-    pub(super) retry_schedule: Option<Arc<[i64]>>,
-}
-
-/// What one look at a queue claimed.
-struct ClaimedQueue {
-    batch: ClaimedBatch,
-    /// When to look at the queue again.
-    next_due: Option<Timestamp>,
-}
+use crate::store::{AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, QueueId, Result, Room};
 
 impl SledStore {
-    pub(super) fn queue_context(&self) -> QueueContext {
-        QueueContext {
-            forms: Arc::clone(&self.forms),
-            claims: Arc::clone(&self.claims),
-            random: Arc::clone(&self.random),
-            retry_schedule: self.retry_schedule.clone(),
-        }
-    }
-
-    pub(super) async fn claim(
-        &self,
-        owner: Owner,
-        now: Timestamp,
-        capacity: &mut Capacity<'_>,
-    ) -> Result<Claims> {
-        let (mut wanted, mut full) = (Vec::new(), Vec::new());
-        for (due, queue) in self.claims.take_due(now) {
-            match self.room(queue, capacity) {
-                Ok(Some(Room::For(limit))) if limit > 0 => wanted.push((queue, limit)),
-                Ok(Some(Room::For(_) | Room::Full)) => full.push((due, queue)),
-                Ok(Some(Room::After(at))) => self.claims.set_due(queue, at),
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
-                    self.claims.set_due(queue, Timestamp::from_millis(now.millis() + 1_000));
-                }
-            }
-        }
-        let mut claims = Claims::default();
-        let mut outcome = Ok(());
-        for some in wanted.chunks(QUEUES_AT_ONCE) {
-            match self.claim_some(owner, now, some).await {
-                Ok(batches) => claims.batches.extend(batches),
-                Err(error) => {
-                    some.iter().for_each(|(queue, _)| self.claims.set_due(*queue, now));
-                    outcome = Err(error);
-                }
-            }
-        }
-        claims.next_due = self.claims.next_due();
-        claims.has_full = !full.is_empty();
-        full.into_iter().for_each(|(due, queue)| self.claims.set_due(queue, due));
-        match outcome {
-            Err(error) if claims.batches.is_empty() => Err(error),
-            _ => Ok(claims),
-        }
-    }
-
     /// Asks how many deliveries of a queue may be claimed; `None` if it does not exist any more.
-    fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
+    pub(super) fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
         let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
         let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
         let state = StoredQueue::read(&self.reader, (queue.form, queue.integration))?;
@@ -98,60 +25,34 @@ impl SledStore {
     }
 
     /// Claims deliveries of some queues, on the writer thread, where nothing else changes them.
-    async fn claim_some(
+    pub(super) async fn claim_some(
         &self,
         owner: Owner,
         now: Timestamp,
         queues: &[(QueueId, usize)],
     ) -> Result<Vec<ClaimedBatch>> {
-        let (context, queues) = (self.queue_context(), queues.to_vec());
+        let (context, queues) = (Arc::clone(&self.context), queues.to_vec());
         let claimed = Arc::new(Mutex::new(Vec::new()));
         let found = Arc::clone(&claimed);
         let work = move |tx: &mut Tx<'_>| {
             for (queue, limit) in queues {
-                if let Some(one) = claim_queue(tx, &context, queue, now, limit)? {
-                    context.claims.claim(owner, queue, &one.batch.deliveries);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+                let Some((batch, next_due)) = claim_queue(tx, &context, queue, now, limit)? else { continue };
+                if let Some(next_due) = next_due {
+                    context.claims.set_due(queue, next_due);
+                }
+                if !batch.deliveries.is_empty() || batch.changes.is_some() {
+                    context.claims.claim(owner, queue, &batch.deliveries);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
                 }
             }
             Ok(())
         };
         let outcome = self.engine.write_as(WriteKind::Reclaim, work).await;
         let claimed = std::mem::take(&mut *claimed.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Err(error) = outcome {
-            claimed.iter().for_each(|one| self.claims.end(one.batch.queue, &one.batch.deliveries));
-            return Err(error);
+        if outcome.is_err() {
+            claimed.iter().for_each(|batch| self.context.claims.end(batch.queue, &batch.deliveries));
         }
-        let mut batches = Vec::new();
-        for ClaimedQueue { batch, next_due } in claimed {
-            if let Some(next_due) = next_due {
-                self.claims.set_due(batch.queue, next_due);
-            }
-            if !batch.deliveries.is_empty() || batch.changes.is_some() {
-                batches.push(batch);
-            }
-        }
-        Ok(batches)
-    }
-
-    pub(super) async fn finish_attempts(
-        &self,
-        queue: QueueId,
-        finished: Vec<FinishedAttempt>,
-        written: Option<u64>,
-        now: Timestamp,
-    ) -> Result<Health> {
-        let context = self.queue_context();
-        let ended: Vec<_> = finished.iter().map(|attempt| attempt.delivery.clone()).collect();
-        let work = move |tx: &mut Tx<'_>| finish(tx, &context, queue, finished, written, now);
-        let claims = Arc::clone(&self.claims);
-        let done = move |(_, woken): &(Health, Vec<QueueId>)| {
-            claims.end(queue, &ended);
-            for queue in woken {
-                claims.wake(*queue, Timestamp::from_millis(0));
-            }
-        };
-        Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
+        outcome.map(|()| claimed)
     }
 
     /// Returns when the first delivery of a queue is due, or may be; `None` if none waits.
@@ -159,8 +60,7 @@ impl SledStore {
         let key = (queue.form, queue.integration);
         let mut first = None;
         for class in DUE_CLASSES {
-            let row = self.reader.scan(keys::index(key, class), Direction::Ascending, 1)?.pop();
-            let due = row.map(|(key, _)| IndexPosition::decode(&key)).transpose()?.map(|entry| entry.at);
+            let due = first_in(&self.reader, keys::index(key, class))?;
             first = first.into_iter().chain(due).min();
         }
         let changes = QueueCounts::read(&self.reader, key)?.changes;
@@ -169,15 +69,22 @@ impl SledStore {
     }
 }
 
-/// Claims at most `limit` deliveries of a queue that are due at `now`; `None` if the queue does not exist any more.
+/// Returns the time of the first entry in a range of the index.
+fn first_in(rows: &impl RowSource, range: KeyRange) -> Result<Option<Timestamp>> {
+    let first = rows.scan(range, Direction::Ascending, 1)?.pop();
+    first.map(|(entry, _)| Ok(IndexPosition::decode(&entry)?.at)).transpose()
+}
+
+/// Finds at most `limit` deliveries of a queue to claim that are due at `now`, and when to look at the queue again; `None` if
+/// the queue does not exist any more.
 fn claim_queue(
     tx: &Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
     queue: QueueId,
     now: Timestamp,
     limit: usize,
-) -> Result<Option<ClaimedQueue>> {
-    let Some(form) = find_cached(tx, &context.forms, queue.workspace, queue.form)? else { return Ok(None) };
+) -> Result<Option<(ClaimedBatch, Option<Timestamp>)>> {
+    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else { return Ok(None) };
     let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
     let key = (queue.form, queue.integration);
     let state = StoredQueue::read(tx, key)?;
@@ -203,19 +110,18 @@ fn claim_queue(
         let mut next = claim_range(tx, context, queue, range, (now, limit), &mut deliveries)?;
         if next.is_none() && !integration.is_in_order() {
             let after = Timestamp::from_millis(now.millis() + 1);
-            let first = tx.scan(keys::index_from(key, *class, after), Direction::Ascending, 1)?.pop();
-            next = first.map(|(entry, _)| IndexPosition::decode(&entry)).transpose()?.map(|entry| entry.at);
+            next = first_in(tx, keys::index_from(key, *class, after))?;
         }
         next_due = next.into_iter().chain(next_due).min();
     }
     let batch = ClaimedBatch { queue, form: Arc::clone(&form), deliveries, changes };
-    Ok(Some(ClaimedQueue { batch, next_due }))
+    Ok(Some((batch, next_due)))
 }
 
-/// Claims deliveries of a range of the index until `claimed` has `limit`. Returns when the next one of it is due.
+/// Finds deliveries of a range of the index until `claimed` has `limit`. Returns when the next one of it is due.
 fn claim_range(
     tx: &Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
     queue: QueueId,
     range: KeyRange,
     (now, limit): (Timestamp, usize),
@@ -239,21 +145,22 @@ fn claim_range(
 }
 
 /// Records the ends of claimed attempts. Returns the health of the queue, and the queues to look at.
-fn finish(
+pub(super) fn finish(
     tx: &mut Tx<'_>,
-    context: &QueueContext,
+    context: &Context,
+    schedule: Option<&[i64]>,
     queue: QueueId,
     finished: Vec<FinishedAttempt>,
     written: Option<u64>,
     now: Timestamp,
 ) -> Result<(Health, Vec<QueueId>)> {
-    let Some(form) = find_cached(tx, &context.forms, queue.workspace, queue.form)? else {
+    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else {
         return Ok((Health::default(), Vec::new()));
     };
     let Some(integration) = form.integration(queue.integration) else {
         return Ok((Health::default(), Vec::new()));
     };
-    let schedule = integration.retry_schedule(context.retry_schedule.as_deref());
+    let schedule = integration.retry_schedule(schedule);
     let key = (queue.form, queue.integration);
     let before = StoredQueue::read(tx, key)?;
     let mut state = StoredQueue { written: written.unwrap_or(before.written), ..before.clone() };
@@ -284,7 +191,9 @@ fn finish(
             }
             AttemptEnd::Skipped => current.ended(DeliveryStatus::Skipped, now),
             AttemptEnd::Canceled => current.ended(DeliveryStatus::Canceled, now),
-            AttemptEnd::Paused if is_in_trash(tx, &current)? => current.paused(),
+            AttemptEnd::Paused if events::is_in_trash(tx, current.form, current.submission)? => {
+                current.paused()
+            }
             // It was restored since.
             AttemptEnd::Paused => continue,
         };
@@ -294,31 +203,13 @@ fn finish(
         state.put(tx, key)?;
     }
     let mut woken = vec![queue];
-    if before.health.paused.is_none() && state.health.paused.is_some() {
-        record_pause(tx, context, &form, queue, &state.health, now)?;
+    if before.health.paused.is_none()
+        && let Some(reason) = state.health.paused.clone()
+    {
+        let id = queue.integration;
+        let subject = Subject::Integration { id, name: integration.name.clone(), reason };
+        events::record(tx, context, &form, (EventType::IntegrationDisabled, subject), Some(id), now)?;
         woken = form.integrations.iter().map(|one| QueueId { integration: one.id, ..queue }).collect();
     }
     Ok((state.health, woken))
-}
-
-fn is_in_trash(rows: &impl RowSource, delivery: &Delivery) -> Result<bool> {
-    match delivery.submission {
-        Some(submission) => events::is_in_trash(rows, delivery.form, submission),
-        None => Ok(false),
-    }
-}
-
-fn record_pause(
-    tx: &mut Tx<'_>,
-    context: &QueueContext,
-    form: &Form,
-    queue: QueueId,
-    health: &Health,
-    now: Timestamp,
-) -> Result<()> {
-    let id = queue.integration;
-    let Some(integration) = form.integration(id) else { return Ok(()) };
-    let reason = health.paused.clone().unwrap_or_default();
-    let subject = Subject::Integration { id, name: integration.name.clone(), reason };
-    events::record(tx, &*context.random, form, (EventType::IntegrationDisabled, subject), Some(id), now)
 }

@@ -18,13 +18,11 @@ use super::delivery_layout as keys;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, undecodable};
-use super::{SledStore, delivery_rows, delivery_upkeep};
-use crate::clock::Timestamp;
+use super::{SledStore, delivery_rows, delivery_upkeep, events};
 use crate::domain::delivery::lifecycle::EventHead;
-use crate::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::domain::integration::event::EventType;
 use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 use crate::store::{Result, StoreError, StoreHealth};
 
@@ -47,21 +45,15 @@ struct OldRow {
 #[derive(Deserialize)]
 struct OldDelivery {
     event: EventId,
-    event_type: EventType,
-    form: FormId,
-    submission: Option<SubmissionId>,
     integration: IntegrationId,
-    status: DeliveryStatus,
-    attempts: u32,
+    /// Now [`Delivery::uncounted`].
     paced: u32,
-    earlier_attempts: u32,
-    is_manual: bool,
-    next_attempt_at: Option<Timestamp>,
-    last_error: Option<DeliveryError>,
     /// The recipients of a mail that need no other attempt, a bit each.
     #[serde(default)]
     settled: u16,
-    finished_at: Option<Timestamp>,
+    /// The members that have not changed.
+    #[serde(flatten)]
+    same: Delivery,
 }
 
 /// The part of a queue's state that is not stored any more.
@@ -78,7 +70,7 @@ impl SledStore {
             return Ok(());
         }
         let (done, is_done) = mpsc::channel();
-        self.engine.background((), move |(), tx| {
+        self.engine.background(move |tx| {
             let progress = upgrade_some(tx)?;
             if progress == Progress::Done {
                 tx.put(layout::DELIVERY_ROWS.to_vec(), Vec::new());
@@ -116,7 +108,7 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
         tx.delete(key);
         return Ok(Progress::More);
     }
-    for (key, _) in tx.scan(keys::queues(), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan(layout::all(keys::QUEUES), Direction::Ascending, usize::MAX)? {
         delivery_upkeep::recount(tx, keys::indexed_queue(&key)?)?;
     }
     Ok(Progress::Done)
@@ -124,35 +116,23 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
 
 /// Finds the form of a queue; `None` if it is being purged.
 fn form_of(tx: &Tx<'_>, form: FormId) -> Result<Option<(WorkspaceId, Form)>> {
-    let Some(workspace) = tx.get(&layout::form_workspace(form))? else { return Ok(None) };
-    let workspace = layout::listed_workspace(&workspace)?;
+    let Some(workspace) = super::forms::workspace_of(tx, form)? else { return Ok(None) };
     Ok(super::forms::find(tx, workspace, form)?.map(|form| (workspace, form)))
 }
 
 fn upgrade_row(tx: &mut Tx<'_>, key: Vec<u8>, OldRow { delivery: old, sequence }: OldRow) -> Result<()> {
     tx.delete(key);
-    let Some((workspace, form)) = form_of(tx, old.form)? else { return Ok(()) };
-    let head = EventHead {
-        id: old.event,
-        event_type: old.event_type,
-        sequence,
-        form: old.form,
-        submission: old.submission,
-    };
+    let Some((workspace, form)) = form_of(tx, old.same.form)? else { return Ok(()) };
     let stored = Delivery {
-        status: old.status,
-        attempts: old.attempts,
+        event: old.event,
+        target: old.integration.into(),
+        sequence,
         uncounted: old.paced,
-        earlier_attempts: old.earlier_attempts,
-        is_manual: old.is_manual,
-        next_attempt_at: old.next_attempt_at,
-        wait_ms: old.next_attempt_at.map_or(0, |at| (at.millis() - old.event.millis()).max(0)),
-        last_error: old.last_error,
-        finished_at: old.finished_at,
-        ..Delivery::new(head, old.integration.into())
+        wait_ms: old.same.next_attempt_at.map_or(0, |at| (at.millis() - old.event.millis()).max(0)),
+        ..old.same
     };
     // An attempt in flight ended with the process: it is given back.
-    let first = match old.status {
+    let first = match stored.status {
         DeliveryStatus::InFlight => {
             let attempts = stored.attempts.saturating_sub(1);
             Delivery { attempts, ..stored.clone() }.pending(stored.created_at(), 0)
@@ -195,12 +175,7 @@ fn upgrade_outbox(tx: &mut Tx<'_>, key: &[u8], body: &[u8]) -> Result<()> {
             let event = EventHead::of_completed(form.id, submission, sequence);
             let known = delivery_rows::read(tx, workspace, event.id, integration.id.into())?;
             if sequence > position && known.is_none() {
-                for recipient in 0..integration.recipients() {
-                    let target = DeliveryTarget { integration: integration.id, recipient };
-                    let new =
-                        Delivery { in_order: integration.is_in_order(), ..Delivery::new(event, target) };
-                    delivery_rows::insert(tx, workspace, &new)?;
-                }
+                events::insert_deliveries(tx, &form, event, &[integration])?;
             }
         }
     }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass, WAITING_CLASSES};
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, KeyRange, Tx};
-use super::forms::find;
+use super::engine::tx::{Direction, Tx};
+use super::forms::{find, workspace_of};
 use super::queue::{QueueCounts, QueueKey, Revival, StoredQueue};
-use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows, layout};
+use super::row_source::RowSource;
+use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::submission::Submission;
@@ -99,11 +100,6 @@ fn cancel_event(
     Ok(())
 }
 
-fn workspace_of(tx: &Tx<'_>, form: FormId) -> Result<Option<WorkspaceId>> {
-    let workspace = tx.get(&layout::form_workspace(form))?;
-    workspace.map(|workspace| layout::listed_workspace(&workspace)).transpose()
-}
-
 /// Reads the delivery of an index entry.
 fn indexed(tx: &Tx<'_>, workspace: WorkspaceId, entry: &[u8]) -> Result<Option<Delivery>> {
     let IndexPosition { event, target, .. } = IndexPosition::decode(entry)?;
@@ -128,46 +124,6 @@ fn change_indexed(
         }
     }
     Ok(())
-}
-
-/// Cancels a batch of the deliveries that wait for an integration that was deleted, and finally deletes the state of its
-/// queue.
-pub(super) fn remove_queue(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
-    let QueueId { workspace, form, integration } = queue;
-    let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
-    if form.integration(integration).is_some() {
-        return Ok(Progress::Done);
-    }
-    for class in WAITING_CLASSES {
-        let rows = tx.scan(keys::index((form.id, integration), class), Direction::Ascending, BATCH)?;
-        if !rows.is_empty() {
-            let entries = rows.into_iter().map(|(entry, _)| entry).collect();
-            let cancel = |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, form.updated_at);
-            change_indexed(tx, workspace, entries, cancel)?;
-            return Ok(Progress::More);
-        }
-    }
-    tx.delete(keys::queue(form.id, integration));
-    tx.delete(keys::queue_counts(form.id, integration));
-    Ok(Progress::Done)
-}
-
-/// Makes a batch of the deliveries pending again whose revival is recorded in the state of their queue.
-pub(super) fn revive(tx: &mut Tx<'_>, queue: QueueId) -> Result<Progress> {
-    let key = (queue.form, queue.integration);
-    let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
-    let state = StoredQueue::read(tx, key)?;
-    let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
-    let mut range = keys::index_from(key, QueueClass::Dead, since);
-    range.1 = keys::index_until(key, QueueClass::Dead, until).1;
-    let rows = tx.scan(range, Direction::Ascending, BATCH)?;
-    if rows.is_empty() || form.integration(queue.integration).is_none() {
-        StoredQueue { revival: None, ..state }.put(tx, key)?;
-        return Ok(Progress::Done);
-    }
-    let entries = rows.into_iter().map(|(entry, _)| entry).collect();
-    change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
-    Ok(Progress::More)
 }
 
 fn days_before(now: Timestamp, days: i64) -> Timestamp {
@@ -216,28 +172,18 @@ fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result
 /// Counts the deliveries of a queue anew.
 pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
     let counts = QueueCounts::read(tx, queue)?;
-    let count = |class| count_rows(tx, keys::index(queue, class));
+    let count = |class| tx.sum(keys::index(queue, class), ENTRIES, |_| Ok(1));
     let pending = count(QueueClass::Deletion)? + count(QueueClass::Due)?;
     let (paused, dead) = (count(QueueClass::Paused)?, count(QueueClass::Dead)?);
     QueueCounts { pending, paused, dead, ..counts }.put(tx, queue);
     Ok(())
 }
 
-fn count_rows(tx: &Tx<'_>, mut range: KeyRange) -> Result<u64> {
-    let mut count = 0;
-    loop {
-        let rows = tx.scan(range.clone(), Direction::Ascending, ENTRIES)?;
-        count += rows.len() as u64;
-        let Some((last, _)) = rows.into_iter().next_back() else { return Ok(count) };
-        range.0 = Bound::Excluded(last);
-    }
-}
-
 impl SledStore {
     /// Makes the queues due that have deliveries to attempt, and goes on with what the end of the process interrupted.
     pub(super) fn resume_queues(&self) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::queues_after, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
             let Some(form) = self.form(queue.workspace, queue.form)? else { continue };
             if form.integration(queue.integration).is_none() {
                 self.drop_queue(queue);
@@ -247,25 +193,20 @@ impl SledStore {
                 self.continue_revival(queue);
             }
             if let Some(due) = self.first_due(queue)? {
-                self.claims.wake(queue, due);
+                self.context.claims.wake(queue, due);
             }
         }
         Ok(())
     }
 
-    /// Returns the queue of the first row in the range `after` the last one, of a form that is not being purged.
-    pub(super) fn next_queue(
-        &self,
-        after: fn(Option<QueueKey>) -> KeyRange,
-        last: &mut Option<QueueKey>,
-    ) -> Result<Option<QueueId>> {
+    /// Returns the queue of the first row of a kind after the queue `last`, of a form that is not being purged.
+    pub(super) fn next_queue(&self, kind: u8, last: &mut Option<QueueKey>) -> Result<Option<QueueId>> {
         loop {
-            let next = self.reader.scan(after(*last), Direction::Ascending, 1)?.pop();
+            let next = self.reader.scan(keys::after(kind, *last), Direction::Ascending, 1)?.pop();
             let Some((key, _)) = next else { return Ok(None) };
             let (form, integration) = keys::indexed_queue(&key)?;
             *last = Some((form, integration));
-            if let Some(workspace) = self.reader.get(&layout::form_workspace(form))? {
-                let workspace = layout::listed_workspace(&workspace)?;
+            if let Some(workspace) = workspace_of(&self.reader, form)? {
                 return Ok(Some(QueueId { workspace, form, integration }));
             }
         }
@@ -273,16 +214,49 @@ impl SledStore {
 
     /// Forgets the queue of a deleted integration, in the background. What waited is canceled.
     pub(super) fn drop_queue(&self, queue: QueueId) {
-        self.engine.background((), move |(), tx| remove_queue(tx, queue));
+        let QueueId { workspace, form, integration } = queue;
+        self.engine.background(move |tx| {
+            let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
+            if form.integration(integration).is_some() {
+                return Ok(Progress::Done);
+            }
+            for class in WAITING_CLASSES {
+                let rows =
+                    tx.scan(keys::index((form.id, integration), class), Direction::Ascending, BATCH)?;
+                if !rows.is_empty() {
+                    let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+                    let cancel =
+                        |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, form.updated_at);
+                    change_indexed(tx, workspace, entries, cancel)?;
+                    return Ok(Progress::More);
+                }
+            }
+            tx.delete(keys::queue(form.id, integration));
+            tx.delete(keys::queue_counts(form.id, integration));
+            Ok(Progress::Done)
+        });
     }
 
     /// Revives deliveries in the background. Has no effect once that is done.
     pub(super) fn continue_revival(&self, queue: QueueId) {
-        let claims = Arc::clone(&self.claims);
-        self.engine.background((), move |(), tx| {
+        let context = Arc::clone(&self.context);
+        self.engine.background(move |tx| {
             // The slice before this one is durable.
-            claims.wake(queue, Timestamp::from_millis(0));
-            revive(tx, queue)
+            context.claims.wake(queue, Timestamp::from_millis(0));
+            let key = (queue.form, queue.integration);
+            let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
+            let state = StoredQueue::read(tx, key)?;
+            let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
+            let mut range = keys::index_from(key, QueueClass::Dead, since);
+            range.1 = keys::index_until(key, QueueClass::Dead, until).1;
+            let rows = tx.scan(range, Direction::Ascending, BATCH)?;
+            if rows.is_empty() || form.integration(queue.integration).is_none() {
+                StoredQueue { revival: None, ..state }.put(tx, key)?;
+                return Ok(Progress::Done);
+            }
+            let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+            change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
+            Ok(Progress::More)
         });
     }
 
@@ -291,11 +265,11 @@ impl SledStore {
         for (class, days) in KEPT {
             let range = keys::index_until(key, class, days_before(now, days));
             if !self.reader.scan(range, Direction::Ascending, 1)?.is_empty() {
-                self.engine.background((), move |(), tx| prune(tx, queue.workspace, key, now));
+                self.engine.background(move |tx| prune(tx, queue.workspace, key, now));
                 break;
             }
         }
-        self.engine.background((), move |(), tx| confirmations::erase_expired(tx, queue.form, now));
+        self.engine.background(move |tx| confirmations::erase_expired(tx, queue.form, now));
         Ok(())
     }
 
@@ -324,7 +298,7 @@ impl SledStore {
                         })
                     };
                     self.engine.write_as(WriteKind::Reclaim, work).await?;
-                    self.claims.wake(queue, now);
+                    self.context.claims.wake(queue, now);
                 }
             }
         }

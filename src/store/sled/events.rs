@@ -7,7 +7,7 @@ use super::engine::tx::Tx;
 use super::layout;
 use super::queue::QueueCounts;
 use super::row_source::RowSource;
-use super::submission_trash;
+use super::{Context, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::lifecycle::EventHead;
@@ -15,7 +15,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, Random, SubmissionId};
+use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId};
 use crate::store::{LoadedDelivery, Result};
 
 /// Records that `submission` was completed. Its event is made from the submission.
@@ -37,7 +37,7 @@ pub(super) fn record_completed(
 /// Records another event of `form`, with a snapshot, if an integration other than `except` subscribes to it.
 pub(super) fn record(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     form: &Form,
     (event_type, subject): (EventType, Subject),
     except: Option<IntegrationId>,
@@ -50,7 +50,7 @@ pub(super) fn record(
     let counters = Counters::of(tx, form.id)?;
     let sequence = counters.sequence + 1;
     Counters { sequence, ..counters }.put(tx, form.id);
-    let id = EventId::draw(now.millis(), random);
+    let id = EventId::draw(now.millis(), &*context.random);
     let event = Event { id, event_type, at: now, sequence, form: form.id, subject };
     tx.put(keys::event(form.id, id), layout::to_json(&event)?);
     let submission = event.submission();
@@ -65,7 +65,8 @@ pub(super) fn record(
     )
 }
 
-fn insert_deliveries(
+/// Writes the deliveries of an event to `subscribers`.
+pub(super) fn insert_deliveries(
     tx: &mut Tx<'_>,
     form: &Form,
     event: EventHead,
@@ -104,11 +105,8 @@ pub(super) fn load(rows: &impl RowSource, delivery: Delivery) -> Result<LoadedDe
 fn read_snapshot(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
     let event = rows.get(&keys::event(delivery.form, delivery.event))?;
     let event = event.map(|body| layout::from_json("an event", &body)).transpose()?;
-    let is_in_trash = match delivery.submission.filter(|_| !delivery.event_type.is_deletion()) {
-        Some(submission) => is_in_trash(rows, delivery.form, submission)?,
-        None => false,
-    };
-    Ok((event, is_in_trash))
+    let submission = delivery.submission.filter(|_| !delivery.event_type.is_deletion());
+    Ok((event, is_in_trash(rows, delivery.form, submission)?))
 }
 
 fn read_completed(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
@@ -129,6 +127,11 @@ fn read_completed(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<
     Ok((Some(event), is_in_trash))
 }
 
-pub(super) fn is_in_trash(rows: &impl RowSource, form: FormId, submission: SubmissionId) -> Result<bool> {
-    Ok(rows.get(&layout::trashed_submission(form, submission))?.is_some())
+pub(super) fn is_in_trash(
+    rows: &impl RowSource,
+    form: FormId,
+    submission: Option<SubmissionId>,
+) -> Result<bool> {
+    let row = submission.map(|submission| rows.get(&layout::trashed_submission(form, submission)));
+    Ok(row.transpose()?.flatten().is_some())
 }

@@ -1,21 +1,15 @@
-//! Trashing, restoring and purging forms.
+//! Purging forms.
 
-use std::sync::Arc;
-
-use super::counters::Counters;
 use super::delivery_layout::IndexPosition;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{find, find_live, missing_version};
-use super::{BATCH_ROWS, SledStore, delivery_layout, events, idempotency, layout, slugs, versions};
+use super::forms::find;
+use super::{BATCH_ROWS, SledStore, delivery_layout, layout, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::IdempotencyRecord;
-use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, Random, WorkspaceId};
-use crate::store::{IdempotencyKey, Restored, Result, StepResult};
+use crate::id::{FormId, WorkspaceId};
+use crate::store::Result;
 
 impl SledStore {
     /// Starts the purge of all forms trashed before `cutoff`. Returns how many.
@@ -27,7 +21,10 @@ impl SledStore {
             let due = layout::list(workspace, true, before);
             for (entry, _) in self.reader.scan(due, Direction::Ascending, usize::MAX)? {
                 let form = layout::listed_form(&entry)?;
-                let work = move |tx: &mut Tx<'_>| expire(tx, workspace, form, cutoff);
+                let work = move |tx: &mut Tx<'_>| {
+                    let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
+                    Ok(due.inspect(|form| remove_form(tx, form)).is_some())
+                };
                 if self.engine.write_as(WriteKind::Reclaim, work).await? {
                     self.resume_purge(workspace, form);
                     erased += 1;
@@ -39,7 +36,7 @@ impl SledStore {
 
     /// Deletes the remaining rows of a purged form in the background.
     pub(super) fn resume_purge(&self, workspace: WorkspaceId, form: FormId) {
-        self.engine.background((), move |(), tx| {
+        self.engine.background(move |tx| {
             if erase_rows(tx, workspace, form)? == Progress::Done {
                 tx.delete(layout::purge(form));
                 return Ok(Progress::Done);
@@ -71,96 +68,8 @@ pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) 
     Ok(Progress::Done)
 }
 
-/// Moves a form at the expected revision to the trash.
-pub(super) fn trash(
-    tx: &mut Tx<'_>,
-    random: &dyn Random,
-    workspace: WorkspaceId,
-    form: FormId,
-    expected: &ExpectedRevision,
-    now: Timestamp,
-) -> Result<StepResult<()>> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(live.revision) {
-        return Ok(StepResult::Refused(why));
-    }
-    slugs::release(tx, &live);
-    tx.delete(layout::list_entry(&live));
-    events::record(tx, random, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
-    let form = live.trashed(now);
-    tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
-    tx.put(layout::list_entry(&form), Vec::new());
-    Ok(StepResult::Done(()))
-}
-
-/// Restores a form from the trash.
-pub(super) fn restore(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Result<StepResult<Restored>> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let earlier = |record: IdempotencyRecord| {
-        let (form, responses) = layout::from_json("what was restored", &record.extra)?;
-        restored_form(tx, form, responses, record.at)
-    };
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, earlier)? {
-        return Ok(replayed);
-    }
-    let restored = match form.restored() {
-        Ok(restored) => restored,
-        Err(why) => return Ok(StepResult::Refused(why)),
-    };
-    if let Err(why) = slugs::claim(tx, &restored)? {
-        return Ok(StepResult::Refused(why));
-    }
-    tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
-    tx.delete(layout::list_entry(&form));
-    tx.put(layout::list_entry(&restored), Vec::new());
-    let responses = Counters::of(tx, form.id)?.responses;
-    let (made, given) =
-        (idempotency::encode_id(form.id.to_bytes()), layout::to_json(&(&restored, responses))?);
-    idempotency::insert_record(tx, idempotency_key, made, given, now);
-    restored_form(tx, restored, responses, now).map(StepResult::Done)
-}
-
-/// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
-/// second read.
-fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
-    let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
-        return Err(missing_version(form.id, form.version));
-    };
-    Ok(Restored { form: Arc::new(form), version: versions::decode(&body)?, responses, at })
-}
-
-/// Starts the purge of a form if it was trashed before `cutoff`.
-fn expire(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId, cutoff: Timestamp) -> Result<bool> {
-    let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
-    if let Some(form) = &due {
-        remove_form(tx, form);
-    }
-    Ok(due.is_some())
-}
-
-/// Starts the purge of a form, in the trash or not.
-pub(super) fn begin_purge(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    expected: &ExpectedRevision,
-) -> Result<StepResult<()>> {
-    let Some(form) = find(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(form.revision) {
-        return Ok(StepResult::Refused(why));
-    }
-    remove_form(tx, &form);
-    Ok(StepResult::Done(()))
-}
-
 /// Deletes the rows through which a form is found, and records that its other rows must be purged.
-fn remove_form(tx: &mut Tx<'_>, form: &Form) {
+pub(super) fn remove_form(tx: &mut Tx<'_>, form: &Form) {
     tx.delete(layout::form(form.workspace, form.id));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));

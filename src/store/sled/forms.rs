@@ -5,25 +5,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::decoded_cache::DecodedCache;
 use super::engine::operation::WriteKind;
-use super::engine::tx::Tx;
+use super::engine::tx::{Direction, Tx};
 use super::form_search::FormSearch;
+use super::form_trash::remove_form;
 use super::layout;
 use super::queue::StoredQueue;
-use super::submission_search::SearchGoal;
-use super::{SledStore, events, form_trash, idempotency, slugs, versions};
+use super::row_source::RowSource;
+use super::search::SearchGoal;
+use super::{Context, SledStore, Stop, events, idempotency, slugs};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, IntegrationId, Random, WorkspaceId};
+use crate::id::{FormId, IntegrationId, WorkspaceId};
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
-    StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
+    StepResult, StoreError,
 };
 
 #[async_trait]
@@ -33,8 +33,29 @@ impl Forms for SledStore {
         let version = layout::to_json(&version)?;
         let kind = WriteKind::for_size(version.len());
         let rows = EncodedRows { head: layout::to_json(&form)?, version: Some(version), retired: None };
-        let work = move |tx: &mut Tx<'_>| insert(tx, &form, rows, idempotency_key.as_ref());
-        self.engine.write_as(kind, work).await
+        self.step(kind, move |tx, _| {
+            let now = form.created_at;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                Ok((FormId::from_bytes((record.result as u64).to_be_bytes()), record.at))
+            })?;
+            if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
+                return Err(Stop::Missing);
+            }
+            for row in [layout::form_workspace(form.id), layout::purge(form.id)] {
+                if tx.get(&row)?.is_some() {
+                    return Err(Stop::Recheck);
+                }
+            }
+            slugs::claim(tx, &form)?;
+            rows.put(tx, &form);
+            put_new_queues(tx, &form, &[])?;
+            tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
+            tx.put(layout::list_entry(&form), Vec::new());
+            let made = u64::from_be_bytes(form.id.to_bytes()).into();
+            idempotency::insert_record(tx, idempotency_key.as_ref(), made, Vec::new(), now);
+            Ok((form.id, now))
+        })
+        .await
     }
 
     async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
@@ -57,13 +78,15 @@ impl Forms for SledStore {
         after: Option<(Timestamp, FormId)>,
         limit: usize,
     ) -> Result<FormRows> {
-        let search = FormSearch::new(workspace, filter, after, SearchGoal::Page(limit));
-        self.search_forms(search).await?.into_page()
+        let range = layout::list(workspace, filter.trashed, after);
+        let search = FormSearch { workspace, filter: filter.clone() };
+        Ok(self.search(search, range, Direction::Descending, SearchGoal::Page(limit)).await?.into_page())
     }
 
     async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>> {
-        let search = FormSearch::new(workspace, filter, None, SearchGoal::Count);
-        Ok(self.search_forms(search).await?.into_count())
+        let range = layout::list(workspace, filter.trashed, None);
+        let search = FormSearch { workspace, filter: filter.clone() };
+        Ok(self.search(search, range, Direction::Descending, SearchGoal::Count).await?.into_count())
     }
 
     async fn find_version(
@@ -76,7 +99,7 @@ impl Forms for SledStore {
             return Ok(None);
         }
         if let Some(body) = self.reader.get(&layout::version(form, number))? {
-            return versions::decode(&body).map(Some);
+            return layout::decode_version(&body).map(Some);
         }
         // A purge hides a form before it deletes the form's versions.
         match self.live_form(workspace, form)? {
@@ -106,7 +129,16 @@ impl Forms for SledStore {
             return Ok(None);
         }
         // A version may be as large as a thousand submissions, so this always runs on the pool.
-        self.scan_on_pool(usize::MAX, move |store| store.read_versions(form, before, limit)).await.map(Some)
+        self.scan_on_pool(usize::MAX, move |store| {
+            let range = layout::versions(form, before);
+            let (rows, _) = store.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
+            let rows: Vec<_> =
+                rows.iter().map(|(_, body)| layout::decode_version(body)).collect::<Result<_, _>>()?;
+            // Version numbers have no gaps, so the last one on the page shows whether more follow.
+            let next = rows.last().map(|last| last.number).filter(|number| *number > 1);
+            Ok(Some(Page { rows, next }))
+        })
+        .await
     }
 
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
@@ -116,10 +148,41 @@ impl Forms for SledStore {
             retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
         let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
-        let (form, random) = (update.form.id, Arc::clone(&self.random));
-        let work = move |tx: &mut Tx<'_>| replace(tx, &*random, workspace, &update, rows);
-        let replaced = self.write_and_wake(kind, (workspace, form), work).await?;
-        if let StepResult::Done(QueueChanges { removed, revived }) = &replaced {
+        let form = update.form.id;
+        // The transaction only compares revisions and stores bytes: the edit was computed before.
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            let form = &update.form;
+            let current = find_live(tx, workspace, form.id)?.ok_or(Stop::Missing)?;
+            if current.revision != update.seen_revision {
+                return Err(Stop::Recheck);
+            }
+            slugs::replace(tx, &current, form)?;
+            rows.put(tx, form);
+            put_new_queues(tx, form, &current.integrations)?;
+            events::record_file_change(tx, form)?;
+            let mut revived = Vec::new();
+            for integration in &update.resumed {
+                let queue = (form.id, *integration);
+                let resumed = StoredQueue::read(tx, queue)?.resumed(form.updated_at);
+                revived.extend(resumed.revival.map(|_| *integration));
+                resumed.put(tx, queue)?;
+            }
+            let event = match (current.status, form.status) {
+                (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
+                (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
+                _ => None,
+            };
+            if let Some(event) = event {
+                events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
+            }
+            if let Some(response) = &update.response {
+                idempotency::insert_response(tx, response, form.updated_at);
+            }
+            let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
+            Ok((removed.map(|one| one.id).collect::<Vec<_>>(), revived))
+        };
+        let replaced = self.step_and_wake(kind, (workspace, form), work).await?;
+        if let StepResult::Done((removed, revived)) = &replaced {
             let queue = |integration: &IntegrationId| QueueId { workspace, form, integration: *integration };
             removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
             revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
@@ -134,9 +197,18 @@ impl Forms for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let random = Arc::clone(&self.random);
-        let work = move |tx: &mut Tx<'_>| form_trash::trash(tx, &*random, workspace, form, &expected, now);
-        self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Reclaim, (workspace, form), move |tx, context| {
+            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            expected.check(live.revision)?;
+            slugs::release(tx, &live);
+            tx.delete(layout::list_entry(&live));
+            events::record(tx, context, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
+            let form = live.trashed(now);
+            tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
+            tx.put(layout::list_entry(&form), Vec::new());
+            Ok(())
+        })
+        .await
     }
 
     async fn restore_form(
@@ -146,9 +218,23 @@ impl Forms for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Restored>> {
-        let work =
-            move |tx: &mut Tx<'_>| form_trash::restore(tx, workspace, form, idempotency_key.as_ref(), now);
-        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, _| {
+            let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                let (form, responses) = layout::from_json("what was restored", &record.extra)?;
+                restored_form(tx, form, responses, record.at)
+            })?;
+            let restored = form.restored()?;
+            slugs::claim(tx, &restored)?;
+            tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
+            tx.delete(layout::list_entry(&form));
+            tx.put(layout::list_entry(&restored), Vec::new());
+            let responses = Counters::of(tx, form.id)?.responses;
+            let given = layout::to_json(&(&restored, responses))?;
+            idempotency::insert_record(tx, idempotency_key.as_ref(), 0, given, now);
+            Ok(restored_form(tx, restored, responses, now)?)
+        })
+        .await
     }
 
     async fn purge_form(
@@ -157,8 +243,13 @@ impl Forms for SledStore {
         form: FormId,
         expected: ExpectedRevision,
     ) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| form_trash::begin_purge(tx, workspace, form, &expected);
-        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            expected.check(form.revision)?;
+            remove_form(tx, &form);
+            Ok(())
+        };
+        let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_purge(workspace, form);
         }
@@ -174,7 +265,7 @@ impl SledStore {
 
     /// Returns a form, in the trash or not.
     pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
-        self.forms.get(&self.reader, &layout::form(workspace, form))
+        self.context.forms.get(&self.reader, &layout::form(workspace, form))
     }
 
     pub(super) fn counters(&self, form: FormId) -> Result<Counters> {
@@ -182,19 +273,28 @@ impl SledStore {
     }
 }
 
+/// Returns the workspace of a form; `None` if the form does not exist or is being purged.
+pub(super) fn workspace_of(rows: &impl RowSource, form: FormId) -> Result<Option<WorkspaceId>> {
+    rows.get(&layout::form_workspace(form))?.map(|body| layout::listed_workspace(&body)).transpose()
+}
+
 /// Reads a form within a transaction, in the trash or not.
 pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
     tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
 }
 
-/// Reads a form within a transaction, in the trash or not, from the cache.
+/// Reads a form within a transaction, in the trash or not, from the cache unless the group has changed it.
 pub(super) fn find_cached(
     tx: &Tx<'_>,
-    forms: &DecodedCache<Form>,
+    context: &Context,
     workspace: WorkspaceId,
     form: FormId,
 ) -> Result<Option<Arc<Form>>> {
-    forms.get(tx, &layout::form(workspace, form))
+    let key = layout::form(workspace, form);
+    match tx.is_staged(&key) {
+        true => Ok(find(tx, workspace, form)?.map(Arc::new)),
+        false => context.forms.get(tx, &key),
+    }
 }
 
 /// Reads a form outside the trash within a transaction.
@@ -204,6 +304,15 @@ pub(super) fn find_live(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Re
 
 pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
     StoreError::Missing(format!("version {number} of {form}"))
+}
+
+/// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
+/// second read.
+fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
+    let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
+        return Err(missing_version(form.id, form.version));
+    };
+    Ok(Restored { form: Arc::new(form), version: layout::decode_version(&body)?, responses, at })
 }
 
 /// Rows of a new or changed form, encoded before the transaction.
@@ -223,94 +332,6 @@ impl EncodedRows {
             tx.put(layout::retired(form.id), retired);
         }
     }
-}
-
-fn insert(
-    tx: &mut Tx<'_>,
-    form: &Form,
-    rows: EncodedRows,
-    idempotency_key: Option<&IdempotencyKey>,
-) -> Result<StepResult<(FormId, Timestamp)>> {
-    let now = form.created_at;
-    let made = |record: IdempotencyRecord| Ok((decode_form_id(record.result), record.at));
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, made)? {
-        return Ok(replayed);
-    }
-    if tx.get(&layout::deleted_workspace(form.workspace))?.is_some() {
-        return Ok(StepResult::Missing);
-    }
-    let taken =
-        tx.get(&layout::form_workspace(form.id))?.is_some() || tx.get(&layout::purge(form.id))?.is_some();
-    if taken {
-        return Ok(StepResult::Recheck);
-    }
-    if let Err(why) = slugs::claim(tx, form)? {
-        return Ok(StepResult::Refused(why));
-    }
-    rows.put(tx, form);
-    put_new_queues(tx, form, &[])?;
-    tx.put(layout::form_workspace(form.id), form.workspace.to_bytes().to_vec());
-    tx.put(layout::list_entry(form), Vec::new());
-    let made = idempotency::encode_id(form.id.to_bytes());
-    idempotency::insert_record(tx, idempotency_key, made, Vec::new(), now);
-    Ok(StepResult::Done((form.id, now)))
-}
-
-/// Decodes a form id from the lower half of an idempotency record's result.
-fn decode_form_id(made: u128) -> FormId {
-    FormId::from_bytes((made as u64).to_be_bytes())
-}
-
-/// Replaces a form that has not changed since the update was computed. The transaction only compares revisions and stores
-/// bytes: the edit was computed before.
-fn replace(
-    tx: &mut Tx<'_>,
-    random: &dyn Random,
-    workspace: WorkspaceId,
-    update: &FormUpdate,
-    rows: EncodedRows,
-) -> Result<StepResult<QueueChanges>> {
-    let form = &update.form;
-    let Some(current) = find_live(tx, workspace, form.id)? else { return Ok(StepResult::Missing) };
-    if current.revision != update.seen_revision {
-        return Ok(StepResult::Recheck);
-    }
-    if let Err(why) = slugs::replace(tx, &current, form)? {
-        return Ok(StepResult::Refused(why));
-    }
-    rows.put(tx, form);
-    put_new_queues(tx, form, &current.integrations)?;
-    events::record_file_change(tx, form)?;
-    let mut changes = QueueChanges::default();
-    for integration in &update.resumed {
-        let queue = (form.id, *integration);
-        let resumed = StoredQueue::read(tx, queue)?.resumed(form.updated_at);
-        changes.revived.extend(resumed.revival.map(|_| *integration));
-        resumed.put(tx, queue)?;
-    }
-    let event = match (current.status, form.status) {
-        (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
-        (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
-        _ => None,
-    };
-    if let Some(event) = event {
-        events::record(tx, random, form, (event, Subject::Form), None, form.updated_at)?;
-    }
-    if let Some(response) = &update.response {
-        idempotency::insert_response(tx, response, form.updated_at);
-    }
-    let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
-    changes.removed.extend(removed.map(|one| one.id));
-    Ok(StepResult::Done(changes))
-}
-
-/// What an update of a form means for the queues of its integrations.
-#[derive(Debug, Default)]
-struct QueueChanges {
-    /// The integrations that the form no longer has.
-    removed: Vec<IntegrationId>,
-    /// Those with deliveries to be made pending again.
-    revived: Vec<IntegrationId>,
 }
 
 /// Creates the queues of integrations that are not among `earlier` ones.

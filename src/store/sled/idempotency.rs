@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::row_source::RowSource;
-use super::{BATCH_ROWS, SledStore, layout};
+use super::{BATCH_ROWS, SledStore, Stop, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
-use crate::store::{Idempotency, IdempotencyKey, RecordedResponse, Result, StepResult};
+use crate::store::{Idempotency, IdempotencyKey, RecordedResponse, Result};
 
 #[async_trait]
 impl Idempotency for SledStore {
@@ -40,23 +40,21 @@ pub(super) fn find_record(
     Ok(layout::decode_idempotency_record(&body)?.replay(idempotency_key.body, now))
 }
 
-/// Returns the step of an earlier request with the same idempotency key, if there was one; `read` reads its result from
-/// the record.
+/// Stops a step if there was an earlier request with the same idempotency key; `read` reads its result from the record.
 pub(super) fn replay<T>(
     rows: &impl RowSource,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
     read: impl FnOnce(IdempotencyRecord) -> Result<T>,
-) -> Result<Option<StepResult<T>>> {
-    Ok(match find_record(rows, idempotency_key, now)? {
-        Some(Ok(record)) => Some(StepResult::Replayed(read(record)?)),
-        Some(Err(why)) => Some(StepResult::Refused(why)),
-        None => None,
-    })
+) -> Result<(), Stop<T>> {
+    match find_record(rows, idempotency_key, now)? {
+        Some(record) => Err(Stop::Replayed(Box::new(read(record?)?))),
+        None => Ok(()),
+    }
 }
 
-/// Records the result of a request, if it has an idempotency key: the object `made`, and in `extra` what cannot be derived
-/// from it later.
+/// Records the result of a request, if it has an idempotency key: in `made` the object or its state, if a replay needs it, and
+/// in `extra` what cannot be derived from it later.
 pub(super) fn insert_record(
     tx: &mut Tx<'_>,
     idempotency_key: Option<&IdempotencyKey>,
@@ -73,11 +71,6 @@ pub(super) fn insert_record(
 /// Records a response.
 pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) {
     insert_record(tx, Some(&response.idempotency_key), 0, response.body.clone().into_bytes(), at);
-}
-
-/// Encodes an id of 8 bytes into the lower half of a record's result.
-pub(super) fn encode_id(id: [u8; 8]) -> u128 {
-    u128::from(u64::from_be_bytes(id))
 }
 
 /// Deletes a batch of records that have expired at `now`.

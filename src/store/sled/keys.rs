@@ -6,7 +6,8 @@ use async_trait::async_trait;
 
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::{SledStore, idempotency, layout, workspaces};
+use super::row_source::RowSource;
+use super::{Context, SledStore, Step, Stop, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
@@ -17,14 +18,14 @@ use crate::store::{IdempotencyKey, Keys, NewKey, NewWorkspace, Result, StepResul
 #[async_trait]
 impl Keys for SledStore {
     async fn bootstrap(&self, workspace: Workspace, key: ApiKey) -> Result<bool> {
-        let random = Arc::clone(&self.random);
+        let context = Arc::clone(&self.context);
         self.engine
             .write(move |tx| {
                 if !tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, 1)?.is_empty() {
                     return Ok(false);
                 }
                 let mut signing_key = [0; 32];
-                random.fill(&mut signing_key);
+                context.random.fill(&mut signing_key);
                 tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
                 tx.put(layout::workspace(workspace.id), layout::to_json(&workspace)?);
                 put(tx, &key)?;
@@ -34,11 +35,39 @@ impl Keys for SledStore {
     }
 
     async fn insert_workspace(&self, new: NewWorkspace) -> Result<StepResult<Workspace>> {
-        self.engine.write(move |tx| workspaces::insert(tx, new)).await
+        let NewWorkspace { workspace, key, idempotency_key } = new;
+        self.step(WriteKind::Normal, move |tx, _| {
+            let (id, now) = (workspace.id, workspace.created_at);
+            let shown = |record: IdempotencyRecord| layout::from_json("a created workspace", &record.extra);
+            idempotency::replay(tx, idempotency_key.as_ref(), now, shown)?;
+            for row in [layout::workspace(id), layout::deleted_workspace(id), layout::api_key(key.id)] {
+                if tx.get(&row)?.is_some() {
+                    return Err(Stop::Recheck);
+                }
+            }
+            let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
+            Workspace::check_count(workspaces.len())?;
+            let shown = layout::to_json(&workspace)?;
+            tx.put(layout::workspace(id), shown.clone());
+            put(tx, &key)?;
+            idempotency::insert_record(tx, idempotency_key.as_ref(), 0, shown, now);
+            Ok(workspace)
+        })
+        .await
     }
 
     async fn insert_key(&self, new: NewKey) -> Result<StepResult<ApiKey>> {
-        self.engine.write(move |tx| insert(tx, new)).await
+        let NewKey { key, idempotency_key } = new;
+        self.step(WriteKind::Normal, move |tx, _| {
+            let shown = |record: IdempotencyRecord| layout::from_json("a created key", &record.extra);
+            idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)?;
+            if tx.get(&layout::workspace(key.workspace))?.is_none() {
+                return Err(Stop::Missing);
+            }
+            check_new(tx, &key, 0)?;
+            add(tx, key, idempotency_key.as_ref())
+        })
+        .await
     }
 
     async fn rotate_key(
@@ -49,26 +78,50 @@ impl Keys for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<ApiKey>> {
-        let work =
-            move |tx: &mut Tx<'_>| rotate(tx, workspace, key, &rotation, idempotency_key.as_ref(), now);
-        self.engine.write(work).await
+        self.step(WriteKind::Normal, move |tx, _| {
+            let shown = |record: IdempotencyRecord| layout::from_json("a rotated key", &record.extra);
+            idempotency::replay(tx, idempotency_key.as_ref(), now, shown)?;
+            let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now)).ok_or(Stop::Missing)?;
+            let entry = layout::key_entry(&old);
+            let (new, remaining) = old.rotate(&rotation, now);
+            check_new(tx, &new, usize::from(remaining.is_none()))?;
+            match remaining {
+                Some(old) => put(tx, &old)?,
+                None => delete(tx, key, entry),
+            }
+            add(tx, new, idempotency_key.as_ref())
+        })
+        .await
     }
 
     async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| {
-            let Some(key) = find(tx, workspace, key)? else { return Ok(StepResult::Missing) };
+        self.step(WriteKind::Reclaim, move |tx, _| {
+            let key = find(tx, workspace, key)?.ok_or(Stop::Missing)?;
             delete(tx, key.id, layout::key_entry(&key));
-            Ok(StepResult::Done(()))
-        };
-        self.engine.write_as(WriteKind::Reclaim, work).await
+            Ok(())
+        })
+        .await
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
-        self.keys.get(&self.reader, &layout::api_key(id))
+        self.context.keys.get(&self.reader, &layout::api_key(id))
     }
 
     async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
-        self.scan_on_pool(usize::MAX, move |store| store.read_keys(workspace)).await
+        self.scan_on_pool(usize::MAX, move |store| {
+            let mut keys = Vec::new();
+            let entries = layout::key_entries(workspace);
+            for (entry, _) in store.reader.scan(entries, Direction::Descending, usize::MAX)? {
+                let id = layout::listed_key(&entry)?;
+                // It may have been revoked since the scan.
+                let found = store.context.keys.get(&store.reader, &layout::api_key(id))?;
+                let last_use = store.reader.get(&layout::key_use(id))?;
+                let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
+                keys.extend(found.map(|key| (key, last_use)));
+            }
+            Ok(keys)
+        })
+        .await
     }
 
     async fn record_key_uses(&self, uses: Vec<(KeyId, Timestamp)>) -> Result<()> {
@@ -89,12 +142,22 @@ impl Keys for SledStore {
     }
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
-        self.reader.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
+        find_workspace(&self.reader, id)
     }
 
     async fn delete_workspace(&self, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
-        let work = move |tx: &mut Tx<'_>| workspaces::begin_purge(tx, id, own);
-        let begun = self.engine.write_as(WriteKind::Reclaim, work).await?;
+        // Its forms are unreachable from then on, because every request needs a key of their workspace.
+        let work = move |tx: &mut Tx<'_>, _: &Context| {
+            let own = find_workspace(tx, own)?;
+            find_workspace(tx, id)?.ok_or(Stop::Missing)?.check_deletion(own.as_ref())?;
+            tx.delete(layout::workspace(id));
+            for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
+                delete(tx, layout::listed_key(&entry)?, entry);
+            }
+            tx.put(layout::deleted_workspace(id), Vec::new());
+            Ok(())
+        };
+        let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
             self.resume_workspace_purge(id);
         }
@@ -121,31 +184,21 @@ impl SledStore {
         };
         self.engine.write_as(WriteKind::Reclaim, work).await
     }
+}
 
-    fn read_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
-        let mut keys = Vec::new();
-        let entries = layout::key_entries(workspace);
-        for (entry, _) in self.reader.scan(entries, Direction::Descending, usize::MAX)? {
-            let id = layout::listed_key(&entry)?;
-            // It may have been revoked since the scan.
-            let found = self.keys.get(&self.reader, &layout::api_key(id))?;
-            let last_use = self.reader.get(&layout::key_use(id))?;
-            let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
-            keys.extend(found.map(|key| (key, last_use)));
-        }
-        Ok(keys)
-    }
+fn find_workspace(rows: &impl RowSource, id: WorkspaceId) -> Result<Option<Workspace>> {
+    rows.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
 }
 
 /// Writes a new or changed key.
-pub(super) fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
+fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
     tx.put(layout::api_key(key.id), layout::to_json(key)?);
     tx.put(layout::key_entry(key), Vec::new());
     Ok(())
 }
 
 /// Deletes all rows of the key with this list entry.
-pub(super) fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
+fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
     tx.delete(layout::api_key(key));
     tx.delete(layout::key_use(key));
     tx.delete(entry);
@@ -157,60 +210,19 @@ fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey
     Ok(key.filter(|key| key.workspace == workspace))
 }
 
-fn insert(tx: &mut Tx<'_>, new: NewKey) -> Result<StepResult<ApiKey>> {
-    let NewKey { key, idempotency_key } = new;
-    let shown = |record: IdempotencyRecord| layout::from_json("a created key", &record.extra);
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key.as_ref(), key.created_at, shown)? {
-        return Ok(replayed);
-    }
-    if tx.get(&layout::workspace(key.workspace))?.is_none() {
-        return Ok(StepResult::Missing);
-    }
-    if let Some(refused) = check_new(tx, &key, 0)? {
-        return Ok(refused);
-    }
-    add(tx, key, idempotency_key.as_ref())
-}
-
-fn rotate(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    key: KeyId,
-    rotation: &Rotation,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Result<StepResult<ApiKey>> {
-    let shown = |record: IdempotencyRecord| layout::from_json("a rotated key", &record.extra);
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, shown)? {
-        return Ok(replayed);
-    }
-    let old = find(tx, workspace, key)?.filter(|old| old.is_valid(now));
-    let Some(old) = old else { return Ok(StepResult::Missing) };
-    let entry = layout::key_entry(&old);
-    let (new, remaining) = old.rotate(rotation, now);
-    if let Some(refused) = check_new(tx, &new, usize::from(remaining.is_none()))? {
-        return Ok(refused);
-    }
-    match remaining {
-        Some(old) => put(tx, &old)?,
-        None => delete(tx, key, entry),
-    }
-    add(tx, new, idempotency_key)
-}
-
-/// Returns why a key cannot be added in place of `removed` others, if so.
-fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<Option<StepResult<ApiKey>>> {
+/// Checks that a key can be added in place of `removed` others.
+fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<(), Stop<ApiKey>> {
     if tx.get(&layout::api_key(key.id))?.is_some() {
-        return Ok(Some(StepResult::Recheck));
+        return Err(Stop::Recheck);
     }
     let keys = tx.scan(layout::key_entries(key.workspace), Direction::Ascending, usize::MAX)?;
-    Ok(Workspace::check_key_count(keys.len() - removed).err().map(StepResult::Refused))
+    Ok(Workspace::check_key_count(keys.len() - removed)?)
 }
 
 /// Adds a key and its idempotency record.
-fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Result<StepResult<ApiKey>> {
+fn add(tx: &mut Tx<'_>, key: ApiKey, idempotency_key: Option<&IdempotencyKey>) -> Step<ApiKey> {
     put(tx, &key)?;
-    let (made, shown) = (idempotency::encode_id(key.id.to_bytes()), layout::to_json(&key.without_hash())?);
-    idempotency::insert_record(tx, idempotency_key, made, shown, key.created_at);
-    Ok(StepResult::Done(key))
+    let shown = layout::to_json(&key.without_hash())?;
+    idempotency::insert_record(tx, idempotency_key, 0, shown, key.created_at);
+    Ok(key)
 }

@@ -45,8 +45,8 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::tx::KeyRange;
 use crate::clock::Timestamp;
-use crate::domain::form::Form;
 use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
+use crate::domain::form::{Form, StoredVersion};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, SubmissionId, WorkspaceId};
@@ -69,12 +69,7 @@ pub(super) fn unsortable(time: [u8; 8]) -> Timestamp {
 }
 
 pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
-    key(b'F', &[&workspace.to_bytes(), &form.to_bytes()])
-}
-
-/// Whether the row under `key` is of a kind kept in a [`DecodedCache`](super::decoded_cache::DecodedCache).
-pub(super) fn is_decoded(key: &[u8]) -> bool {
-    matches!(key.first(), Some(b'F' | b'K'))
+    key(FORMS, &[&workspace.to_bytes(), &form.to_bytes()])
 }
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
@@ -365,6 +360,7 @@ pub(super) fn all(kind: u8) -> KeyRange {
     with_prefix(vec![kind])
 }
 
+pub(super) const FORMS: u8 = b'F';
 pub(super) const WORKSPACES: u8 = b'W';
 pub(super) const DELETED_WORKSPACES: u8 = b'Z';
 pub(super) const API_KEYS: u8 = b'K';
@@ -418,6 +414,10 @@ pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> R
 
 pub(super) fn decode_form(body: &[u8]) -> Result<Form> {
     from_json("a form", body)
+}
+
+pub(super) fn decode_version(body: &[u8]) -> Result<StoredVersion> {
+    from_json("a version of a form", body)
 }
 
 pub(super) fn decode_api_key(body: &[u8]) -> Result<ApiKey> {

@@ -13,12 +13,10 @@ mod decoded_cache;
 mod deliveries;
 mod delivery_layout;
 mod delivery_list;
-mod delivery_manage;
 mod delivery_queue;
 mod delivery_rows;
 mod delivery_upgrade;
 mod delivery_upkeep;
-mod edits;
 mod events;
 mod form_search;
 mod form_trash;
@@ -30,13 +28,13 @@ mod locate;
 mod queue;
 mod recount;
 mod row_source;
+mod search;
 mod slugs;
 mod startup_check;
 mod submission_codec;
 mod submission_search;
 mod submission_trash;
 mod submissions;
-mod versions;
 mod workspaces;
 
 use std::path::Path;
@@ -45,7 +43,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::claims::DeliveryClaims;
-use self::decoded_cache::{ChangeCounter, DecodedCache};
+use self::decoded_cache::DecodedCache;
 use self::engine::Engine;
 use self::engine::disk::Disk;
 use self::engine::index::IndexProvider;
@@ -54,10 +52,11 @@ use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
 use self::engine::tx::{Direction, Tx};
 use self::forms::find_cached;
-use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StoreError, StoreHealth};
+use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreHealth};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormId, Random, WorkspaceId};
@@ -74,13 +73,68 @@ const BATCH_ROWS: usize = 100;
 pub struct SledStore {
     engine: Engine,
     reader: Reader,
-    random: Arc<dyn Random>,
     pool: CpuPool,
-    forms: Arc<DecodedCache<Form>>,
-    keys: Arc<DecodedCache<ApiKey>>,
-    claims: Arc<DeliveryClaims>,
+    context: Arc<Context>,
     /// The operator's waits between attempts of deliveries, in milliseconds.
     retry_schedule: Option<Arc<[i64]>>,
+}
+
+/// What the writer thread needs of the store. An operation that held the engine, too, would keep its own queue alive.
+struct Context {
+    random: Arc<dyn Random>,
+    forms: DecodedCache<Form>,
+    keys: DecodedCache<ApiKey>,
+    claims: DeliveryClaims,
+}
+
+impl Context {
+    /// Forgets the row under `key`, which has changed; all rows if it is `None`.
+    fn forget(&self, key: Option<&[u8]>) {
+        match key {
+            Some(key @ [layout::FORMS, ..]) => self.forms.remove(key),
+            Some(key @ [layout::API_KEYS, ..]) => self.keys.remove(key),
+            Some(_) => {}
+            None => {
+                self.forms.clear();
+                self.keys.clear();
+            }
+        }
+    }
+}
+
+/// Outcome of a step on the writer thread.
+type Step<T> = Result<T, Stop<T>>;
+
+/// Why a step ends early.
+enum Stop<T> {
+    Replayed(Box<T>),
+    Refused(Refusal),
+    Recheck,
+    Missing,
+    Failed(StoreError),
+}
+
+impl<T> From<StoreError> for Stop<T> {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<T> From<Refusal> for Stop<T> {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why)
+    }
+}
+
+fn step_result<T>(step: Step<T>) -> Result<StepResult<T>> {
+    Ok(match step {
+        Ok(value) => StepResult::Done(value),
+        Err(Stop::Replayed(value)) => StepResult::Replayed(*value),
+        Err(Stop::Refused(why)) => StepResult::Refused(why),
+        Err(Stop::Recheck) => StepResult::Recheck,
+        Err(Stop::Missing) => StepResult::Missing,
+        Err(Stop::Failed(error)) => return Err(error),
+    })
 }
 
 impl SledStore {
@@ -114,29 +168,21 @@ impl SledStore {
         random: Arc<dyn Random>,
         open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
-        let changes = ChangeCounter::default();
-        let counter = changes.clone();
+        let context = Arc::new(Context {
+            random,
+            forms: DecodedCache::new(layout::decode_form),
+            keys: DecodedCache::new(layout::decode_api_key),
+            claims: DeliveryClaims::default(),
+        });
+        let changed = Arc::clone(&context);
         let options = EngineOptions {
-            on_change: Arc::new(move |key| {
-                if key.is_none_or(layout::is_decoded) {
-                    counter.record_change();
-                }
-            }),
+            on_change: Arc::new(move |key| changed.forget(key)),
             startup_check: Arc::new(startup_check::check),
             recount: Arc::new(recount::recount),
             ..options
         };
         let engine = open(options)?;
-        let store = Self {
-            reader: engine.reader().clone(),
-            engine,
-            random,
-            pool,
-            forms: Arc::new(DecodedCache::new(&changes, layout::decode_form)),
-            keys: Arc::new(DecodedCache::new(&changes, layout::decode_api_key)),
-            claims: Arc::default(),
-            retry_schedule: None,
-        };
+        let store = Self { reader: engine.reader().clone(), engine, pool, context, retry_schedule: None };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.upgrade_deliveries().map_err(unreadable)?;
         store.resume_purges().map_err(unreadable)?;
@@ -151,27 +197,37 @@ impl SledStore {
         Self { retry_schedule: schedule.map(Into::into), ..self }
     }
 
-    /// Runs a write that may give the queues of a form something to do, and wakes them. The writer does so, because a write that
+    /// Runs a step on the writer thread.
+    async fn step<T: Send + 'static>(
+        &self,
+        kind: WriteKind,
+        work: impl FnOnce(&mut Tx<'_>, &Context) -> Step<T> + Send + 'static,
+    ) -> Result<StepResult<T>> {
+        let context = Arc::clone(&self.context);
+        self.engine.write_as(kind, move |tx| step_result(work(tx, &context))).await
+    }
+
+    /// Runs a step that may give the queues of a form something to do, and wakes them. The writer does so, because a write that
     /// is queued takes place also if its caller is gone.
-    async fn write_and_wake<T: Send + 'static>(
+    async fn step_and_wake<T: Send + 'static>(
         &self,
         kind: WriteKind,
         (workspace, form): (WorkspaceId, FormId),
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (forms, claims) = (Arc::clone(&self.forms), Arc::clone(&self.claims));
+        work: impl FnOnce(&mut Tx<'_>, &Context) -> Step<T> + Send + 'static,
+    ) -> Result<StepResult<T>> {
+        let (context, waking) = (Arc::clone(&self.context), Arc::clone(&self.context));
         let work = move |tx: &mut Tx<'_>| {
-            let value = work(tx)?;
-            let found = find_cached(tx, &forms, workspace, form)?;
+            let value = step_result(work(tx, &context))?;
+            let found = find_cached(tx, &context, workspace, form)?;
             Ok((value, found))
         };
-        let report = move |(_, found): &(T, Option<Arc<Form>>)| {
+        let wake = move |(_, found): &(_, Option<Arc<Form>>)| {
             for integration in found.iter().flat_map(|form| &form.integrations) {
                 let queue = QueueId { workspace, form, integration: integration.id };
-                claims.wake(queue, Timestamp::from_millis(0));
+                waking.claims.wake(queue, Timestamp::from_millis(0));
             }
         };
-        Ok(self.engine.write_then(kind, work, report).await?.0)
+        Ok(self.engine.write_then(kind, work, wake).await?.0)
     }
 
     fn resume_purges(&self) -> Result<()> {
@@ -249,7 +305,7 @@ impl Maintenance for SledStore {
     }
 
     fn erase_expired_keys(&self, now: Timestamp) {
-        self.engine.background((), move |(), tx| idempotency::erase_expired(tx, now));
+        self.engine.background(move |tx| idempotency::erase_expired(tx, now));
     }
 
     fn announce(&self, address: &str) {

@@ -40,11 +40,7 @@ pub(super) struct Revival {
 impl StoredQueue {
     pub(super) fn read(rows: &impl RowSource, (form, integration): QueueKey) -> Result<Self> {
         let body = rows.get(&keys::queue(form, integration))?;
-        body.map_or_else(|| Ok(Self::default()), |body| Self::decode(&body))
-    }
-
-    pub(super) fn decode(body: &[u8]) -> Result<Self> {
-        layout::from_json("the state of a queue", body)
+        body.map_or_else(|| Ok(Self::default()), |body| layout::from_json("the state of a queue", &body))
     }
 
     pub(super) fn put(&self, tx: &mut Tx<'_>, (form, integration): QueueKey) -> Result<()> {

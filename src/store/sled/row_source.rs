@@ -1,5 +1,7 @@
 //! Where rows are read from: the index, or a transaction.
 
+use std::ops::Bound;
+
 use super::engine::reader::Reader;
 use super::engine::tx::{Direction, KeyRange, Rows, Tx};
 use crate::store::Result;
@@ -8,16 +10,21 @@ pub(super) trait RowSource {
     /// Returns the body of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Returns bytes that change whenever the row under a key is written.
-    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
-
-    /// Whether the row under a key was changed by an operation that is not durable yet.
-    fn is_staged(&self, _key: &[u8]) -> bool {
-        false
-    }
-
     /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
+
+    /// Sums what `count` counts in all rows of a range, which are read `batch` at a time.
+    fn sum(&self, mut range: KeyRange, batch: usize, count: impl Fn(&[u8]) -> Result<u64>) -> Result<u64> {
+        let mut sum = 0;
+        loop {
+            let rows = self.scan(range.clone(), Direction::Ascending, batch)?;
+            for (_, body) in &rows {
+                sum += count(body)?;
+            }
+            let Some((last, _)) = rows.into_iter().next_back() else { return Ok(sum) };
+            range.0 = Bound::Excluded(last);
+        }
+    }
 
     /// Whether a range has a row.
     fn has_any(&self, range: KeyRange) -> Result<bool> {
@@ -30,26 +37,14 @@ impl RowSource for Reader {
         Reader::get(self, key)
     }
 
-    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Reader::revision(self, key)
-    }
-
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
         Reader::scan(self, range, direction, limit)
     }
 }
 
 impl RowSource for Tx<'_> {
-    fn is_staged(&self, key: &[u8]) -> bool {
-        Tx::is_staged(self, key)
-    }
-
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Tx::get(self, key)
-    }
-
-    fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Tx::revision(self, key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {

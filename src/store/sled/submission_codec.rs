@@ -17,57 +17,43 @@ const METADATA: u8 = 1;
 const EDITED: u8 = 2;
 const OVERFLOW: u8 = 4;
 
-/// Encoded content of a submission; the id is not part of it.
-pub(super) struct EncodedSubmission(Vec<u8>);
-
-impl EncodedSubmission {
-    pub(super) fn new(form_version: u32, answers: &str, metadata: Option<&str>) -> Result<Self> {
-        Self::write(form_version, answers, metadata, None)
+/// Encodes the content of a submission; the id is not part of it.
+pub(super) fn encode(
+    form_version: u32,
+    answers: &str,
+    metadata: Option<&str>,
+    edited: Option<EditInfo>,
+) -> Result<Vec<u8>> {
+    let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
+    let mut encoded = Vec::with_capacity(4 + 1 + 4 + answers.len());
+    encoded.extend_from_slice(&form_version.to_be_bytes());
+    encoded.push(flags);
+    for text in [Some(answers), metadata].into_iter().flatten() {
+        let too_long = |_| StoreError::Io(std::io::ErrorKind::FileTooLarge.into());
+        encoded.extend_from_slice(&u32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
+        encoded.extend_from_slice(text.as_bytes());
     }
-
-    pub(super) fn of(submission: &Submission) -> Result<Self> {
-        let Submission { form_version, answers, metadata, edited, .. } = submission;
-        Self::write(*form_version, answers, metadata.as_deref(), *edited)
+    if let Some(edited) = edited {
+        encoded.extend_from_slice(&edited.at.millis().to_be_bytes());
+        encoded.extend_from_slice(&edited.count.to_be_bytes());
     }
+    Ok(encoded)
+}
 
-    /// Encodes the placeholder of a submission whose content is in an overflow row.
-    pub(super) fn overflow(form_version: u32) -> Self {
-        let mut encoded = form_version.to_be_bytes().to_vec();
-        encoded.push(OVERFLOW);
-        encoded.extend_from_slice(&[0; 4]);
-        Self(encoded)
-    }
+/// Encodes a stored submission as it is.
+pub(super) fn encode_whole(submission: &Submission) -> Result<Vec<u8>> {
+    let Submission { form_version, answers, metadata, edited, .. } = submission;
+    encode(*form_version, answers, metadata.as_deref(), *edited)
+}
 
-    fn write(
-        form_version: u32,
-        answers: &str,
-        metadata: Option<&str>,
-        edited: Option<EditInfo>,
-    ) -> Result<Self> {
-        let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
-        let mut encoded = Vec::with_capacity(4 + 1 + 4 + answers.len());
-        encoded.extend_from_slice(&form_version.to_be_bytes());
-        encoded.push(flags);
-        for text in [Some(answers), metadata].into_iter().flatten() {
-            let too_long = |_| StoreError::Io(std::io::ErrorKind::FileTooLarge.into());
-            encoded.extend_from_slice(&u32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
-            encoded.extend_from_slice(text.as_bytes());
-        }
-        if let Some(edited) = edited {
-            encoded.extend_from_slice(&edited.at.millis().to_be_bytes());
-            encoded.extend_from_slice(&edited.count.to_be_bytes());
-        }
-        Ok(Self(encoded))
-    }
+/// Encodes a stored submission after the time of its deletion or replacement.
+pub(super) fn encode_with_timestamp(submission: &Submission, at: Timestamp) -> Result<Vec<u8>> {
+    Ok([&at.millis().to_be_bytes()[..], &encode_whole(submission)?].concat())
+}
 
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// Prefixes the encoding with the time of its deletion or replacement.
-    pub(super) fn with_timestamp(&self, moment: Timestamp) -> Vec<u8> {
-        [&moment.millis().to_be_bytes()[..], &self.0].concat()
-    }
+/// Encodes the placeholder of a submission whose content is in an overflow row.
+pub(super) fn placeholder(form_version: u32) -> Vec<u8> {
+    [&form_version.to_be_bytes()[..], &[OVERFLOW, 0, 0, 0, 0]].concat()
 }
 
 /// Decoded view of a submission's content; its texts are borrowed.

@@ -1,43 +1,24 @@
-//! Trashing, restoring and purging submissions.
+//! Submissions in the trash, and purging them.
 
 use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Rows, Tx};
-use super::forms::find_live;
+use super::forms::workspace_of;
 use super::row_source::RowSource;
-use super::submission_codec::{self, EncodedSubmission};
-use super::{
-    BATCH_ROWS, SledStore, delivery_layout, delivery_upkeep, edits, events, idempotency, layout, locate,
-};
+use super::submission_codec;
+use super::{BATCH_ROWS, Context, SledStore, delivery_layout, delivery_upkeep, events, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::Submission;
-use crate::id::{EventId, FormId, Random, SubmissionId, WorkspaceId};
-use crate::store::{IdempotencyKey, PAGE_BYTES, Result, StepResult, SubmissionRows};
+use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
+use crate::store::Result;
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
 
 impl SledStore {
-    /// Reads the trashed submissions of a form, in the order of the live list.
-    pub(super) fn read_trash(
-        &self,
-        form: FormId,
-        before: Option<SubmissionId>,
-        limit: usize,
-    ) -> Result<SubmissionRows> {
-        let range = layout::trashed_submissions(form, before);
-        let (found, goes_on) = self.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
-        let more = found.len() > limit || goes_on;
-        let rows = found.iter().take(limit).map(|(key, body)| decode(key, body));
-        let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
-        Ok(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows })
-    }
-
     /// Erases all submissions trashed before `cutoff`. Returns how many.
     pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
@@ -52,8 +33,8 @@ impl SledStore {
             }
             let gone = self.engine.write_as(WriteKind::Reclaim, move |tx| sweep(tx, due)).await?;
             erased += gone.len();
-            for (form, submission, _) in gone.iter().filter(|(.., rows)| *rows == RemainingRows::Some) {
-                self.resume_submission_purge(*form, *submission);
+            for (form, submission, _) in gone.into_iter().filter(|(.., has_rows)| *has_rows) {
+                self.resume_submission_purge(form, submission);
             }
         }
     }
@@ -61,15 +42,8 @@ impl SledStore {
     /// Deletes the remaining rows of a purged submission in the background: its replaced states, and what waits to be
     /// delivered of it.
     pub(super) fn resume_submission_purge(&self, form: FormId, submission: SubmissionId) {
-        self.engine.background((), move |(), tx| erase_rows(tx, form, submission));
+        self.engine.background(move |tx| erase_rows(tx, form, submission));
     }
-}
-
-/// Whether rows of a purged submission remain that are erased in the background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RemainingRows {
-    None,
-    Some,
 }
 
 /// Deletes a batch of the remaining rows of a purged submission.
@@ -92,20 +66,16 @@ fn erase_rows(tx: &mut Tx<'_>, form: FormId, submission: SubmissionId) -> Result
     Ok(Progress::More)
 }
 
-fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
+pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
     let (form, id) = layout::listed_submission(key)?;
     let (deleted, view) = submission_codec::read_with_timestamp(body)?;
     Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
 }
 
-/// Reads a submission in the trash; `get` reads rows.
-pub(super) fn read(
-    form: FormId,
-    id: SubmissionId,
-    get: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>>,
-) -> Result<Option<Submission>> {
+/// Reads a submission in the trash.
+pub(super) fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
-    get(&key)?.map(|body| decode(&key, &body)).transpose()
+    rows.get(&key)?.map(|body| decode(&key, &body)).transpose()
 }
 
 /// Reads a submission as created, before any edit, in the trash or not.
@@ -116,7 +86,7 @@ pub(super) fn read_original(
 ) -> Result<Option<Submission>> {
     let mut found = locate::read_live(rows, form, id)?;
     if found.is_none() {
-        found = read(form, id, |key| rows.get(key))?;
+        found = read(rows, form, id)?;
     }
     if found.is_none() {
         // It may have left the trash between the two reads.
@@ -124,166 +94,70 @@ pub(super) fn read_original(
     }
     let Some(found) = found else { return Ok(None) };
     let deleted_at = found.deleted_at;
-    let original = edits::read_as_of_edit(found, 0, |key| rows.get(key))?;
+    let original = locate::read_as_of_edit(rows, found, 0)?;
     Ok(Some(Submission { deleted_at, ..original }))
 }
 
-/// Moves a submission at the expected revision to the trash.
-pub(super) fn trash(
+/// Records that a submission is no longer live.
+pub(super) fn record_deletion(
     tx: &mut Tx<'_>,
-    random: &dyn Random,
-    workspace: WorkspaceId,
-    (form, id): (FormId, SubmissionId),
-    expected: &ExpectedRevision,
-    now: Timestamp,
-) -> Result<StepResult<()>> {
-    let Some(live) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let Some(found) = locate::find(tx, form, id)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(found.submission.revision()) {
-        return Ok(StepResult::Refused(why));
-    }
-    let submission = found.remove(tx)?;
-    tx.put(layout::trashed_submission(form, id), EncodedSubmission::of(&submission)?.with_timestamp(now));
-    tx.put(layout::trash_sweep(now, form, id), Vec::new());
-    decrement_responses(tx, form)?;
-    record_deletion(tx, random, &live, id, now)?;
-    Ok(StepResult::Done(()))
-}
-
-/// Restores a submission from the trash.
-pub(super) fn restore(
-    tx: &mut Tx<'_>,
-    workspace: WorkspaceId,
-    form: FormId,
-    id: SubmissionId,
-    idempotency_key: Option<&IdempotencyKey>,
-    now: Timestamp,
-) -> Result<StepResult<Submission>> {
-    let Some(form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
-    let in_trash = read(form.id, id, |key| tx.get(key))?;
-    let Some(submission) = live.as_ref().or(in_trash.as_ref()) else { return Ok(StepResult::Missing) };
-    let earlier = |record: IdempotencyRecord| {
-        // Since then it may have been trashed again, and edited before that.
-        let now = Submission { deleted_at: None, ..submission.clone() };
-        let unknown = |_size| layout::undecodable("an idempotency record");
-        let edits = u32::try_from(record.result).map_err(unknown)?;
-        edits::read_as_of_edit(now, edits, |key| tx.get(key))
-    };
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key, now, earlier)? {
-        return Ok(replayed);
-    }
-    let Some(submission) = in_trash else { return Ok(StepResult::Refused(Refusal::NotInTrash)) };
-    let counters = Counters::of(tx, form.id)?;
-    if let Err(why) = form.check_capacity(counters.responses) {
-        return Ok(StepResult::Refused(why));
-    }
-    remove_from_trash(tx, &submission);
-    let submission = Submission { deleted_at: None, ..submission };
-    let block = locate::insert_restored(tx, &submission)?;
-    // New submissions are stored in the last block, or after it.
-    let counters =
-        Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
-    counters.put(tx, form.id);
-    idempotency::insert_record(tx, idempotency_key, submission.edits().into(), Vec::new(), now);
-    delivery_upkeep::resume_submission(tx, workspace, &submission, now)?;
-    events::record_file_change(tx, &form)?;
-    Ok(StepResult::Done(submission))
-}
-
-/// Erases a submission at the expected revision, in the trash or not, except rows that are erased in the background.
-pub(super) fn purge(
-    tx: &mut Tx<'_>,
-    random: &dyn Random,
-    workspace: WorkspaceId,
-    (form, id): (FormId, SubmissionId),
-    expected: &ExpectedRevision,
-    now: Timestamp,
-) -> Result<StepResult<RemainingRows>> {
-    let Some(live_form) = find_live(tx, workspace, form)? else { return Ok(StepResult::Missing) };
-    let (live, in_trash) = (locate::find(tx, form, id)?, read(form, id, |key| tx.get(key))?);
-    let submission = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
-    let Some(submission) = submission.cloned() else { return Ok(StepResult::Missing) };
-    if let Err(why) = expected.check(submission.revision()) {
-        return Ok(StepResult::Refused(why));
-    }
-    match live {
-        Some(found) => {
-            decrement_responses(tx, form)?;
-            found.remove(tx)?;
-            record_deletion(tx, random, &live_form, id, now)?;
-        }
-        None => remove_from_trash(tx, &submission),
-    }
-    begin_erasure(tx, workspace, &submission, submission.deleted_at.unwrap_or(now)).map(StepResult::Done)
-}
-
-fn record_deletion(
-    tx: &mut Tx<'_>,
-    random: &dyn Random,
+    context: &Context,
     form: &Form,
     id: SubmissionId,
     now: Timestamp,
 ) -> Result<()> {
+    let counters = Counters::of(tx, form.id)?;
+    Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form.id);
     events::record_file_change(tx, form)?;
     let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
-    events::record(tx, random, form, deleted, None, now)
+    events::record(tx, context, form, deleted, None, now)
 }
 
-/// Erases the submissions of the trash entries `due`. Returns them.
-fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, RemainingRows)>> {
+/// Erases the submissions of the trash entries `due`. Returns them, each with whether rows of it remain.
+fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, bool)>> {
     let mut gone = Vec::new();
     for (entry, _) in due {
         let (form, id) = layout::listed_submission(&entry)?;
         // Since the scan it may have been restored, and even trashed again, or purged with its form.
-        let submission = read(form, id, |key| tx.get(key))?;
+        let submission = read(tx, form, id)?;
         let is_due = |deleted| layout::trash_sweep(deleted, form, id) == entry;
         if let Some(submission) = submission.filter(|submission| submission.deleted_at.is_some_and(is_due)) {
             tx.delete(layout::trashed_submission(form, id));
             let deleted = submission.deleted_at.unwrap_or(submission.submitted_at());
-            let workspace = tx.get(&layout::form_workspace(form))?;
-            let workspace = workspace.map(|id| layout::listed_workspace(&id)).transpose()?;
-            let rows = match workspace {
+            // A form without a workspace is being purged, with all its rows.
+            let has_rows = match workspace_of(tx, form)? {
                 Some(workspace) => begin_erasure(tx, workspace, &submission, deleted)?,
-                // The form is being purged, with all its rows.
-                None => RemainingRows::None,
+                None => false,
             };
-            gone.push((form, id, rows));
+            gone.push((form, id, has_rows));
         }
         tx.delete(entry);
     }
     Ok(gone)
 }
 
-/// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any.
-fn begin_erasure(
+/// Records that the remaining rows of `submission`, deleted at `deleted`, must be erased, if there are any. Returns whether.
+pub(super) fn begin_erasure(
     tx: &mut Tx<'_>,
     workspace: WorkspaceId,
     submission: &Submission,
     deleted: Timestamp,
-) -> Result<RemainingRows> {
+) -> Result<bool> {
     let Submission { form, id, .. } = *submission;
     let has_rows = submission.edits() > 0
         || RowSource::has_any(tx, delivery_layout::deliveries_of(workspace, EventId::of_completed(id)))?
         || RowSource::has_any(tx, delivery_layout::submission_events(form, id))?;
-    if !has_rows {
-        return Ok(RemainingRows::None);
+    if has_rows {
+        tx.put(layout::history_purge(form, id), layout::encode_time(deleted));
     }
-    tx.put(layout::history_purge(form, id), layout::encode_time(deleted));
-    Ok(RemainingRows::Some)
+    Ok(has_rows)
 }
 
 /// Deletes the rows of a submission in the trash.
-fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
+pub(super) fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     let Submission { form, id, deleted_at, .. } = *submission;
     tx.delete(layout::trashed_submission(form, id));
     if let Some(deleted) = deleted_at {
         tx.delete(layout::trash_sweep(deleted, form, id));
     }
-}
-
-fn decrement_responses(tx: &mut Tx<'_>, form: FormId) -> Result<()> {
-    let counters = Counters::of(tx, form)?;
-    Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
-    Ok(())
 }

@@ -1,28 +1,28 @@
 //! Submissions in the embedded store: load, ask the domain, write.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
 use super::counters::Counters;
-use super::decoded_cache::DecodedCache;
 use super::engine::operation::WriteKind;
-use super::engine::tx::Tx;
-use super::forms::find_cached;
+use super::engine::tx::{Direction, Tx};
+use super::forms::{find_cached, find_live};
 use super::layout;
-use super::submission_codec::EncodedSubmission;
-use super::submission_search::{SearchGoal, SubmissionSearch};
-use super::submission_trash::{self, RemainingRows};
-use super::{SledStore, block, edits, events, idempotency, locate};
+use super::search::{Found, SearchGoal};
+use super::submission_trash::{begin_erasure, record_deletion, remove_from_trash};
+use super::{
+    Context, SledStore, Stop, block, delivery_upkeep, events, idempotency, locate, submission_codec,
+    submission_trash,
+};
 use crate::clock::Timestamp;
-use crate::domain::form::Form;
-use crate::domain::form::admission::{Admission, AdmissionInput, admit};
+use crate::domain::form::admission::{Admission, AdmissionInput, Refusal, admit};
+use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
-use crate::domain::submission::{ReplacedState, Submission};
+use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{
-    CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
+    CheckedEdit, IdempotencyKey, NewSubmission, PAGE_BYTES, Page, Result, StepResult, SubmissionRows,
+    Submissions,
 };
 
 /// Maximum backward clock step that ids ignore; a larger step is followed.
@@ -36,18 +36,44 @@ impl Submissions for SledStore {
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
-        let encoded = EncodedSubmission::new(new.checked_version, new.answers, new.metadata)?;
-        let checked = CheckedSubmission {
-            form: new.form,
-            revision: new.checked_revision,
-            encoded,
-            notify: new.notify,
-            idempotency_key: new.idempotency_key,
-        };
-        let random = Arc::clone(&self.random);
-        let forms = Arc::clone(&self.forms);
-        let work = move |tx: &mut Tx<'_>| accept(tx, &forms, &*random, workspace, checked, now);
-        self.write_and_wake(WriteKind::Normal, (workspace, new.form), work).await
+        let encoded = submission_codec::encode(new.checked_version, new.answers, new.metadata, None)?;
+        let NewSubmission { form, checked_revision, notify, idempotency_key, .. } = new;
+        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, context| {
+            let head = find_cached(tx, context, workspace, form)?;
+            let head = head.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
+            let earlier = idempotency::find_record(tx, idempotency_key.as_ref(), now)?;
+            let counters = Counters::of(tx, form)?;
+            let input =
+                AdmissionInput { form: &head, responses: counters.responses, checked_revision, earlier };
+            match admit(input, now)? {
+                Admission::Store => {}
+                Admission::Replay(earlier) => {
+                    let id = SubmissionId::from_bytes(earlier.result.to_be_bytes());
+                    return Err(Stop::Replayed(Box::new(id)));
+                }
+                Admission::Recheck => return Err(Stop::Recheck),
+            }
+            let random = &*context.random;
+            let id = next_id(tx, random, counters.last, now)?;
+            let (id, block) = match counters.highest {
+                Some(highest) if id <= highest => find_gap(tx, random, form, id)?,
+                Some(_) | None => (id, counters.block),
+            };
+            let block = append_to_block(tx, form, &encoded, block, id);
+            let counters = Counters {
+                responses: counters.responses + 1,
+                last: Some(id),
+                highest: counters.highest.max(Some(id)),
+                block: counters.block.max(Some(block)),
+                ..counters
+            };
+            let counters = if notify { events::record_completed(tx, &head, counters, id)? } else { counters };
+            counters.put(tx, form);
+            let made = u128::from_be_bytes(id.to_bytes());
+            idempotency::insert_record(tx, idempotency_key.as_ref(), made, Vec::new(), now);
+            Ok(id)
+        })
+        .await
     }
 
     async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64> {
@@ -91,8 +117,9 @@ impl Submissions for SledStore {
         after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>> {
-        let search = SubmissionSearch::new(form, filter, order, after, SearchGoal::Page(limit));
-        Ok(self.search(workspace, search).await?.map(SubmissionSearch::into_page))
+        let goal = SearchGoal::Page(limit);
+        let found = self.search_submissions((workspace, form), filter, order, after, goal).await?;
+        Ok(found.map(Found::into_page))
     }
 
     async fn count_filtered(
@@ -104,8 +131,9 @@ impl Submissions for SledStore {
         if filter.matches_all() {
             return self.count_submissions(workspace, form).await.map(Some);
         }
-        let search = SubmissionSearch::new(form, filter, Order::NewestFirst, None, SearchGoal::Count);
-        Ok(self.search(workspace, search).await?.map_or(Some(0), SubmissionSearch::into_count))
+        let (order, goal) = (Order::NewestFirst, SearchGoal::Count);
+        let found = self.search_submissions((workspace, form), filter, order, None, goal).await?;
+        Ok(found.map_or(Some(0), Found::into_count))
     }
 
     async fn list_trashed_submissions(
@@ -118,7 +146,16 @@ impl Submissions for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        self.scan_on_pool(limit, move |store| store.read_trash(form, before, limit)).await.map(Some)
+        self.scan_on_pool(limit, move |store| {
+            let range = layout::trashed_submissions(form, before);
+            let (found, goes_on) =
+                store.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+            let more = found.len() > limit || goes_on;
+            let rows = found.iter().take(limit).map(|(key, body)| submission_trash::decode(key, body));
+            let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+            Ok(Some(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows }))
+        })
+        .await
     }
 
     async fn list_history(
@@ -132,8 +169,20 @@ impl Submissions for SledStore {
         if self.find_submission(workspace, form, submission).await?.is_none() {
             return Ok(None);
         }
-        let work = move |store: &Self| store.read_history(form, submission, before, limit);
-        self.scan_on_pool(limit, work).await.map(Some)
+        self.scan_on_pool(limit, move |store| {
+            let range = layout::history(form, submission, before);
+            let (rows, _) = store.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
+            let replaced = rows.iter().map(|(key, body)| {
+                let (replaced_at, view) = submission_codec::read_with_timestamp(body)?;
+                let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
+                Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
+            });
+            let rows = replaced.collect::<Result<Vec<_>>>()?;
+            // Edit numbers have no gaps, so the last one on the page shows whether more follow.
+            let next = rows.last().map(|last| last.number).filter(|number| *number > 0);
+            Ok(Some(Page { rows, next }))
+        })
+        .await
     }
 
     async fn edit_submission(
@@ -143,9 +192,25 @@ impl Submissions for SledStore {
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
-        let (form, random) = (checked.form, Arc::clone(&self.random));
-        let work = move |tx: &mut Tx<'_>| edits::edit(tx, &*random, workspace, checked, now);
-        self.write_and_wake(kind, (workspace, form), work).await
+        let CheckedEdit { form, submission, seen_edits, edit } = checked;
+        self.step_and_wake(kind, (workspace, form), move |tx, context| {
+            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+            let old = &found.submission;
+            if old.edits() != seen_edits {
+                return Err(Stop::Recheck);
+            }
+            let replaced = submission_codec::encode_with_timestamp(old, now)?;
+            tx.put(layout::replaced_state(form, submission, seen_edits), replaced);
+            let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
+            let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
+            found.replace(tx, &new)?;
+            events::record_file_change(tx, &live)?;
+            let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
+            events::record(tx, context, &live, updated, None, now)?;
+            Ok(new)
+        })
+        .await
     }
 
     async fn trash_submission(
@@ -156,11 +221,16 @@ impl Submissions for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let random = Arc::clone(&self.random);
-        let work = move |tx: &mut Tx<'_>| {
-            submission_trash::trash(tx, &*random, workspace, (form, submission), &expected, now)
-        };
-        self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Reclaim, (workspace, form), move |tx, context| {
+            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+            expected.check(found.submission.revision())?;
+            let trashed = submission_codec::encode_with_timestamp(&found.remove(tx)?, now)?;
+            tx.put(layout::trashed_submission(form, submission), trashed);
+            tx.put(layout::trash_sweep(now, form, submission), Vec::new());
+            Ok(record_deletion(tx, context, &live, submission, now)?)
+        })
+        .await
     }
 
     async fn restore_submission(
@@ -171,10 +241,35 @@ impl Submissions for SledStore {
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
-        let work = move |tx: &mut Tx<'_>| {
-            submission_trash::restore(tx, workspace, form, submission, idempotency_key.as_ref(), now)
-        };
-        self.write_and_wake(WriteKind::Normal, (workspace, form), work).await
+        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, _| {
+            let form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let live = locate::find(tx, form.id, submission)?.map(|found| found.submission);
+            let in_trash = submission_trash::read(tx, form.id, submission)?;
+            let found = live.as_ref().or(in_trash.as_ref()).ok_or(Stop::Missing)?;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                // Since then it may have been trashed again, and edited before that.
+                let now = Submission { deleted_at: None, ..found.clone() };
+                let unknown = |_size| layout::undecodable("an idempotency record");
+                let edits = u32::try_from(record.result).map_err(unknown)?;
+                locate::read_as_of_edit(tx, now, edits)
+            })?;
+            let trashed = in_trash.ok_or(Refusal::NotInTrash)?;
+            let counters = Counters::of(tx, form.id)?;
+            form.check_capacity(counters.responses)?;
+            remove_from_trash(tx, &trashed);
+            let restored = Submission { deleted_at: None, ..trashed };
+            let block = locate::insert_restored(tx, &restored)?;
+            // New submissions are stored in the last block, or after it.
+            let counters =
+                Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
+            counters.put(tx, form.id);
+            let edits = restored.edits().into();
+            idempotency::insert_record(tx, idempotency_key.as_ref(), edits, Vec::new(), now);
+            delivery_upkeep::resume_submission(tx, workspace, &restored, now)?;
+            events::record_file_change(tx, &form)?;
+            Ok(restored)
+        })
+        .await
     }
 
     async fn purge_submission(
@@ -185,104 +280,52 @@ impl Submissions for SledStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let random = Arc::clone(&self.random);
-        let work = move |tx: &mut Tx<'_>| {
-            submission_trash::purge(tx, &*random, workspace, (form, submission), &expected, now)
+        let work = move |tx: &mut Tx<'_>, context: &Context| {
+            let live_form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+            let live = locate::find(tx, form, submission)?;
+            let in_trash = submission_trash::read(tx, form, submission)?;
+            let found = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
+            let found = found.cloned().ok_or(Stop::Missing)?;
+            expected.check(found.revision())?;
+            match live {
+                Some(located) => {
+                    located.remove(tx)?;
+                    record_deletion(tx, context, &live_form, submission, now)?;
+                }
+                None => remove_from_trash(tx, &found),
+            }
+            Ok(begin_erasure(tx, workspace, &found, found.deleted_at.unwrap_or(now))?)
         };
-        let purged = self.write_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
-        if matches!(&purged, StepResult::Done(RemainingRows::Some)) {
+        let purged = self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
+        if matches!(&purged, StepResult::Done(has_rows) if *has_rows) {
             self.resume_submission_purge(form, submission);
         }
         Ok(purged.map(drop))
     }
 }
 
-/// A validated submission, encoded before the transaction.
-struct CheckedSubmission {
-    form: FormId,
-    revision: u64,
-    encoded: EncodedSubmission,
-    notify: bool,
-    idempotency_key: Option<IdempotencyKey>,
-}
-
-fn accept(
-    tx: &mut Tx<'_>,
-    forms: &DecodedCache<Form>,
-    random: &dyn Random,
-    workspace: WorkspaceId,
-    new: CheckedSubmission,
-    now: Timestamp,
-) -> Result<StepResult<SubmissionId>> {
-    let form = find_cached(tx, forms, workspace, new.form)?;
-    let Some(form) = form.filter(|form| form.deleted_at.is_none()) else { return Ok(StepResult::Missing) };
-    let earlier = idempotency::find_record(tx, new.idempotency_key.as_ref(), now)?;
-    let counters = Counters::of(tx, new.form)?;
-    let input = AdmissionInput {
-        form: &form,
-        responses: counters.responses,
-        checked_revision: new.revision,
-        earlier,
-    };
-    match admit(input, now) {
-        Ok(Admission::Store) => insert(tx, random, &form, new, counters, now).map(StepResult::Done),
-        Ok(Admission::Replay(earlier)) => {
-            Ok(StepResult::Replayed(SubmissionId::from_bytes(earlier.result.to_be_bytes())))
-        }
-        Ok(Admission::Recheck) => Ok(StepResult::Recheck),
-        Err(why) => Ok(StepResult::Refused(why)),
-    }
-}
-
-fn insert(
-    tx: &mut Tx<'_>,
-    random: &dyn Random,
-    form: &Form,
-    new: CheckedSubmission,
-    counters: Counters,
-    now: Timestamp,
-) -> Result<SubmissionId> {
-    let id = next_id(tx, random, counters.last, now)?;
-    let (id, block) = match counters.highest {
-        Some(highest) if id <= highest => find_gap(tx, random, new.form, id)?,
-        Some(_) | None => (id, counters.block),
-    };
-    let block = append_to_block(tx, &new, block, id);
-    let counters = Counters {
-        responses: counters.responses + 1,
-        last: Some(id),
-        highest: counters.highest.max(Some(id)),
-        block: counters.block.max(Some(block)),
-        ..counters
-    };
-    let counters = if new.notify { events::record_completed(tx, form, counters, id)? } else { counters };
-    counters.put(tx, new.form);
-    let made = u128::from_be_bytes(id.to_bytes());
-    idempotency::insert_record(tx, new.idempotency_key.as_ref(), made, Vec::new(), now);
-    Ok(id)
-}
-
 /// Appends a submission to `block`, the one before `id`, if this group has written it and it has space, else starts a
 /// new block. Returns the first id of the block.
 fn append_to_block(
     tx: &mut Tx<'_>,
-    new: &CheckedSubmission,
+    form: FormId,
+    encoded: &[u8],
     block: Option<SubmissionId>,
     id: SubmissionId,
 ) -> SubmissionId {
     if let Some(block) = block {
-        let key = layout::block(new.form, block);
+        let key = layout::block(form, block);
         if let Some(longer) = tx
             .staged(&key)
-            .filter(|block| block::has_space(block, &new.encoded))
-            .map(|block| block::append(block, id, &new.encoded))
+            .filter(|block| block::has_space(block, encoded))
+            .map(|block| block::append(block, id, encoded))
         {
             tx.put(key, longer);
             return block;
         }
     }
     // No block can exist at an id that was just assigned.
-    tx.put_new(layout::block(new.form, id), block::single(id, &new.encoded));
+    tx.put_new(layout::block(form, id), block::single(id, encoded));
     id
 }
 
@@ -295,7 +338,7 @@ fn find_gap(
     mut id: SubmissionId,
 ) -> Result<(SubmissionId, Option<SubmissionId>)> {
     loop {
-        let Some((key, block)) = tx.last(layout::blocks_up_to(form, id))? else { return Ok((id, None)) };
+        let Some((key, block)) = locate::block_up_to(tx, form, id)? else { return Ok((id, None)) };
         let last = block::last_id(&block)?;
         if last < id {
             return Ok((id, Some(layout::listed_submission(&key)?.1)));

@@ -1,12 +1,10 @@
-//! Creating and deleting workspaces.
+//! Purging workspaces.
 
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
-use super::{BATCH_ROWS, SledStore, form_trash, idempotency, keys, layout};
-use crate::domain::form::admission::IdempotencyRecord;
-use crate::domain::workspace::Workspace;
+use super::{BATCH_ROWS, SledStore, form_trash, layout};
 use crate::id::WorkspaceId;
-use crate::store::{NewWorkspace, Result, StepResult};
+use crate::store::Result;
 
 /// Forms of a deleted workspace that are erased per transaction, unless they have more rows.
 const PURGED_FORMS: usize = BATCH_ROWS / 4;
@@ -14,53 +12,8 @@ const PURGED_FORMS: usize = BATCH_ROWS / 4;
 impl SledStore {
     /// Deletes the remaining rows of a deleted workspace in the background.
     pub(super) fn resume_workspace_purge(&self, workspace: WorkspaceId) {
-        self.engine.background((), move |(), tx| purge(tx, workspace));
+        self.engine.background(move |tx| purge(tx, workspace));
     }
-}
-
-/// Adds a workspace with its first key.
-pub(super) fn insert(tx: &mut Tx<'_>, new: NewWorkspace) -> Result<StepResult<Workspace>> {
-    let NewWorkspace { workspace, key, idempotency_key } = new;
-    let now = workspace.created_at;
-    let shown = |record: IdempotencyRecord| layout::from_json("a created workspace", &record.extra);
-    if let Some(replayed) = idempotency::replay(tx, idempotency_key.as_ref(), now, shown)? {
-        return Ok(replayed);
-    }
-    let (id, key_row) = (workspace.id, layout::api_key(key.id));
-    for row in [layout::workspace(id), layout::deleted_workspace(id), key_row] {
-        if tx.get(&row)?.is_some() {
-            return Ok(StepResult::Recheck);
-        }
-    }
-    let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
-    if let Err(why) = Workspace::check_count(workspaces.len()) {
-        return Ok(StepResult::Refused(why));
-    }
-    let shown = layout::to_json(&workspace)?;
-    tx.put(layout::workspace(workspace.id), shown.clone());
-    keys::put(tx, &key)?;
-    let made = idempotency::encode_id(id.to_bytes());
-    idempotency::insert_record(tx, idempotency_key.as_ref(), made, shown, now);
-    Ok(StepResult::Done(workspace))
-}
-
-/// Deletes a workspace and its keys, and records that its other rows must be purged. Its forms are unreachable from then on,
-/// because every request needs a key of their workspace.
-pub(super) fn begin_purge(tx: &mut Tx<'_>, id: WorkspaceId, own: WorkspaceId) -> Result<StepResult<()>> {
-    let Some(workspace) = find(tx, id)? else { return Ok(StepResult::Missing) };
-    if let Err(why) = workspace.check_deletion(find(tx, own)?.as_ref()) {
-        return Ok(StepResult::Refused(why));
-    }
-    tx.delete(layout::workspace(id));
-    for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
-        keys::delete(tx, layout::listed_key(&entry)?, entry);
-    }
-    tx.put(layout::deleted_workspace(id), Vec::new());
-    Ok(StepResult::Done(()))
-}
-
-fn find(tx: &Tx<'_>, id: WorkspaceId) -> Result<Option<Workspace>> {
-    tx.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
 }
 
 /// Deletes a batch of rows of a deleted workspace. The remaining list entries and slugs are the record of progress; the
@@ -95,22 +48,14 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
         return Ok(());
     }
     for entry in entries {
-        if purge_form(tx, workspace, entry)? == Progress::More {
+        let form = layout::listed_form(&entry)?;
+        if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
             break;
         }
+        tx.delete(layout::form_workspace(form));
+        tx.delete(layout::counters(form));
+        tx.delete(layout::retired(form));
+        tx.delete(entry);
     }
     Ok(())
-}
-
-/// Deletes a batch of rows of the form with this list entry, and finally the entry.
-fn purge_form(tx: &mut Tx<'_>, workspace: WorkspaceId, entry: Vec<u8>) -> Result<Progress> {
-    let form = layout::listed_form(&entry)?;
-    if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
-        return Ok(Progress::More);
-    }
-    tx.delete(layout::form_workspace(form));
-    tx.delete(layout::counters(form));
-    tx.delete(layout::retired(form));
-    tx.delete(entry);
-    Ok(Progress::Done)
 }

@@ -101,10 +101,6 @@ impl RealDisk {
         self.root.join(path)
     }
 
-    fn open_with(&self, path: &str, options: &mut OpenOptions) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(RealFile(self.open_own(path, options)?)))
-    }
-
     /// Opens a file for reading and writing. Symbolic links are not followed: a store has none.
     fn open_own(&self, path: &str, options: &mut OpenOptions) -> io::Result<File> {
         let path = self.path(path);
@@ -160,11 +156,11 @@ fn create_durably(folder: &Path) -> io::Result<()> {
 
 impl Disk for RealDisk {
     fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.open_with(path, &mut OpenOptions::new())
+        Ok(Box::new(self.open_own(path, &mut OpenOptions::new())?))
     }
 
     fn create(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.open_with(path, OpenOptions::new().create(true).truncate(true))
+        Ok(Box::new(self.open_own(path, OpenOptions::new().create(true).truncate(true))?))
     }
 
     fn create_folder(&self, path: &str) -> io::Result<()> {
@@ -212,12 +208,13 @@ impl Disk for RealDisk {
     }
 
     fn repair_permissions(&self) -> io::Result<Vec<String>> {
+        let journal = self.list(JOURNAL)?.into_iter().map(|name| format!("{JOURNAL}/{name}"));
+        let paths = [""].iter().chain(&STORE_FILES).map(|path| (*path).to_owned()).chain(journal);
         let mut repaired = Vec::new();
-        for path in [""].iter().chain(&STORE_FILES) {
-            repair_mode(&self.path(path), &mut repaired)?;
-        }
-        for name in self.list(JOURNAL)? {
-            repair_mode(&self.path(JOURNAL).join(name), &mut repaired)?;
+        for path in paths.map(|path| self.path(&path)) {
+            if repair_mode(&path)? {
+                repaired.push(path.display().to_string());
+            }
         }
         Ok(repaired)
     }
@@ -227,36 +224,35 @@ impl Disk for RealDisk {
     }
 }
 
-fn repair_mode(path: &Path, repaired: &mut Vec<String>) -> io::Result<()> {
+/// Removes access for group and others; returns whether they had any.
+pub(super) fn repair_mode(path: &Path) -> io::Result<bool> {
     let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         metadata => metadata?,
     };
     let mode = metadata.permissions().mode();
-    if mode & 0o077 != 0 && !metadata.is_symlink() {
+    let is_open = mode & 0o077 != 0 && !metadata.is_symlink();
+    if is_open {
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
-        repaired.push(path.display().to_string());
     }
-    Ok(())
+    Ok(is_open)
 }
 
-struct RealFile(File);
-
-impl DiskFile for RealFile {
+impl DiskFile for File {
     fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.metadata()?.len())
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
+        self.read_exact_at(buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.write_all_at(bytes, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.sync_data()
     }
 }
 

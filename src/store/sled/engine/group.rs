@@ -2,11 +2,12 @@
 //! index.
 
 use std::collections::{BTreeMap, btree_map};
+use std::ops::Bound;
 
 use super::cell::{self, Cell, Head, PIECE_BYTES};
 use super::digest::row_hash;
 use super::index::Index;
-use super::tx::{KeyRange, StagedRow};
+use super::tx::StagedRow;
 use crate::store::Result;
 
 /// Changes that are staged and not yet durable.
@@ -66,16 +67,12 @@ impl Group {
         self.entries.get(key).map(|entry| entry.body.as_deref())
     }
 
-    /// Returns the rows within bounds that the group has changed.
-    pub(crate) fn range(&self, bounds: &KeyRange) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
-        let entries = self.entries.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
-        entries.map(|(key, entry)| (key.clone(), entry.body.clone()))
-    }
-
-    /// Returns the row with the greatest key within bounds that the group has changed; the bounds must not be empty.
-    pub(crate) fn last(&self, bounds: &KeyRange) -> Option<(&Vec<u8>, Option<&Vec<u8>>)> {
-        let mut entries = self.entries.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
-        entries.next_back().map(|(key, entry)| (key, entry.body.as_ref()))
+    /// Returns the rows of a range that the group has changed; the range must not be empty.
+    pub(crate) fn range(
+        &self,
+        range: (Bound<&Vec<u8>>, Bound<&Vec<u8>>),
+    ) -> impl Iterator<Item = (&Vec<u8>, Option<&Vec<u8>>)> {
+        self.entries.range::<Vec<u8>, _>(range).map(|(key, entry)| (key, entry.body.as_ref()))
     }
 
     pub(crate) fn rows(&self) -> usize {

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Bound;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use super::disk::{Disk, is_full};
+use super::disk::{Disk, is_full, repair_mode};
 use super::options::{EngineOptions, EventSink};
 use super::state::IndexIdentity;
 use super::tx::Direction;
@@ -194,12 +194,8 @@ fn remove_half_snapshots(folder: &Path) -> io::Result<()> {
 
 /// Removes access for group and others: sled creates its files with the permissions that the umask leaves.
 fn restrict_permissions(path: &Path) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(path)?;
-    let mode = metadata.permissions().mode();
-    if mode & 0o077 != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
-    }
-    if metadata.is_dir() {
+    repair_mode(path)?;
+    if fs::symlink_metadata(path)?.is_dir() {
         entries(path)?.iter().try_for_each(|entry| restrict_permissions(entry))?;
     }
     Ok(())

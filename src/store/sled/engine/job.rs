@@ -17,46 +17,37 @@ pub enum Progress {
     Done,
 }
 
-/// A background job, which returns to the queue until it is done. Each slice works on a copy of the job's state, which
-/// replaces the state once the slice is durable: a slice without effect is repeated from where it began.
-pub(crate) struct Job<S, F> {
-    state: S,
+/// A background job, which returns to the queue until it is done. What it has done shows in the rows alone, so a slice
+/// without effect is repeated.
+pub(crate) struct Job<F> {
     slice: F,
-    /// Result of the slice that was run last.
-    next: Option<(S, Progress)>,
+    progress: Progress,
     queue: Arc<WriterQueue>,
     report: EventSink,
 }
 
-impl<S, F> Job<S, F> {
-    pub(crate) fn new(state: S, slice: F, queue: Arc<WriterQueue>, report: EventSink) -> Box<Self> {
-        Box::new(Job { state, slice, next: None, queue, report })
+impl<F> Job<F> {
+    pub(crate) fn new(slice: F, queue: Arc<WriterQueue>, report: EventSink) -> Box<Self> {
+        Box::new(Job { slice, progress: Progress::More, queue, report })
     }
 }
 
-impl<S, F> WriteOperation for Job<S, F>
-where
-    S: Clone + Send + 'static,
-    F: Fn(&mut S, &mut Tx<'_>) -> Result<Progress> + Send + 'static,
-{
+impl<F: Fn(&mut Tx<'_>) -> Result<Progress> + Send + 'static> WriteOperation for Job<F> {
     fn kind(&self) -> WriteKind {
         WriteKind::Reclaim
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
-        let mut state = self.state.clone();
-        let progress = (self.slice)(&mut state, tx)?;
-        self.next = Some((state, progress));
+        self.progress = (self.slice)(tx)?;
         Ok(())
     }
 
-    fn answer(mut self: Box<Self>, outcome: Result<()>) {
-        match (outcome, self.next.take()) {
-            (Ok(()), Some((_, Progress::Done))) => return,
-            (Ok(()), Some((state, Progress::More))) => self.state = state,
-            // The slice is repeated. A damaged index is rebuilt before that.
-            (Ok(()), None) | (Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)), _) => {}
-            (Err(error), _) => return (self.report)(EngineEvent::JobFailed { why: error.to_string() }),
+    fn answer(self: Box<Self>, outcome: Result<()>) {
+        match outcome {
+            Ok(()) if self.progress == Progress::Done => return,
+            // After a failure the slice is repeated. A damaged index is rebuilt before that.
+            Ok(()) | Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)) => {}
+            Err(error) => return (self.report)(EngineEvent::JobFailed { why: error.to_string() }),
         }
         Arc::clone(&self.queue).push_job(self);
     }

@@ -146,16 +146,11 @@ impl Engine {
         &self.inner.reader
     }
 
-    /// Runs a background job in slices of at most 100 rows until one returns [`Progress::Done`]. A slice may change the
-    /// job's state, which takes effect with its other changes. A job that fails is reported and dropped; an unfinished job
-    /// is dropped when the store is closed.
-    pub fn background<S: Clone + Send + 'static>(
-        &self,
-        state: S,
-        slice: impl Fn(&mut S, &mut Tx<'_>) -> Result<Progress> + Send + 'static,
-    ) {
+    /// Runs a background job in slices of at most 100 rows until one returns [`Progress::Done`]. A slice without effect is
+    /// repeated. A job that fails is reported and dropped; an unfinished job is dropped when the store is closed.
+    pub fn background(&self, slice: impl Fn(&mut Tx<'_>) -> Result<Progress> + Send + 'static) {
         let (queue, report) = (Arc::clone(&self.inner.queue), Arc::clone(&self.inner.report));
-        self.inner.queue.push_job(Job::new(state, slice, queue, report));
+        self.inner.queue.push_job(Job::new(slice, queue, report));
     }
 
     /// Returns the health, without blocking.

@@ -39,12 +39,6 @@ impl Reader {
         self.track_damage(cell::read(&*index, key))
     }
 
-    /// Returns bytes that change whenever the row under a key is written.
-    pub(crate) fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let index = self.index()?;
-        self.track_damage(cell::get(&*index, key))
-    }
-
     /// Returns at most `limit` rows of a range: fewer only if there are no more.
     pub fn scan(&self, range: impl RangeBounds<Vec<u8>>, direction: Direction, limit: usize) -> Result<Rows> {
         self.scan_page(range, direction, limit, usize::MAX).map(|(rows, _)| rows)

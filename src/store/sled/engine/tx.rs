@@ -69,14 +69,6 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Returns bytes that change whenever the row under a key is written.
-    pub(crate) fn revision(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if self.own.contains_key(key) || self.group.get(key).is_some() {
-            return self.get(key);
-        }
-        cell::get(self.index, key)
-    }
-
     /// Whether this operation or an earlier one of the group has changed a key.
     pub fn is_staged(&self, key: &[u8]) -> bool {
         self.own.contains_key(key) || self.group.get(key).is_some()
@@ -93,54 +85,26 @@ impl<'a> Tx<'a> {
         if is_empty(&bounds) {
             return Ok(Vec::new());
         }
-        let staged = self.staged_within(&bounds);
-        // Each staged change hides at most one row of the index.
-        let limit_below = limit.saturating_add(staged.len());
+        let within = (bounds.0.as_ref(), bounds.1.as_ref());
+        let mut staged: BTreeMap<&Vec<u8>, Option<&Vec<u8>>> = self.group.range(within).collect();
+        staged.extend(self.own.range::<Vec<u8>, _>(within).map(|(key, change)| (key, change.body.as_ref())));
+        // Only deletions hide rows of the index without giving others in their place.
+        let hidden = staged.values().filter(|body| body.is_none()).count();
+        let limit_below = limit.saturating_add(hidden);
         let (below, _) = reader::scan(self.index, &bounds, direction, limit_below, usize::MAX)?;
-        let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
-            below.into_iter().map(|(key, body)| (key, Some(body))).collect();
+        let mut merged: BTreeMap<_, _> = below.iter().map(|(key, body)| (key, Some(body))).collect();
         merged.extend(staged);
-        let rows = merged.into_iter().filter_map(|(key, body)| Some((key, body?)));
+        let rows = merged.into_iter().filter_map(|(key, body)| Some((key.clone(), body?.clone())));
         Ok(match direction {
             Direction::Ascending => rows.take(limit).collect(),
             Direction::Descending => rows.rev().take(limit).collect(),
         })
     }
 
-    /// Returns the row of a range with the greatest key.
-    pub fn last(&self, range: impl RangeBounds<Vec<u8>>) -> Result<Option<Row>> {
-        let bounds = to_range(range);
-        if is_empty(&bounds) {
-            return Ok(None);
-        }
-        let own = self.own.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref())).next_back();
-        let own = own.map(|(key, staged)| (key, staged.body.as_ref()));
-        let staged = match (own, self.group.last(&bounds)) {
-            // The operation's own changes hide those of the group.
-            (Some(own), Some(group)) if group.0 > own.0 => Some(group),
-            (own, group) => own.or(group),
-        };
-        let below = reader::scan(self.index, &bounds, Direction::Descending, 1, usize::MAX)?.0.pop();
-        match (staged, below) {
-            (Some((key, _)), Some(below)) if below.0 > *key => Ok(Some(below)),
-            (Some((key, Some(body))), _) => Ok(Some((key.clone(), body.clone()))),
-            // The deletion hides the last row of the index.
-            (Some((_, None)), _) => Ok(self.scan(bounds, Direction::Descending, 1)?.pop()),
-            (None, below) => Ok(below),
-        }
-    }
-
     /// Returns keys of a range from the index alone, smallest first, until these have `limit` cells or more, pieces
     /// included. Ignores changes of the group.
     pub fn stored_keys(&self, range: impl RangeBounds<Vec<u8>>, limit: usize) -> Result<Vec<Vec<u8>>> {
         reader::keys(self.index, &to_range(range), limit)
-    }
-
-    fn staged_within(&self, bounds: &KeyRange) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
-        let mut staged: BTreeMap<_, _> = self.group.range(bounds).collect();
-        let own = self.own.range::<Vec<u8>, _>((bounds.0.as_ref(), bounds.1.as_ref()));
-        staged.extend(own.map(|(key, change)| (key.clone(), change.body.clone())));
-        staged
     }
 
     /// Writes a row.

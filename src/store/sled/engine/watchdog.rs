@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Ticks without progress after which a call is overdue.
 pub(super) const CALL_TICKS: u64 = 10;
 /// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
-const HUNG_CHECKS: u32 = 3;
+const HUNG_CHECKS: i64 = 3;
 /// Returns the ticks allowed for opening an index of `bytes` bytes: one more for each 20 MiB.
 pub(super) fn open_ticks(bytes: u64) -> u64 {
     CALL_TICKS + bytes / (20 << 20)
@@ -42,15 +42,6 @@ enum CallStatus {
     InTime,
     DiskStalled,
     Hung,
-}
-
-/// State of the checks.
-#[derive(Default)]
-struct Checks {
-    /// Number of checks in succession that found an overdue call.
-    overdue: u32,
-    /// No call is overdue before this tick.
-    grace_until: u64,
 }
 
 /// A call in progress; ends when dropped.
@@ -85,20 +76,20 @@ impl WatchedCalls {
         self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks the calls, once a tick.
-    fn check(&self, checks: &mut Checks, waits_for_disk: impl Fn() -> bool) -> CallStatus {
+    /// Checks the calls, once a tick. `overdue` is the number of checks in succession that found an overdue call; below zero
+    /// it is the time that a slow disk still has.
+    fn check(&self, overdue: &mut i64, waits_for_disk: impl Fn() -> bool) -> CallStatus {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
         let is_overdue = self.lock().keys().next().is_some_and(|deadline| *deadline < tick);
-        if !is_overdue || tick <= checks.grace_until {
-            checks.overdue = 0;
-            return CallStatus::InTime;
-        }
-        if waits_for_disk() {
-            *checks = Checks { overdue: 0, grace_until: tick + CALL_TICKS };
+        if *overdue >= 0 && !is_overdue {
+            *overdue = 0;
+        } else if *overdue >= 0 && waits_for_disk() {
+            *overdue = -CALL_TICKS.cast_signed();
             return CallStatus::DiskStalled;
+        } else {
+            *overdue += 1;
         }
-        checks.overdue += 1;
-        if checks.overdue < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
+        if *overdue < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
     }
 }
 
@@ -137,9 +128,9 @@ impl Watchdog {
         let (stop, stopped) = mpsc::channel();
         let fatal = Arc::clone(&options.on_fatal);
         thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-            let mut checks = Checks::default();
+            let mut overdue = 0;
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                match calls.check(&mut checks, waits_for_disk) {
+                match calls.check(&mut overdue, waits_for_disk) {
                     CallStatus::InTime => {}
                     CallStatus::DiskStalled => report(EngineEvent::DiskStalled),
                     CallStatus::Hung => {
@@ -185,11 +176,11 @@ mod tests {
     #[test]
     fn only_a_call_that_neither_returns_nor_progresses_nor_waits_for_the_disk_hangs() {
         let calls = WatchedCalls::new();
-        let mut checks = Checks::default();
+        let mut overdue = 0;
         let mut check = |waits_for_disk: bool| {
             // Other calls come and return all the time.
             drop(calls.begin(1));
-            calls.check(&mut checks, || waits_for_disk)
+            calls.check(&mut overdue, || waits_for_disk)
         };
         let call = calls.begin(CALL_TICKS);
         (0..CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
