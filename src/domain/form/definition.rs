@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::condition::{LintInput, lint_conditions};
+use crate::domain::condition::lint_conditions;
 use crate::domain::form::settings::Settings;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{FormStatus, assign_ids};
@@ -181,13 +181,7 @@ fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation
     let ids = assign_ids(&wanted, &HashSet::new());
     let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.with_id(id.clone())));
     let questions: Vec<_> = named.collect();
-    // A reference to a question that cannot be parsed is not reported as unknown.
-    let unread = |id| LintInput { id, kind: None, conditions: Vec::new() };
-    let asked = questions
-        .iter()
-        .zip(&ids)
-        .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::lint_input));
-    lint_conditions(asked, violations);
+    lint_conditions(ids.iter().map(Option::as_deref).zip(questions.iter().map(Option::as_ref)), violations);
     questions.into_iter().collect()
 }
 

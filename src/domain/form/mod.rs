@@ -191,9 +191,7 @@ impl Form {
         if !lists.is_empty() || questions.is_some() {
             (form.integrations, generated) = self.replace_integrations(lists, questions_after, context)?;
         }
-        if form.status == FormStatus::Published
-            && !questions_after.iter().any(|question| question.kind.rules().takes_answer())
-        {
+        if form.status == FormStatus::Published && !questions_after.iter().any(Question::takes_answer) {
             return Err(Refusal::NoQuestions);
         }
         if form.status == FormStatus::Published && self.status == FormStatus::Draft {
@@ -247,13 +245,10 @@ const PATTERN_OVERHEAD: usize = 4_000;
 
 impl Version {
     pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
-        let (mut pattern_bytes, mut searches) = (0, false);
-        for question in &questions {
-            question.for_each_text_search(&mut |pattern| {
-                searches = true;
-                pattern_bytes += pattern.map_or(0, |pattern| pattern.size() + PATTERN_OVERHEAD);
-            });
-        }
+        let searches: Vec<_> = questions.iter().flat_map(Question::text_searches).collect();
+        let patterns = searches.iter().copied().flatten();
+        let pattern_bytes = patterns.map(|pattern| pattern.size() + PATTERN_OVERHEAD).sum();
+        let searches = !searches.is_empty();
         Self { number, created_at, questions, pattern_bytes, searches }
     }
 
@@ -270,7 +265,8 @@ impl Version {
         let ids = assign_ids(&wanted, &used);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
         let mut violations = Vec::new();
-        lint_conditions(questions.iter().map(Question::lint_input), &mut violations);
+        let asked = questions.iter().map(|question| (question.id.as_deref(), Some(question)));
+        lint_conditions(asked, &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
@@ -290,7 +286,7 @@ impl Version {
 
     /// Returns an example of an answer to each question, as an object. Conditions and optional settings are ignored.
     pub fn example_answers(&self) -> Value {
-        let asked = self.questions.iter().filter(|question| question.kind.rules().takes_answer());
+        let asked = self.questions.iter().filter(|question| question.takes_answer());
         let answer = |question: &Question| Some((question.id.clone()?, question.kind.rules().example()));
         Value::Object(asked.filter_map(answer).collect())
     }

@@ -33,7 +33,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
-use crate::domain::condition::{Condition, LintInput, ValueType};
+use crate::domain::condition::{Condition, ValueType};
 use crate::domain::json::{Value, parse};
 use crate::domain::pattern::Pattern;
 use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
@@ -190,9 +190,8 @@ impl Question {
         rules.check(answer, Some(now))
     }
 
-    /// The input of [`lint_conditions`](crate::domain::condition::lint_conditions) for this question.
-    pub fn lint_input(&self) -> LintInput<'_> {
-        LintInput { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
+    pub fn takes_answer(&self) -> bool {
+        self.kind.rules().takes_answer()
     }
 
     pub fn setting(&self, name: &str) -> Option<Value> {
@@ -200,11 +199,11 @@ impl Question {
         parse(written.get()).ok()
     }
 
-    /// Calls `visit` for each text search: with the pattern for its own `pattern` and each `matches` of its conditions, and
-    /// with `None` for each `includes`.
-    pub(super) fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
-        self.kind.rules().pattern().into_iter().for_each(|pattern| visit(Some(pattern)));
-        self.conditions().for_each(|(_, condition)| condition.for_each_text_search(visit));
+    /// Returns an item for each text search: the pattern of its own `pattern` and of each `matches` of its conditions, and
+    /// `None` for each `includes`.
+    pub(super) fn text_searches(&self) -> impl Iterator<Item = Option<&Pattern>> {
+        let own = self.kind.rules().pattern().map(Some);
+        own.into_iter().chain(self.conditions().flat_map(|(_, condition)| condition.text_searches()))
     }
 
     /// Its conditions with the names of their members.
@@ -266,7 +265,7 @@ impl Serialize for Question {
         }
         map.serialize_entry("type", self.kind.name())?;
         map.serialize_entry("title", &self.title)?;
-        if self.kind.rules().takes_answer() {
+        if self.takes_answer() {
             map.serialize_entry("required", &self.required)?;
         }
         if let Some(description) = &self.description {
