@@ -78,57 +78,34 @@ impl SubmissionPatch {
         limits: &Limits,
     ) -> Result<Option<EditedContent>, Vec<Violation>> {
         let mut violations = self.violations.clone();
-        self.refuse_unknown_removals(version, &mut violations);
+        // The merge ignores `null` for an unknown question.
+        let removed =
+            self.answers.iter().flat_map(Answers::values).filter(|(_, value)| *value == Value::Null);
+        version.refuse_unknown(removed.map(|(key, _)| key.as_str()), &mut violations);
         let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch.text()));
         let kept = submission.metadata.as_deref();
         let metadata = self.metadata.as_ref().and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
         if answers.is_none() && metadata.is_none() && violations.is_empty() {
             return Ok(None);
         }
-        let answers = match answers {
-            Some(merged) => check_answers(&merged, submission, version, limits, &mut violations),
-            None => submission.answers.clone(),
-        };
-        let metadata = match metadata {
-            Some(merged) => check_metadata(merged, limits, &mut violations),
-            None => submission.metadata.clone(),
-        };
-        if violations.is_empty() { Ok(Some(EditedContent { answers, metadata })) } else { Err(violations) }
-    }
-
-    /// Reports `null` for an unknown question: the merge would ignore it.
-    fn refuse_unknown_removals(&self, version: &Version, violations: &mut Vec<Violation>) {
-        let members = self.answers.iter().flat_map(Answers::values);
-        let removed = members.filter(|(_, value)| *value == Value::Null);
-        version.refuse_unknown(removed.map(|(key, _)| key.as_str()), violations);
-    }
-}
-
-/// Checks the answers `merged`, and returns them as stored.
-fn check_answers(
-    merged: &str,
-    submission: &Submission,
-    version: &Version,
-    limits: &Limits,
-    violations: &mut Vec<Violation>,
-) -> Box<str> {
-    let answers = Answers::read(merged).expect(MERGED);
-    // In a patch, leaving out an answer keeps the stored one.
-    match version.check_with_help(answers.values(), limits, submission.submitted_at(), "send `null` for it") {
-        Ok(defaults) => answers.with_defaults(defaults).into_text(),
-        Err(more) => {
-            violations.extend(more);
-            merged.into()
+        let mut edited =
+            EditedContent { answers: submission.answers.clone(), metadata: submission.metadata.clone() };
+        if let Some(merged) = answers {
+            let (answers, at) = (Answers::read(&merged).expect(MERGED), submission.submitted_at());
+            // In a patch, leaving out an answer keeps the stored one.
+            match version.check_with_help(answers.values(), limits, at, "send `null` for it") {
+                Ok(defaults) => edited.answers = answers.with_defaults(defaults).into_text(),
+                Err(more) => violations.extend(more),
+            }
         }
+        if let Some(merged) = metadata {
+            let value = json::parse(&merged).expect(MERGED);
+            let is_removed = value == Value::Null;
+            if !is_removed {
+                metadata::check(&value, limits, &mut violations);
+            }
+            edited.metadata = (!is_removed).then(|| merged.into());
+        }
+        if violations.is_empty() { Ok(Some(edited)) } else { Err(violations) }
     }
-}
-
-/// Checks the metadata `merged`, and returns it as stored; `None` if it was removed.
-fn check_metadata(merged: String, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Box<str>> {
-    let value = json::parse(&merged).expect(MERGED);
-    if value == Value::Null {
-        return None;
-    }
-    metadata::check(&value, limits, violations);
-    Some(merged.into())
 }
