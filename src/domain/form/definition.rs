@@ -9,7 +9,7 @@ use crate::domain::form::{FormStatus, assign_ids};
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, IntegrationLists};
 use crate::domain::json::Value;
-use crate::domain::question::{MAX_DESCRIPTION, Question, QuestionDraft};
+use crate::domain::question::{MAX_DESCRIPTION, Question};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
@@ -101,7 +101,7 @@ pub struct FormPatch {
     pub slug: Option<Option<String>>,
     pub status: Option<FormStatus>,
     /// Replaces all questions; one with the id of an existing question replaces that one.
-    pub questions: Option<Vec<QuestionDraft>>,
+    pub questions: Option<Vec<Question>>,
     /// A nested merge patch, validated when it is applied: its validity depends on the current settings.
     pub settings: Option<Value>,
     /// The list that replaces all integrations, validated when it is applied: its validity depends on the questions, and on
@@ -176,7 +176,7 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
 
 fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
     let (items, drafts) = read_drafts(value, limits, violations)?;
-    let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
+    let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(Question::takes_answer));
     let wanted: Vec<_> = items.iter().map(raw_id).zip(needs_id).collect();
     let ids = assign_ids(&wanted, &HashSet::new());
     let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.with_id(id.clone())));
@@ -190,7 +190,7 @@ fn read_drafts<'a>(
     value: &'a Value,
     limits: &Limits,
     violations: &mut Vec<Violation>,
-) -> Option<(&'a [Value], Vec<Option<QuestionDraft>>)> {
+) -> Option<(&'a [Value], Vec<Option<Question>>)> {
     let Value::Array(items) = value else {
         violations.push(Violation::wrong_type("/questions", "questions", "a list", value));
         return None;
@@ -202,7 +202,7 @@ fn read_drafts<'a>(
     }
     let mut budget = Budget::new(limits);
     let read = |(place, item): (usize, &Value)| {
-        QuestionDraft::read(item, &join("/questions", &place.to_string()), place, &mut budget, violations)
+        Question::read(item, &join("/questions", &place.to_string()), place, &mut budget, violations)
     };
     let drafts = items.iter().enumerate().map(read).collect();
     report_duplicate_ids(items, violations);

@@ -24,7 +24,7 @@ use crate::domain::integration::definition::{
 use crate::domain::integration::event::EventType;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
-use crate::domain::question::{Question, QuestionDraft};
+use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
@@ -231,10 +231,7 @@ impl StoredVersion {
     pub fn read(&self) -> Option<Version> {
         let Ok(Value::Array(items)) = json::parse(self.questions.get()) else { return None };
         let mut budget = Budget::new(&Limits::UNLIMITED);
-        let question = |(place, item)| {
-            let draft = QuestionDraft::read(item, "", place, &mut budget, &mut Vec::new());
-            draft.and_then(QuestionDraft::into_question)
-        };
+        let question = |(place, item)| Question::read(item, "", place, &mut budget, &mut Vec::new());
         let questions = items.iter().enumerate().map(question).collect::<Option<_>>()?;
         Some(Version::new(self.number, self.created_at, questions))
     }
@@ -258,10 +255,10 @@ impl Version {
     }
 
     /// Builds the questions that replace these from `drafts`, and assigns missing ids.
-    fn replace(&self, retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
+    fn replace(&self, retired: &RetiredIds, drafts: &[Question]) -> Result<Vec<Question>, Refusal> {
         refuse_retired(retired, drafts)?;
         let used = self.ids().chain(retired.iter().map(String::as_str)).collect();
-        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id(), draft.takes_answer())).collect();
+        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
         let ids = assign_ids(&wanted, &used);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
         let mut violations = Vec::new();
@@ -313,11 +310,11 @@ pub(in crate::domain) fn assign_ids(
     wanted.iter().map(assign).collect()
 }
 
-fn refuse_retired(retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
+fn refuse_retired(retired: &RetiredIds, drafts: &[Question]) -> Result<(), Refusal> {
     let violations: Vec<_> = drafts
         .iter()
         .enumerate()
-        .filter_map(|(place, draft)| Some((place, draft.id()?)))
+        .filter_map(|(place, draft)| Some((place, draft.id.as_deref()?)))
         .filter(|(_, id)| retired.contains(*id))
         .map(|(place, id)| {
             let pointer = format!("/questions/{place}/id");

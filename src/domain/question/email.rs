@@ -10,7 +10,7 @@ use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::validation::violation::Rule;
 
 /// Maximum characters of an address (RFC 5321 §4.5.3.1.3, without the brackets around it).
 const MAX_LENGTH: i64 = 254;
@@ -31,8 +31,8 @@ const ALL_DIGITS: &str = r"\.[0-9]+$";
 
 /// Rules of `email`.
 ///
-/// A dot-string local part in ASCII, and a host name of at least two labels, which may be internationalized. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
-/// mistakes.
+/// A dot-string local part in ASCII, and a host name of at least two labels, which may be internationalized. Quoted local
+/// parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are mistakes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Email {
     allow_domains: Option<Vec<Domain>>,
@@ -123,9 +123,8 @@ fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain
         match ascii_domain(&original) {
             Some(ascii) => domains.push(Domain { original, ascii }),
             None => {
-                let pointer = format!("{}/{place}", fields.pointer_to(name));
                 let message = format!("`{original}` is not a domain like example.com");
-                fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
+                fields.refuse_item(name, place, Rule::InvalidRange, message);
             }
         }
     }

@@ -9,7 +9,8 @@ use crate::domain::question::typed_text::json_or_text;
 use crate::domain::question::{AnswerError, Rules, is_empty};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::validation::similar::nearest_first;
+use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, shortened};
 
 /// Rules of `matrix`: an object from rows to one column, or to several. An empty cell counts as missing.
 #[derive(Debug, Clone)]
@@ -63,11 +64,12 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
             required[place] = true;
             continue;
         }
-        let pointer = join(&fields.pointer_to("required_rows"), &index.to_string());
         let message = format!("`{}` is not one of the rows", shortened(&row));
-        let violation = Violation::new(pointer, Rule::InvalidRange, message);
         let is_compared = fields.violations.len() < MAX_COMPARED;
-        fields.violations.push(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
+        let violation = fields.refuse_item("required_rows", index, Rule::InvalidRange, message);
+        if is_compared {
+            violation.allowed = nearest_first(&row, rows.values());
+        }
     }
     required
 }

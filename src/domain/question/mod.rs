@@ -22,7 +22,7 @@ mod text;
 mod typed_text;
 mod url;
 
-pub use draft::{MAX_DESCRIPTION, QuestionDraft};
+pub use draft::MAX_DESCRIPTION;
 pub(in crate::domain) use email::domain_of as email_domain;
 pub use kind::QuestionKind;
 
@@ -148,7 +148,8 @@ impl AnswerError {
 
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id.
+    /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id, and until
+    /// one is assigned.
     pub id: Option<String>,
     pub kind: QuestionKind,
     pub title: String,
