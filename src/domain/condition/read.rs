@@ -42,15 +42,9 @@ impl ConditionReader<'_> {
         at: &str,
         take: impl FnOnce(&mut Budget) -> Result<T, BudgetError>,
     ) -> Option<T> {
-        match take(self.budget) {
-            Ok(taken) => Some(taken),
-            Err(error) => {
-                if let BudgetError::Exceeded(rule, message) = error {
-                    self.report(at, rule, message);
-                }
-                None
-            }
-        }
+        let taken = take(self.budget);
+        let report = |(rule, message)| self.report(at, rule, message);
+        taken.map_err(|error| error.map(report)).ok()
     }
 
     fn report(&mut self, at: &str, rule: Rule, message: impl Into<String>) {

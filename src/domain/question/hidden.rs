@@ -5,7 +5,7 @@ use crate::domain::json::Value;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
 use crate::domain::question::{AnswerError, Rules, is_empty};
-use crate::domain::validation::budget::{Budget, BudgetError};
+use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -33,7 +33,7 @@ impl Hidden {
             fields.refuse("default", rule, message);
         }
         if let Some(value) = &default
-            && let Err(BudgetError::Exceeded(rule, message)) = budget.count_default(value.to_string().len())
+            && let Err(Some((rule, message))) = budget.count_default(value.to_string().len())
         {
             let help = "defaults are stored with every submission: shorten this one or an earlier one";
             fields.refuse("default", rule, message).help = Some(help.to_owned());

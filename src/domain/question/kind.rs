@@ -13,7 +13,6 @@ use crate::domain::question::hidden::Hidden;
 use crate::domain::question::matrix::Matrix;
 use crate::domain::question::number::Quantity;
 use crate::domain::question::phone::Phone;
-use crate::domain::question::scale::{read_opinion, read_rating};
 use crate::domain::question::text::{Lines, Text};
 use crate::domain::question::url::Url;
 use crate::domain::validation::budget::Budget;
@@ -41,8 +40,8 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("url", |fields, _| Arc::new(Url::read(fields))),
     ("phone", |fields, _| Arc::new(Phone::read(fields))),
     ("number", |fields, _| Arc::new(Quantity::read(fields))),
-    ("rating", |fields, _| Arc::new(read_rating(fields))),
-    ("opinion_scale", |fields, _| Arc::new(read_opinion(fields))),
+    ("rating", |fields, _| Arc::new(Quantity::read_rating(fields))),
+    ("opinion_scale", |fields, _| Arc::new(Quantity::read_opinion(fields))),
     ("boolean", |fields, _| Arc::new(Boolean::read(fields))),
     ("consent", |fields, _| Arc::new(Boolean::read_consent(fields))),
     ("single_choice", |fields, budget| Arc::new(Choice::read_single(fields, &budget.limits))),

@@ -17,9 +17,7 @@ mod matrix;
 mod number;
 mod options;
 mod phone;
-mod scale;
 mod text;
-mod typed_text;
 mod url;
 
 pub use draft::MAX_DESCRIPTION;
@@ -216,9 +214,10 @@ impl Question {
 
 /// Returns an error if `answer` is too large for any question, and so is not checked further.
 pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> {
-    let message = if size(answer) > limits.answer {
+    let (size, longest_number) = measure(answer);
+    let message = if size > limits.answer {
         format!("An answer must have at most {} bytes", limits.answer)
-    } else if longest_number(answer) > MAX_NUMBER {
+    } else if longest_number > MAX_NUMBER {
         format!("A number must have at most {MAX_NUMBER} characters")
     } else {
         return None;
@@ -226,24 +225,25 @@ pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> 
     Some(AnswerError::new(Rule::TooLong, message))
 }
 
-fn longest_number(answer: &Value) -> usize {
+/// Returns the size of an answer, the bytes of its texts, names and numbers plus one for each item, and the length of its
+/// longest number.
+fn measure(answer: &Value) -> (usize, usize) {
+    let add = |(size, longest): (usize, usize), name: &str, value| {
+        let (more, length) = measure(value);
+        (size + 1 + name.len() + more, longest.max(length))
+    };
     match answer {
-        Value::Null | Value::Bool(_) | Value::String(_) => 0,
-        Value::Number(number) => number.text().len(),
-        Value::Array(items) => items.iter().map(longest_number).max().unwrap_or(0),
-        Value::Object(members) => members.iter().map(|(_, value)| longest_number(value)).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) => (0, 0),
+        Value::Number(number) => (number.text().len(), number.text().len()),
+        Value::String(text) => (text.len(), 0),
+        Value::Array(items) => items.iter().fold((0, 0), |sum, item| add(sum, "", item)),
+        Value::Object(members) => members.iter().fold((0, 0), |sum, (name, value)| add(sum, name, value)),
     }
 }
 
-/// Returns the size of an answer: the bytes of its texts, names and numbers, plus one for each item.
-fn size(answer: &Value) -> usize {
-    match answer {
-        Value::Null | Value::Bool(_) => 0,
-        Value::Number(number) => number.text().len(),
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum(),
-    }
+/// Parses typed `text` as JSON if the value is `wanted`; otherwise returns the text itself.
+fn json_or_text(text: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    parse(text).ok().filter(wanted).unwrap_or_else(|| text.into())
 }
 
 /// Whether `answer` counts as no answer: white space, `null`, `[]` or `{}`.

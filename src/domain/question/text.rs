@@ -6,7 +6,7 @@ use crate::domain::pattern::ecma262::translate;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::{AnswerError, Rules};
-use crate::domain::validation::budget::{Budget, BudgetError};
+use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::{Fields, forbidden_message, is_forbidden};
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::Rule;
@@ -53,21 +53,15 @@ impl Lines {
     }
 }
 
-fn read_pattern(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Pattern> {
-    let text = fields.text("pattern", 1_000)?;
-    let pattern = budget.compile("pattern", &text, Anchor::Both);
-    if let Err(BudgetError::Exceeded(rule, message)) = &pattern {
-        fields.refuse("pattern", *rule, message);
-    }
-    pattern.ok()
-}
-
 impl Text {
     pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines, budget: &mut Budget) -> Self {
         let longest = 64 * 1024;
         let min = fields.count("min_length", 0..=longest).unwrap_or(0);
         let max = fields.count("max_length", 1..=longest);
-        let pattern = read_pattern(fields, budget);
+        let pattern = fields.text("pattern", 1_000).and_then(|text| {
+            let report = |(rule, message)| fields.refuse("pattern", rule, message).clone();
+            budget.compile("pattern", &text, Anchor::Both).map_err(|error| error.map(report)).ok()
+        });
         let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED } else { lines.max_length() });
         let pattern_message = fields.text("pattern_message", 300);
         fields.text("placeholder", 300);
