@@ -18,9 +18,7 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::integration::Integration;
-use crate::domain::integration::definition::{
-    DefinitionContext, GeneratedSecret, IntegrationLists, lint_references,
-};
+use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, lint_references};
 use crate::domain::integration::event::EventType;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
@@ -189,7 +187,15 @@ impl Form {
         let mut generated = Vec::new();
         let lists = change.integration_lists();
         if !lists.is_empty() || questions.is_some() {
-            (form.integrations, generated) = self.replace_integrations(lists, questions_after, context)?;
+            let replaced = collect_violations(|violations| {
+                let current = &self.integrations;
+                if !lists.is_empty() {
+                    return Integration::replace_all(current, lists, questions_after, context, violations);
+                }
+                lint_references(current, questions_after, violations);
+                Some((current.clone(), Vec::new()))
+            });
+            (form.integrations, generated) = replaced.map_err(Refusal::InvalidDefinition)?;
         }
         if form.status == FormStatus::Published && !questions_after.iter().any(Question::takes_answer) {
             return Err(Refusal::NoQuestions);
@@ -205,23 +211,6 @@ impl Form {
         form.revision += 1;
         form.updated_at = now;
         Ok(Some(EditedForm { form, version, retired, generated }))
-    }
-
-    /// Returns the integrations after `lists` replace some, and generated secrets. Checks what they refer to against `questions`.
-    fn replace_integrations(
-        &self,
-        lists: IntegrationLists<'_>,
-        questions: &[Question],
-        context: DefinitionContext<'_>,
-    ) -> Result<(Vec<Integration>, Vec<GeneratedSecret>), Refusal> {
-        collect_violations(|violations| {
-            if lists.is_empty() {
-                lint_references(&self.integrations, questions, violations);
-                return Some((self.integrations.clone(), Vec::new()));
-            }
-            Integration::replace_all(&self.integrations, lists, questions, context, violations)
-        })
-        .map_err(Refusal::InvalidDefinition)
     }
 }
 

@@ -33,7 +33,7 @@ impl Quantity {
         let is_whole = fields.flag("integer").unwrap_or(false);
         if let (Some(min), Some(max), true) = (&min, &max, is_whole)
             && min.exact() <= max.exact()
-            && min.first_whole().is_some_and(|first| first.order(max).is_gt())
+            && min.value().ceil() > max.value()
         {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);

@@ -5,8 +5,7 @@
 
 use crate::domain::form::Version;
 use crate::domain::json::{self, Value};
-use crate::domain::submission::metadata;
-use crate::domain::submission::{Answers, BodyError, Submission, members, not_an_object, unknown_field};
+use crate::domain::submission::{Answers, Body, BodyError, Submission, check_metadata};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 
@@ -14,7 +13,7 @@ use crate::domain::validation::violation::Violation;
 const MERGED: &str = "merging two JSON texts gives a JSON text, not nested deeper than they are";
 
 /// A merge patch (RFC 7396) of a submission, as sent.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SubmissionPatch {
     answers: Option<Answers>,
     /// A JSON object or `null`.
@@ -33,20 +32,16 @@ impl SubmissionPatch {
     /// Parses the body of an edit: an object with the optional members `answers` and `metadata`. Other members are reported
     /// by [`apply`](Self::apply), together with all other violations.
     pub fn read(body: &str) -> Result<Self, BodyError> {
-        let mut patch = Self::default();
-        for (key, value, range) in members(body)? {
-            match (key.as_str(), value) {
-                ("answers", Value::Object(values)) => {
-                    patch.answers = Some(Answers::new(&body[range], values));
-                }
-                ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(body[range].into()),
-                (name @ ("answers" | "metadata"), other) => {
-                    patch.violations.push(not_an_object(name, &other))
-                }
-                (name, _) => patch.violations.push(unknown_field(name)),
+        let Body { answers, metadata, mut violations } = Body::read(body)?;
+        let metadata = match metadata {
+            Some((Value::Object(_) | Value::Null, text)) => Some(text.into()),
+            Some((other, _)) => {
+                violations.push(Violation::wrong_type("/metadata", "metadata", "an object", &other));
+                None
             }
-        }
-        Ok(patch)
+            None => None,
+        };
+        Ok(Self { answers, metadata, violations })
     }
 
     /// Removes the answers whose keys are not questions of `version`, and returns these keys.
@@ -102,7 +97,7 @@ impl SubmissionPatch {
             let value = json::parse(&merged).expect(MERGED);
             let is_removed = value == Value::Null;
             if !is_removed {
-                metadata::check(&value, limits, &mut violations);
+                check_metadata(&value, limits, &mut violations);
             }
             edited.metadata = (!is_removed).then(|| merged.into());
         }

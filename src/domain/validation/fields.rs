@@ -104,19 +104,14 @@ impl<'a, 'v> Fields<'a, 'v> {
     /// Returns a text of 1 to `max` characters that is not blank. One with [control characters](control_character) is
     /// reported, but returned: existing stores contain some.
     pub fn text(&mut self, name: &'static str, max: usize) -> Option<String> {
-        let value = self.value(name)?;
-        self.as_text(name, value, max)
+        let (value, pointer) = (self.value(name)?, self.pointer_to(name));
+        read_text(value, &pointer, name, max, self.violations)
     }
 
     /// Returns the text of a required member; see [`text`](Self::text).
     pub fn required_text(&mut self, name: &'static str, max: usize) -> Option<String> {
-        let value = self.required(name)?;
-        self.as_text(name, value, max)
-    }
-
-    fn as_text(&mut self, name: &'static str, value: &Value, max: usize) -> Option<String> {
-        let pointer = self.pointer_to(name);
-        read_text(value, &pointer, name, max, self.violations)
+        self.required(name)?;
+        self.text(name, max)
     }
 
     /// Converts the member `name` with `read`. If that returns `None`, reports that it must be `wanted`, with the `help` for
