@@ -35,12 +35,6 @@ pub struct Answer<'a> {
 }
 
 impl ValueType {
-    /// Returns the number or boolean that the text `value` spells, if untyped.
-    pub(super) fn coerce(self, value: &Value) -> Option<Value> {
-        let (Self::Untyped, Value::String(text)) = (self, value) else { return None };
-        json::parse(text).ok().filter(|parsed| matches!(parsed, Value::Number(_) | Value::Bool(_)))
-    }
-
     /// Parses `text` as nanoseconds since 1970-01-01T00:00:00Z, or since midnight; `None` unless it is a valid date or time.
     pub fn nanoseconds(self, text: &str) -> Option<i128> {
         let moment = match (self, text.len()) {
@@ -91,13 +85,15 @@ impl Answer<'_> {
         self.order(value).map_or_else(|| *self.value == *self.coerce(value), Ordering::is_eq)
     }
 
-    /// Converts `value` to the type of this answer, if it is untyped text.
+    /// Converts `value` to the number or boolean that it spells, if it is text and this answer is untyped.
     fn coerce(self, value: &Value) -> Cow<'_, Value> {
-        match self.value {
-            Value::Number(_) | Value::Bool(_) => self.value_type.coerce(value).map(Cow::Owned),
-            _ => None,
+        let is_scalar = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
+        match value {
+            Value::String(text) if self.value_type == ValueType::Untyped && is_scalar(self.value) => {
+                json::parse(text).ok().filter(is_scalar).map_or(Cow::Borrowed(value), Cow::Owned)
+            }
+            _ => Cow::Borrowed(value),
         }
-        .unwrap_or(Cow::Borrowed(value))
     }
 
     /// Whether a list contains the item `value`, or a text contains the text `value`.

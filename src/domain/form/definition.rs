@@ -119,48 +119,48 @@ impl FormPatch {
 
     /// Parses the body of a PATCH request, a JSON merge patch; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        collect_violations(|violations| Self::read_into(body, limits, violations))
-    }
-
-    fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
-        let mut fields = Fields::open(body, "", "the form", violations)?;
-        for name in ["title", "status", "questions"] {
-            if fields.raw(name) == Some(&Value::Null) {
-                fields.refuse(name, Rule::TypeMismatch, format!("`{name}` cannot be removed"));
+        collect_violations(|violations| {
+            let mut fields = Fields::open(body, "", "the form", violations)?;
+            for name in ["title", "status", "questions"] {
+                if fields.raw(name) == Some(&Value::Null) {
+                    fields.refuse(name, Rule::TypeMismatch, format!("`{name}` cannot be removed"));
+                }
             }
-        }
-        let title = fields.text("title", limits.title);
-        let description = match fields.raw("description") {
-            Some(Value::Null) => Some(None),
-            _ => fields.text("description", MAX_DESCRIPTION).map(Some),
-        };
-        let slug = match fields.raw("slug") {
-            Some(Value::Null) => Some(None),
-            _ => read_slug(&mut fields).map(Some),
-        };
-        let status = fields.one_of(
-            "status",
-            Rule::TypeMismatch,
-            &FormStatus::ALL.map(|status| (status.name(), status)),
-        );
-        let questions = fields.value("questions");
-        let settings = fields.raw("settings");
-        let integrations = fields.raw("integrations").cloned();
-        let notifications = fields.raw("notifications").cloned();
-        fields.close(&READ_ONLY);
-        if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
-            // Reports what is wrong regardless of the current settings together with all other violations.
-            Settings::read(settings, violations);
-        }
-        let lists =
-            IntegrationLists { integrations: integrations.as_ref(), notifications: notifications.as_ref() };
-        Integration::lint_lists(lists, None, violations);
-        let questions = questions.and_then(|questions| {
-            let (_, drafts) = read_drafts(questions, limits, violations)?;
-            drafts.into_iter().collect()
-        });
-        let settings = settings.cloned();
-        Some(Self { title, description, slug, status, questions, settings, integrations, notifications })
+            let title = fields.text("title", limits.title);
+            let description = match fields.raw("description") {
+                Some(Value::Null) => Some(None),
+                _ => fields.text("description", MAX_DESCRIPTION).map(Some),
+            };
+            let slug = match fields.raw("slug") {
+                Some(Value::Null) => Some(None),
+                _ => read_slug(&mut fields).map(Some),
+            };
+            let status = fields.one_of(
+                "status",
+                Rule::TypeMismatch,
+                &FormStatus::ALL.map(|status| (status.name(), status)),
+            );
+            let questions = fields.value("questions");
+            let settings = fields.raw("settings");
+            let integrations = fields.raw("integrations").cloned();
+            let notifications = fields.raw("notifications").cloned();
+            fields.close(&READ_ONLY);
+            if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
+                // Reports what is wrong regardless of the current settings together with all other violations.
+                Settings::read(settings, violations);
+            }
+            let lists = IntegrationLists {
+                integrations: integrations.as_ref(),
+                notifications: notifications.as_ref(),
+            };
+            Integration::lint_lists(lists, None, violations);
+            let questions = questions.and_then(|questions| {
+                let (_, drafts) = read_drafts(questions, limits, violations)?;
+                drafts.into_iter().collect()
+            });
+            let settings = settings.cloned();
+            Some(Self { title, description, slug, status, questions, settings, integrations, notifications })
+        })
     }
 }
 

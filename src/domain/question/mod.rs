@@ -6,8 +6,8 @@
 mod boolean;
 mod calendar;
 mod choice;
+mod definition;
 mod display_only;
-mod draft;
 mod email;
 mod hidden;
 pub(in crate::domain) mod json;
@@ -20,7 +20,7 @@ mod phone;
 mod text;
 mod url;
 
-pub use draft::MAX_DESCRIPTION;
+pub use definition::MAX_DESCRIPTION;
 pub(in crate::domain) use email::domain_of as email_domain;
 pub use kind::QuestionKind;
 

@@ -77,15 +77,6 @@ impl Text {
         }
         text
     }
-
-    fn check_pattern(&self, text: &str, errors: &mut Vec<AnswerError>) {
-        let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.matches(text)) else { return };
-        let message = match &self.pattern_message {
-            Some(message) => message.clone(),
-            None => format!("Enter text that matches {}", pattern.text),
-        };
-        errors.push(AnswerError::new(Rule::PatternMismatch, message));
-    }
 }
 
 impl Rules for Text {
@@ -103,8 +94,11 @@ impl Rules for Text {
             errors.push(AnswerError::new(Rule::TooLong, message));
         }
         // Matching takes time proportional to the length of the text.
-        if length <= max.max(MAX_MATCHED) {
-            self.check_pattern(text, &mut errors);
+        let pattern = self.pattern.as_ref().filter(|_| length <= max.max(MAX_MATCHED));
+        if let Some(pattern) = pattern.filter(|pattern| !pattern.matches(text)) {
+            let own = self.pattern_message.clone();
+            let message = own.unwrap_or_else(|| format!("Enter text that matches {}", pattern.text));
+            errors.push(AnswerError::new(Rule::PatternMismatch, message));
         }
         errors
     }

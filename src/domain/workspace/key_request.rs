@@ -18,15 +18,6 @@ const MAX_FORMS: usize = 100;
 /// Maximum grace period of a rotation, in days.
 const MAX_GRACE_DAYS: i64 = 30;
 
-/// A request for a new key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRequest {
-    pub name: String,
-    pub scopes: Vec<Scope>,
-    pub forms: Option<Vec<FormId>>,
-    pub expires_at: Option<Timestamp>,
-}
-
 /// The workspace and the forms that a request for a key names.
 #[derive(Debug, Clone, Default)]
 pub struct KeyReferences {
@@ -36,28 +27,33 @@ pub struct KeyReferences {
     pub forms: HashMap<String, FormId>,
 }
 
-impl KeyRequest {
-    /// Returns the scopes that the caller needs for the request `body`.
-    pub fn needed_scopes(body: &Value) -> Vec<Scope> {
-        let asked = body.get("scopes").and_then(Value::as_array).unwrap_or_default();
-        let asks_for_operator = asked.iter().any(|scope| scope.as_str() == Some(Scope::Operator.name()));
-        let manages = if Self::named_workspace(body).is_some() { Scope::Operator } else { Scope::Admin };
-        [Some(manages), asks_for_operator.then_some(Scope::Operator)].into_iter().flatten().collect()
-    }
+/// Returns the scopes that the caller needs for the request for a key, `body`.
+pub fn needed_scopes(body: &Value) -> Vec<Scope> {
+    let asked = body.get("scopes").and_then(Value::as_array).unwrap_or_default();
+    let asks_for_operator = asked.iter().any(|scope| scope.as_str() == Some(Scope::Operator.name()));
+    let manages = if named_workspace(body).is_some() { Scope::Operator } else { Scope::Admin };
+    [Some(manages), asks_for_operator.then_some(Scope::Operator)].into_iter().flatten().collect()
+}
 
-    /// Returns the workspace that `body` names.
-    pub fn named_workspace(body: &Value) -> Option<&Value> {
-        body.get("workspace").filter(|value| **value != Value::Null)
-    }
+/// Returns the workspace that the request for a key names.
+pub fn named_workspace(body: &Value) -> Option<&Value> {
+    body.get("workspace").filter(|value| **value != Value::Null)
+}
 
-    /// Returns the forms that `body` names, as far as a valid request may name any.
-    pub fn named_forms(body: &Value) -> impl Iterator<Item = &str> {
-        let items = body.get("forms").and_then(Value::as_array).unwrap_or_default();
-        items.iter().take(MAX_FORMS).filter_map(Value::as_str)
-    }
+/// Returns the forms that the request for a key names, as far as a valid request may name any.
+pub fn named_forms(body: &Value) -> impl Iterator<Item = &str> {
+    let items = body.get("forms").and_then(Value::as_array).unwrap_or_default();
+    items.iter().take(MAX_FORMS).filter_map(Value::as_str)
+}
 
-    /// Parses the body of a create request; the error lists all violations.
-    pub fn read(body: &Value, references: &KeyReferences, now: Timestamp) -> Result<Self, Vec<Violation>> {
+impl ApiKey {
+    /// Parses the body of a create request, for a key with the text `text`; the error lists all violations.
+    pub fn read(
+        body: &Value,
+        references: &KeyReferences,
+        text: &KeyText,
+        now: Timestamp,
+    ) -> Result<Self, Vec<Violation>> {
         collect_violations(|violations| {
             let mut fields = Fields::open(body, "", "the key", violations)?;
             let name = fields.required_text("name", MAX_NAME);
@@ -71,15 +67,18 @@ impl KeyRequest {
                 fields.refuse("workspace", Rule::UnknownReference, "there is no workspace with this id");
             }
             fields.close(&["id", "key", "created_at", "last_used_at"]);
-            Some(Self { name: name?, scopes: scopes?, forms, expires_at })
+            Some(Self {
+                id: text.id(),
+                workspace: references.workspace?,
+                name: name?,
+                hash: text.hash(),
+                scopes: scopes?,
+                forms,
+                created_at: now,
+                expires_at,
+                ends_at: None,
+            })
         })
-    }
-
-    /// Returns the requested key of `workspace`, with the id and hash of `text`.
-    pub fn into_key(self, workspace: WorkspaceId, text: &KeyText, now: Timestamp) -> ApiKey {
-        let Self { name, scopes, forms, expires_at } = self;
-        let (id, hash) = (text.id(), text.hash());
-        ApiKey { id, workspace, name, hash, scopes, forms, created_at: now, expires_at, ends_at: None }
     }
 }
 
