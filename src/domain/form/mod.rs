@@ -173,9 +173,10 @@ impl Form {
         if let Some(patch) = &change.settings {
             form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }
+        let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
         let questions = match &change.questions {
             Some(drafts) => Some(current.replace(retired, drafts)?)
-                .filter(|questions| !is_same_questions(questions, &current.questions)),
+                .filter(|questions| canonical(questions) != canonical(&current.questions)),
             None => None,
         };
         let retired = match &questions {
@@ -245,12 +246,19 @@ impl Version {
 
     /// Builds the questions that replace these from `drafts`, and assigns missing ids.
     fn replace(&self, retired: &RetiredIds, drafts: &[Question]) -> Result<Vec<Question>, Refusal> {
-        refuse_retired(retired, drafts)?;
+        let mut violations = Vec::new();
+        for (place, draft) in drafts.iter().enumerate() {
+            if let Some(id) = draft.id.as_deref().filter(|id| retired.contains(*id)) {
+                let message = format!("`{id}` belonged to a question that was removed");
+                let violation =
+                    Violation::new(format!("/questions/{place}/id"), Rule::RetiredQuestionId, message);
+                violations.push(violation.question(id).help("choose another id"));
+            }
+        }
         let used = self.ids().chain(retired.iter().map(String::as_str)).collect();
         let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
         let ids = assign_ids(&wanted, &used);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
-        let mut violations = Vec::new();
         let asked = questions.iter().map(|question| (question.id.as_deref(), Some(question)));
         lint_conditions(asked, &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
@@ -297,24 +305,4 @@ pub(in crate::domain) fn assign_ids(
         id => id.map(str::to_owned),
     };
     wanted.iter().map(assign).collect()
-}
-
-fn refuse_retired(retired: &RetiredIds, drafts: &[Question]) -> Result<(), Refusal> {
-    let violations: Vec<_> = drafts
-        .iter()
-        .enumerate()
-        .filter_map(|(place, draft)| Some((place, draft.id.as_deref()?)))
-        .filter(|(_, id)| retired.contains(*id))
-        .map(|(place, id)| {
-            let pointer = format!("/questions/{place}/id");
-            let message = format!("`{id}` belonged to a question that was removed");
-            Violation::new(pointer, Rule::RetiredQuestionId, message).question(id).help("choose another id")
-        })
-        .collect();
-    if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
-}
-
-fn is_same_questions(one: &[Question], other: &[Question]) -> bool {
-    let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
-    canonical(one) == canonical(other)
 }

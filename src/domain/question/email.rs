@@ -35,8 +35,9 @@ const ALL_DIGITS: &str = r"\.[0-9]+$";
 /// parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are mistakes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Email {
-    allow_domains: Option<Vec<Domain>>,
-    deny_domains: Option<Vec<Domain>>,
+    /// The only domains whose addresses are accepted; all if empty.
+    allow_domains: Vec<Domain>,
+    deny_domains: Vec<Domain>,
 }
 
 /// A domain in `allow_domains` or `deny_domains`; it includes its subdomains.
@@ -55,8 +56,8 @@ impl Email {
     }
 
     fn allows(&self, domain: &str) -> bool {
-        let listed = |domains: &Vec<Domain>| domains.iter().any(|parent| parent.includes(domain));
-        self.allow_domains.as_ref().is_none_or(listed) && !self.deny_domains.as_ref().is_some_and(listed)
+        let is_in = |domains: &[Domain]| domains.iter().any(|parent| parent.includes(domain));
+        (self.allow_domains.is_empty() || is_in(&self.allow_domains)) && !is_in(&self.deny_domains)
     }
 }
 
@@ -68,23 +69,19 @@ impl Rules for Email {
             if self.allows(&domain) {
                 return Ok(());
             }
-            let message = match &self.allow_domains {
-                Some(allowed) => {
-                    let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.original).collect();
-                    format!("Enter an address of {}", allowed.join(", "))
-                }
-                None => format!("Addresses of {domain} are not accepted here"),
+            let allowed: Vec<_> = self.allow_domains.iter().map(|domain| &*domain.original).collect();
+            let message = match allowed.is_empty() {
+                true => format!("Addresses of {domain} are not accepted here"),
+                false => format!("Enter an address of {}", allowed.join(", ")),
             };
             Err(AnswerError::new(Rule::DomainNotAllowed, message))
         })
     }
 
     fn schema(&self) -> Value {
-        let allowed = self
-            .allow_domains
-            .as_ref()
-            .map(|domains| format!("[^\\u0000-\\u009f]|{}", domain_pattern(domains)));
-        let denied = self.deny_domains.as_ref().map(|domains| format!("|{}", domain_pattern(domains)));
+        let of = |domains: &[Domain]| (!domains.is_empty()).then(|| domain_pattern(domains));
+        let allowed = of(&self.allow_domains).map(|pattern| format!("[^\\u0000-\\u009f]|{pattern}"));
+        let denied = of(&self.deny_domains).map(|pattern| format!("|{pattern}"));
         let refused = ALL_DIGITS.to_owned() + &denied.unwrap_or_default();
         object([
             ("type", Some("string".into())),
@@ -117,9 +114,9 @@ fn domain_pattern(domains: &[Domain]) -> String {
     format!("[.@]({})$", domains.join("|"))
 }
 
-fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain>> {
+fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Vec<Domain> {
     let mut domains = Vec::new();
-    for (place, original) in fields.texts(name, 253)?.into_iter().enumerate() {
+    for (place, original) in fields.texts(name, 253).into_iter().flatten().enumerate() {
         match ascii_domain(&original) {
             Some(ascii) => domains.push(Domain { original, ascii }),
             None => {
@@ -128,7 +125,7 @@ fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain
             }
         }
     }
-    Some(domains)
+    domains
 }
 
 /// Returns the domain of a valid address as in the DNS: in ASCII and lower case.

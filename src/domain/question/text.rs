@@ -32,14 +32,6 @@ pub(super) enum Lines {
 }
 
 impl Lines {
-    /// Default of `max_length`, in characters.
-    fn max_length(self) -> usize {
-        match self {
-            Self::One => 1_000,
-            Self::Many => 20_000,
-        }
-    }
-
     fn allow(self, character: char) -> bool {
         !is_forbidden(character) && (self == Self::Many || !breaks_line(character))
     }
@@ -62,7 +54,11 @@ impl Text {
             let report = |(rule, message)| fields.refuse("pattern", rule, message).clone();
             budget.compile("pattern", &text, Anchor::Both).map_err(|error| error.map(report)).ok()
         });
-        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED } else { lines.max_length() });
+        let max = max.unwrap_or(match lines {
+            _ if pattern.is_some() => MAX_MATCHED,
+            Lines::One => 1_000,
+            Lines::Many => 20_000,
+        });
         let pattern_message = fields.text("pattern_message", 300);
         fields.text("placeholder", 300);
         let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
