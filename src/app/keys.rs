@@ -11,7 +11,8 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::json::Value;
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{
-    ApiKey, Caller, KeyReferences, KeyRequest, Rotation, Scope, Workspace, read_grace,
+    ApiKey, Caller, KeyReferences, Rotation, Scope, Workspace, named_forms, named_workspace, needed_scopes,
+    read_grace,
 };
 use crate::id::{Random, WorkspaceId};
 use crate::secret::{KeyId, KeyText};
@@ -45,7 +46,7 @@ impl App {
         let is_operator = caller.has_scope(Scope::Operator);
         require_unlimited_scope(caller, if is_operator { Scope::Operator } else { Scope::Admin })?;
         let body = self.parse(caller, request.body).await?;
-        for scope in KeyRequest::needed_scopes(&body) {
+        for scope in needed_scopes(&body) {
             require_scope(caller, scope)?;
         }
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateKey);
@@ -55,10 +56,9 @@ impl App {
             return Ok((serde_json::from_slice(&record.extra).map_err(undecodable)?, None));
         }
         let (references, now) = (self.find_references(caller, &body).await?, self.now());
-        let wanted = KeyRequest::read(&body, &references, now).map_err(invalid)?;
-        let (workspace, text) =
-            (references.workspace.unwrap_or(caller.workspace), KeyText::draw(&*self.random));
-        let key = wanted.into_key(workspace, &text, now);
+        let text = KeyText::draw(&*self.random);
+        let key = ApiKey::read(&body, &references, &text, now).map_err(invalid)?;
+        let workspace = key.workspace;
         let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
         let (key, replayed) = into_result(step, no_workspace(&workspace.to_string()))?;
         Ok((key, (!replayed).then_some(text)))
@@ -66,13 +66,13 @@ impl App {
 
     /// Finds the workspace and the forms that the request for a key names.
     async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, AppError> {
-        let workspace = match KeyRequest::named_workspace(body) {
+        let workspace = match named_workspace(body) {
             None => Some(caller.workspace),
             Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
         };
         let mut references = KeyReferences { workspace, ..KeyReferences::default() };
         let Some(workspace) = workspace else { return Ok(references) };
-        for name in KeyRequest::named_forms(body) {
+        for name in named_forms(body) {
             let Some(form) = self.find_form_id(workspace, name).await? else { continue };
             if self.store.find_form(workspace, form).await?.is_some() {
                 references.forms.insert(name.to_owned(), form);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::domain::open_enum::named_enum;
+
 /// A number of events per period: `10/min`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
@@ -18,12 +20,13 @@ impl Rate {
     }
 }
 
-/// The period of a [`Rate`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Period {
-    Second,
-    Minute,
-    Hour,
+named_enum! {
+    /// The period of a [`Rate`].
+    Period {
+        Second = "s",
+        Minute = "min",
+        Hour = "h",
+    }
 }
 
 impl Period {
@@ -35,19 +38,11 @@ impl Period {
             Self::Hour => 3_600_000,
         }
     }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Second => "s",
-            Self::Minute => "min",
-            Self::Hour => "h",
-        }
-    }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.count, self.per.name())
+        write!(f, "{}/{}", self.count, self.per)
     }
 }
 
@@ -62,9 +57,7 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, InvalidRate> {
         let rate = text.split_once('/').and_then(|(count, period)| {
             let count = count.parse().ok().filter(|count| *count > 0)?;
-            let periods = [Period::Second, Period::Minute, Period::Hour];
-            let per = periods.into_iter().find(|known| known.name() == period)?;
-            Some(Self { count, per })
+            Some(Self { count, per: Period::parse(period)? })
         });
         rate.ok_or_else(|| InvalidRate(text.to_owned()))
     }

@@ -18,7 +18,7 @@ use crate::domain::form::Version;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::open_enum::OpenEnum;
-use crate::domain::question::{Question, QuestionDraft, QuestionKind};
+use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::similar::similar;
@@ -191,9 +191,7 @@ pub fn answerable_ids(questions: &[Value]) -> Vec<String> {
 /// Returns the questions of types that this version knows; the server checks the others.
 pub fn known_questions(questions: &[Value]) -> Vec<Question> {
     let mut budget = Budget::new(&Limits::UNLIMITED);
-    let read = |(index, question): (usize, &Value)| {
-        QuestionDraft::read(question, "", index, &mut budget, &mut Vec::new())?.into_question()
-    };
+    let read = |(index, question)| Question::read(question, "", index, &mut budget, &mut Vec::new());
     questions.iter().enumerate().filter_map(read).collect()
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use time::{Date, Month, OffsetDateTime, Time};
 
 use crate::clock::DAY_MILLIS;
 use crate::domain::json::{self, Value};
@@ -35,26 +35,20 @@ pub struct Answer<'a> {
 }
 
 impl ValueType {
-    /// Returns the number or boolean that the text `value` spells, if untyped.
-    pub(super) fn coerce(self, value: &Value) -> Option<Value> {
-        let (Self::Untyped, Value::String(text)) = (self, value) else { return None };
-        json::parse(text).ok().filter(|parsed| matches!(parsed, Value::Number(_) | Value::Bool(_)))
-    }
-
     /// Parses `text` as nanoseconds since 1970-01-01T00:00:00Z, or since midnight; `None` unless it is a valid date or time.
     pub fn nanoseconds(self, text: &str) -> Option<i128> {
-        // An invalid answer may be very long, and compared very often.
-        if text.len() > MAX_LENGTH {
-            return None;
-        }
-        match self {
-            Self::Text | Self::Untyped => None,
-            Self::Date => {
-                read_date(text).map(|date| i128::from(date.to_julian_day() - UNIX_EPOCH) * DAY_NANOS)
-            }
-            Self::Time => read_time(text).map(|time| (time - Time::MIDNIGHT).whole_nanoseconds()),
-            Self::DateTime => read_datetime(text).map(OffsetDateTime::unix_timestamp_nanos),
-        }
+        let moment = match (self, text.len()) {
+            (Self::Date, 10) => &format!("{text}T00:00:00Z"),
+            (Self::Time, 5) => &format!("1970-01-01T{text}:00Z"),
+            (Self::Time, 8) => &format!("1970-01-01T{text}Z"),
+            // An invalid answer may be very long, and compared very often.
+            (Self::DateTime, ..=MAX_LENGTH) => text,
+            _ => return None,
+        };
+        // The crate `time` accepts any character between date and time.
+        let is_separated = matches!(moment.as_bytes().get(10), Some(b'T' | b't'));
+        let moment = is_separated.then(|| OffsetDateTime::parse(moment, &Rfc3339).ok())??;
+        Some(moment.unix_timestamp_nanos())
     }
 
     /// Compares two texts; `None` if either is not a valid value of this type.
@@ -69,41 +63,6 @@ impl ValueType {
 }
 
 pub const DAY_NANOS: i128 = DAY_MILLIS as i128 * 1_000_000;
-
-const UNIX_EPOCH: i32 = 2_440_588;
-
-fn read_date(text: &str) -> Option<Date> {
-    let [year, month, day] = numbers(text, '-', [4, 2, 2])?;
-    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
-    Date::from_calendar_date(year.into(), month, u8::try_from(day).ok()?).ok()
-}
-
-fn read_time(text: &str) -> Option<Time> {
-    let [hour, minute, second] = match text.len() {
-        5 => numbers(text, ':', [2, 2]).map(|[hour, minute]| [hour, minute, 0]),
-        _ => numbers(text, ':', [2, 2, 2]),
-    }?;
-    let part = |number: u16| u8::try_from(number).ok();
-    Time::from_hms(part(hour)?, part(minute)?, part(second)?).ok()
-}
-
-fn read_datetime(text: &str) -> Option<OffsetDateTime> {
-    // The crate `time` accepts any character between date and time.
-    let is_separated = matches!(text.as_bytes().get(10), Some(b'T' | b't'));
-    is_separated.then(|| OffsetDateTime::parse(text, &Rfc3339).ok())?
-}
-
-/// Parses the numbers in `text`, separated by `separator`, each of the given number of ASCII digits.
-fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[u16; N]> {
-    let mut parts = text.split(separator);
-    let mut found = [0; N];
-    for (number, digits) in found.iter_mut().zip(digits) {
-        let part = parts.next()?;
-        let is_valid = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-        *number = is_valid.then(|| part.parse().ok())??;
-    }
-    parts.next().is_none().then_some(found)
-}
 
 impl Answer<'_> {
     /// The text to match against patterns; `None` if too long.
@@ -126,13 +85,15 @@ impl Answer<'_> {
         self.order(value).map_or_else(|| *self.value == *self.coerce(value), Ordering::is_eq)
     }
 
-    /// Converts `value` to the type of this answer, if it is untyped text.
+    /// Converts `value` to the number or boolean that it spells, if it is text and this answer is untyped.
     fn coerce(self, value: &Value) -> Cow<'_, Value> {
-        match self.value {
-            Value::Number(_) | Value::Bool(_) => self.value_type.coerce(value).map(Cow::Owned),
-            _ => None,
+        let is_scalar = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
+        match value {
+            Value::String(text) if self.value_type == ValueType::Untyped && is_scalar(self.value) => {
+                json::parse(text).ok().filter(is_scalar).map_or(Cow::Borrowed(value), Cow::Owned)
+            }
+            _ => Cow::Borrowed(value),
         }
-        .unwrap_or(Cow::Borrowed(value))
     }
 
     /// Whether a list contains the item `value`, or a text contains the text `value`.

@@ -1,27 +1,23 @@
 //! Descriptions of conditions in plain English: `score is 2 or less and colour is red or blue`.
 
-use crate::domain::condition::{Clause, Clauses, Condition, QuestionClause, Test};
+use crate::domain::condition::{Clause, Condition, Operator, QuestionClause, Test};
 use crate::domain::json::Value;
 
 impl Condition {
     /// Describes the condition in plain English, with questions by their ids.
     pub fn describe(&self) -> String {
-        all(&self.all).0
+        describe(&self.root).0
     }
 }
 
 /// A phrase, and whether it needs brackets within a larger one.
 type Phrase = (String, bool);
 
-fn all(clauses: &Clauses) -> Phrase {
-    join(clauses.iter().map(clause).collect(), " and ")
-}
-
-fn clause(clause: &Clause) -> Phrase {
+fn describe(clause: &Clause) -> Phrase {
     match clause {
-        Clause::All(conditions) => join(conditions.iter().map(all).collect(), " and "),
-        Clause::Any(conditions) => join(conditions.iter().map(all).collect(), " or "),
-        Clause::Not(conditions) => (format!("not ({})", all(conditions).0), false),
+        Clause::All(clauses) => join(clauses.iter().map(describe).collect(), " and "),
+        Clause::Any(clauses) => join(clauses.iter().map(describe).collect(), " or "),
+        Clause::Not(clause) => (format!("not ({})", describe(clause).0), false),
         Clause::Question(QuestionClause { question, tests, .. }) => {
             let tests = tests.iter().map(|test| (format!("{question} {}", test.describe()), false));
             join(tests.collect(), " and ")
@@ -40,18 +36,19 @@ fn join(mut phrases: Vec<Phrase>, word: &str) -> Phrase {
 
 impl Test {
     fn describe(&self) -> String {
-        match self {
-            Self::Eq(value) => format!("is {}", value.display_text()),
-            Self::Ne(value) => format!("is not {}", value.display_text()),
-            Self::Lt(value) => format!("is {} {}", words(value, "before", "less than"), value.display_text()),
-            Self::Lte(value) => format!("is {} or {}", value.display_text(), words(value, "before", "less")),
-            Self::Gt(value) => format!("is {} {}", words(value, "after", "more than"), value.display_text()),
-            Self::Gte(value) => format!("is {} or {}", value.display_text(), words(value, "after", "more")),
-            Self::In(values) => format!("is {}", one_of(values)),
-            Self::Includes(value) => format!("includes {}", value.display_text()),
-            Self::Matches(pattern) => format!("matches {}", pattern.text),
-            Self::Answered(true) => "is answered".to_owned(),
-            Self::Answered(false) => "is not answered".to_owned(),
+        let (operand, value) = (&self.operand, self.operand.display_text());
+        match self.operator {
+            Operator::Eq => format!("is {value}"),
+            Operator::Ne => format!("is not {value}"),
+            Operator::Lt => format!("is {} {value}", words(operand, "before", "less than")),
+            Operator::Lte => format!("is {value} or {}", words(operand, "before", "less")),
+            Operator::Gt => format!("is {} {value}", words(operand, "after", "more than")),
+            Operator::Gte => format!("is {value} or {}", words(operand, "after", "more")),
+            Operator::In => format!("is {}", one_of(operand.as_array().unwrap_or_default())),
+            Operator::Includes => format!("includes {value}"),
+            Operator::Matches => format!("matches {}", operand.as_str().unwrap_or_default()),
+            Operator::Answered if *operand == true.into() => "is answered".to_owned(),
+            Operator::Answered => "is not answered".to_owned(),
         }
     }
 }

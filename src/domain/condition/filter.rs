@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::domain::condition::lint::{inclusion_error, value_error};
-use crate::domain::condition::{Condition, lint_condition};
+use crate::domain::condition::{Clause, Condition, lint_condition};
 use crate::domain::json::{Object, Value};
 use crate::domain::question::{Question, Rules};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_FILTER_TESTS, MAX_FILTER_VALUES};
-use crate::domain::validation::violation::{Rule, Violation, join, shortened, unescape};
+use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 
 /// The question and operator of one test in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,23 +36,36 @@ impl Condition {
         questions: &[Question],
     ) -> Result<Self, Vec<Violation>> {
         refuse_many(tests)?;
-        let (members, unknown) = write(tests, questions);
-        let mut errors: Vec<_> =
-            unknown.iter().take(MAX_REPORTED).map(|id| unknown_question(id, questions)).collect();
-        if members.is_empty() {
-            return Err(errors);
-        }
-        let mut violations = Vec::new();
         let mut budget = Budget::new(&Limits { pattern_text: MAX_PATTERN_TEXT, ..Limits::default() });
-        let (written, root) = (Value::Object(members), join("", NAME));
-        let condition = Self::parse(&written, root.clone(), &mut budget, &mut violations);
-        lint_condition(&condition, questions, &root, &mut violations);
-        for error in violations.into_iter().map(|found| of_parameter(found, tests)) {
-            if errors.len() < MAX_REPORTED && !errors.contains(&error) {
-                errors.push(error);
+        let (mut members, mut clauses) = (Object::new(), Vec::new());
+        let (mut unknown, mut malformed, mut impossible) = (Vec::new(), Vec::new(), Vec::new());
+        for (FilterKey { question: id, operator }, text) in tests {
+            let Some(question) = answered(questions).find(|question| question.id.as_ref() == Some(id)) else {
+                unknown.push(unknown_question(id, questions));
+                continue;
+            };
+            let operand = operand(question.kind.rules(), operator, text);
+            let test = (id.clone(), Value::Object(vec![(operator.clone(), operand)]));
+            let (written, mut found, mut linted) =
+                (Value::Object(vec![test.clone()]), Vec::new(), Vec::new());
+            let condition = Self::parse(&written, String::new(), &mut budget, &mut found);
+            lint_condition(&condition, questions, "", &mut linted);
+            let convert = |violation| of_parameter(violation, id, operator, text);
+            malformed.extend(found.into_iter().map(convert));
+            impossible.extend(linted.into_iter().map(convert));
+            members.push(test);
+            if let Clause::All(mut tests) = condition.root {
+                clauses.append(&mut tests);
             }
         }
-        if errors.is_empty() { Ok(condition) } else { Err(errors) }
+        let mut reported = Vec::new();
+        for error in unknown.into_iter().chain(malformed).chain(impossible) {
+            if reported.len() < MAX_REPORTED && !reported.contains(&error) {
+                reported.push(error);
+            }
+        }
+        let (written, root, matched) = (Value::Object(members), Clause::All(clauses), budget.limits.matched);
+        if reported.is_empty() { Ok(Self { written, root, matched }) } else { Err(reported) }
     }
 }
 
@@ -73,33 +86,13 @@ fn refuse_many(tests: &BTreeMap<FilterKey, String>) -> Result<(), Vec<Violation>
     Ok(())
 }
 
-/// Converts the tests to the JSON of a condition, `{"q3": {"gte": 4}}`; also returns the unknown ids.
-fn write<'a>(tests: &'a BTreeMap<FilterKey, String>, questions: &[Question]) -> (Object, Vec<&'a str>) {
-    let (mut members, mut unknown) = (Object::new(), Vec::new());
-    for (FilterKey { question: id, operator }, text) in tests {
-        let mut answered = answered(questions);
-        let Some((_, rules)) = answered.find(|(known, _)| *known == Some(id)) else {
-            unknown.push(id.as_str());
-            continue;
-        };
-        let value = (operator.clone(), operand(rules, operator, text));
-        match members.last_mut() {
-            Some((last, Value::Object(tests))) if last == id => tests.push(value),
-            _ => members.push((id.clone(), Value::Object(vec![value]))),
-        }
-    }
-    unknown.dedup();
-    (members, unknown)
-}
-
-fn answered(questions: &[Question]) -> impl Iterator<Item = (Option<&String>, &dyn Rules)> {
-    let rules = questions.iter().map(|question| (question.id.as_ref(), question.kind.rules()));
-    rules.filter(|(_, rules)| rules.takes_answer())
+fn answered(questions: &[Question]) -> impl Iterator<Item = &Question> {
+    questions.iter().filter(|question| question.takes_answer())
 }
 
 fn unknown_question(id: &str, questions: &[Question]) -> Violation {
     let message = format!("`{}` is not a question of this form that takes an answer", shortened(id));
-    let ids = answered(questions).filter_map(|(id, _)| id.map(String::as_str));
+    let ids = answered(questions).filter_map(|question| question.id.as_deref());
     Violation::new(join(&join("", NAME), id), Rule::UnknownQuestion, message).allowed(id, ids)
 }
 
@@ -132,21 +125,14 @@ fn chosen(
     is_other.then(other).filter(|other| error(rules, other).is_none()).unwrap_or(value)
 }
 
-/// Converts a violation of the condition to one of the parameter in `tests` that it comes from.
-fn of_parameter(violation: Violation, tests: &BTreeMap<FilterKey, String>) -> Violation {
-    let path = violation.pointer.split_once(NAME).map_or("", |(_, path)| path);
-    let mut steps = path.split('/').skip(1).map(unescape);
-    let (question, operator) = (steps.next().unwrap_or_default(), steps.next().unwrap_or_default());
-    let pointer =
-        [NAME, &question, &operator].iter().fold(String::new(), |pointer, step| join(&pointer, step));
-    let key = FilterKey { question, operator };
+/// Converts a violation of a test to one of the parameter with the value `text` that the test comes from.
+fn of_parameter(violation: Violation, question: &str, operator: &str, text: &str) -> Violation {
     let help = match violation.help {
-        _ if tests.get(&key).is_some_and(|text| text.trim().is_empty()) => {
-            Some("the operator `answered` with `false` asks for no answer")
-        }
+        _ if text.trim().is_empty() => Some("the operator `answered` with `false` asks for no answer"),
         // The help for a condition suggests JSON.
         Some(help) if help.starts_with("write `{") => Some("the operator `includes` tests one option"),
         _ => None,
     };
+    let pointer = join(&join(&join("", NAME), question), operator);
     Violation { pointer, help: help.map(str::to_owned), ..violation }
 }

@@ -3,43 +3,27 @@
 
 use std::collections::HashMap;
 
-use crate::domain::condition::{Answer, Clause, Condition, QuestionClause, Test};
+use crate::domain::condition::{Answer, Condition, Operator, QuestionClause, Test};
 use crate::domain::json::Value;
-use crate::domain::question::{Question, QuestionKind, Rules};
+use crate::domain::question::{Question, Rules};
 use crate::domain::validation::fields::quoted;
-use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, shortened};
 
-/// A question with its conditions and the names of their members.
-pub struct LintInput<'a> {
-    pub id: Option<&'a str>,
-    /// `None` if the definition cannot be parsed; tests of the question are then skipped.
-    pub kind: Option<&'a QuestionKind>,
-    pub conditions: Vec<(&'static str, &'a Condition)>,
-}
-
-/// Checks the conditions of `questions`, the questions of a form in order.
+/// Checks the conditions of `questions`, the questions of a form in order with their ids. A question is `None` if its
+/// definition cannot be parsed; tests of it are skipped.
 ///
 /// Reports references to anything but earlier questions, a `matches` on long texts, and tests that can never be true or
 /// are always true. Stops once there are more violations than are reported.
 pub fn lint_conditions<'a>(
-    questions: impl IntoIterator<Item = LintInput<'a>>,
+    questions: impl IntoIterator<Item = (Option<&'a str>, Option<&'a Question>)>,
     violations: &mut Vec<Violation>,
 ) {
-    let (mut earlier, mut order, mut compared) = (HashMap::new(), Vec::new(), 0);
-    for (place, asked) in questions.into_iter().enumerate() {
-        for (name, condition) in asked.conditions {
-            let (root, matched) = (format!("/questions/{place}/{name}"), condition.matched);
-            let (earlier, order, compared) = (&earlier, &*order, &mut compared);
-            Linter { scope: "an earlier question", earlier, order, compared, root, matched, violations }
-                .clauses(&condition.all);
+    let mut linter = Linter::new("an earlier question", violations);
+    for (place, (id, question)) in questions.into_iter().enumerate() {
+        for (name, condition) in question.into_iter().flat_map(Question::conditions) {
+            linter.check(condition, &format!("/questions/{place}/{name}"));
         }
-        let takes_answer = asked.kind.is_none_or(|kind| kind.rules().takes_answer());
-        if let Some(id) = asked.id.filter(|_| takes_answer) {
-            // A duplicate id is listed once.
-            if earlier.insert(id, asked.kind).is_none() {
-                order.push(id);
-            }
-        }
+        linter.add(id, question);
     }
 }
 
@@ -50,158 +34,123 @@ pub fn lint_condition(
     pointer: &str,
     violations: &mut Vec<Violation>,
 ) {
-    let answered = questions.iter().filter(|question| question.kind.rules().takes_answer());
-    let known = answered.filter_map(|question| Some((question.id.as_deref()?, Some(&question.kind))));
-    let (order, kinds): (Vec<_>, Vec<_>) = known.unzip();
-    let earlier = order.iter().copied().zip(kinds).collect();
-    Linter {
-        scope: "a question of this form",
-        earlier: &earlier,
-        order: &order,
-        compared: &mut 0,
-        root: pointer.to_owned(),
-        matched: condition.matched,
-        violations,
-    }
-    .clauses(&condition.all);
+    let mut linter = Linter::new("a question of this form", violations);
+    questions.iter().for_each(|question| linter.add(question.id.as_deref(), Some(question)));
+    linter.check(condition, pointer);
 }
 
 struct Linter<'a, 'j> {
-    /// What a reference must be to.
+    /// Description of the questions that conditions may test, for messages: `an earlier question`.
     scope: &'static str,
-    earlier: &'j HashMap<&'a str, Option<&'a QuestionKind>>,
-    order: &'j [&'a str],
-    /// Number of unknown references that were compared with `order`.
-    compared: &'j mut usize,
-    root: String,
-    /// Maximum characters of answers that a `matches` tests.
-    matched: usize,
+    questions: HashMap<&'a str, Option<&'a Question>>,
+    /// The ids of `questions`, in the order of the form.
+    ids: Vec<&'a str>,
+    /// Number of unknown references that were compared with `ids`.
+    compared: usize,
     violations: &'j mut Vec<Violation>,
 }
 
-impl Linter<'_, '_> {
-    fn clauses(&mut self, all: &[Clause]) {
-        for clause in all {
-            match clause {
-                Clause::Question(clause) => self.question(clause),
-                Clause::All(conditions) | Clause::Any(conditions) => {
-                    conditions.iter().for_each(|all| self.clauses(all));
+impl<'a, 'j> Linter<'a, 'j> {
+    fn new(scope: &'static str, violations: &'j mut Vec<Violation>) -> Self {
+        Self { scope, questions: HashMap::new(), ids: Vec::new(), compared: 0, violations }
+    }
+
+    /// Adds a question that conditions may test, if it takes an answer.
+    fn add(&mut self, id: Option<&'a str>, question: Option<&'a Question>) {
+        if let Some(id) = id.filter(|_| question.is_none_or(Question::takes_answer)) {
+            // A duplicate id is listed once.
+            if self.questions.insert(id, question).is_none() {
+                self.ids.push(id);
+            }
+        }
+    }
+
+    fn check(&mut self, condition: &Condition, root: &str) {
+        for clause in condition.root.questions() {
+            if self.violations.len() > MAX_VIOLATIONS {
+                return;
+            }
+            let QuestionClause { question: id, at, tests } = clause;
+            match self.questions.get(id.as_str()) {
+                Some(Some(question)) => {
+                    let rules = question.kind.rules();
+                    let check = |test: &Test| check_test(id, test, rules, condition.matched, root);
+                    self.violations.extend(tests.iter().flat_map(check));
                 }
-                Clause::Not(all) => self.clauses(all),
+                Some(None) => {}
+                None => self.refuse_reference(id, format!("{root}{at}")),
             }
         }
     }
 
-    fn question(&mut self, clause: &QuestionClause) {
-        if self.violations.len() > MAX_VIOLATIONS {
-            return;
-        }
-        match self.earlier.get(clause.question.as_str()) {
-            Some(Some(kind)) => {
-                let rules = kind.rules();
-                clause.tests.iter().for_each(|test| self.test(clause, test, rules));
-            }
-            Some(None) => {}
-            None => self.refuse_reference(clause),
-        }
-    }
-
-    fn refuse_reference(&mut self, clause: &QuestionClause) {
-        let id = shortened(&clause.question);
-        let message = format!("`{id}` is not {} that takes an answer", self.scope);
-        let place = format!("{}{}", self.root, clause.at);
-        let violation = Violation::new(place, Rule::UnknownReference, message);
-        self.violations.push(match combinator(&id) {
-            Some(meant) => violation.help(format!("write `{meant}`")),
-            None if *self.compared >= MAX_COMPARED => violation,
-            None => {
-                *self.compared += 1;
-                violation.allowed(&clause.question, self.order.iter().copied())
+    fn refuse_reference(&mut self, id: &str, pointer: String) {
+        let message = format!("`{}` is not {} that takes an answer", shortened(id), self.scope);
+        let violation = Violation::new(pointer, Rule::UnknownReference, message);
+        self.violations.push(match id {
+            "or" => violation.help("write `any`"),
+            "and" => violation.help("write `all`"),
+            _ if self.compared >= MAX_COMPARED => violation,
+            _ => {
+                self.compared += 1;
+                violation.allowed(id, self.ids.iter().copied())
             }
         });
     }
-
-    fn test(&mut self, clause: &QuestionClause, test: &Test, rules: &dyn Rules) {
-        let at = if clause.is_bare { clause.at.clone() } else { join(&clause.at, test.name()) };
-        let at = format!("{}{at}", self.root);
-        if matches!(test, Test::Matches(_)) && is_text(rules) && rules.max_length() > self.matched {
-            return self.refuse_long(clause, at, rules.max_length());
-        }
-        let errors = test_errors(test, rules);
-        let truth = match test {
-            Test::Ne(_) if !errors.is_empty() => "is always true",
-            _ => "can never be true",
-        };
-        for (item, why) in errors {
-            let value = compared(test, item);
-            let help = value.and_then(|value| suggestion(&clause.question, test, value, rules));
-            let message = format!("this {truth} of `{}`: {why}", clause.question);
-            let item = item.map(|item| format!("/{item}")).unwrap_or_default();
-            let violation = Violation::new(format!("{at}{item}"), Rule::ImpossibleCondition, message);
-            self.violations.push(Violation { help, ..violation });
-        }
-    }
-
-    fn refuse_long(
-        &mut self,
-        QuestionClause { question, .. }: &QuestionClause,
-        at: String,
-        max_length: usize,
-    ) {
-        let message = format!(
-            "`matches` needs answers of at most {} characters, those to `{question}` may have {max_length}",
-            self.matched
-        );
-        let help =
-            format!("set the `max_length` of `{question}`, or use `includes`, which serves longer texts");
-        self.violations.push(Violation::new(at, Rule::InvalidRange, message).help(help));
-    }
 }
 
-/// Explains why `test` has the same result for every valid answer; with the index of the value in a list.
-fn test_errors(test: &Test, rules: &dyn Rules) -> Vec<(Option<usize>, String)> {
-    let error = match test {
-        Test::In(values) => {
-            let errors = values.iter().enumerate();
-            let errors = errors.filter_map(|(item, value)| Some((Some(item), value_error(rules, value)?)));
-            return errors.take(MAX_VIOLATIONS + 1).collect();
-        }
-        Test::Eq(value) | Test::Ne(value) => value_error(rules, value),
-        Test::Lt(value) | Test::Lte(value) | Test::Gt(value) | Test::Gte(value) => {
-            order_error(rules, value).or_else(|| range_error(test, value, rules))
-        }
-        Test::Includes(value) => inclusion_error(rules, value),
-        Test::Matches(_) if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
-        Test::Matches(_) | Test::Answered(_) => None,
+/// Returns violations if `test`, of the answer to the question `id`, has the same result for every valid answer, or matches
+/// answers longer than `matched`.
+fn check_test(id: &str, test: &Test, rules: &dyn Rules, matched: usize, root: &str) -> Vec<Violation> {
+    let (operand, pointer) = (&test.operand, format!("{root}{}", test.at));
+    let truth = if test.operator == Operator::Ne { "is always true" } else { "can never be true" };
+    let refuse = |pointer: String, why: String| {
+        Violation::new(pointer, Rule::ImpossibleCondition, format!("this {truth} of `{id}`: {why}"))
     };
-    error.map(|why| (None, why)).into_iter().collect()
+    let refuse_value = |pointer: String, value: &Value, why: String| {
+        let help = suggestion(id, test.operator, value, rules);
+        Violation { help, ..refuse(pointer, why) }
+    };
+    let why = match test.operator {
+        Operator::In => {
+            let items = operand.as_array().unwrap_or_default().iter().enumerate();
+            let refused = items.filter_map(|(place, value)| {
+                let why = value_error(rules, value)?;
+                Some(refuse_value(format!("{pointer}/{place}"), value, why))
+            });
+            return refused.take(MAX_VIOLATIONS + 1).collect();
+        }
+        Operator::Eq | Operator::Ne => {
+            let why = value_error(rules, operand);
+            return why.map(|why| refuse_value(pointer, operand, why)).into_iter().collect();
+        }
+        Operator::Lt | Operator::Lte | Operator::Gt | Operator::Gte => {
+            order_error(rules, operand).or_else(|| range_error(test, rules))
+        }
+        Operator::Includes => inclusion_error(rules, operand),
+        Operator::Matches if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
+        Operator::Matches if rules.max_length() > matched => {
+            return vec![refuse_long(id, pointer, rules.max_length(), matched)];
+        }
+        Operator::Matches | Operator::Answered => None,
+    };
+    why.map(|why| refuse(pointer, why)).into_iter().collect()
+}
+
+fn refuse_long(id: &str, pointer: String, max_length: usize, matched: usize) -> Violation {
+    let message = format!(
+        "`matches` needs answers of at most {matched} characters, those to `{id}` may have {max_length}"
+    );
+    let help = format!("set the `max_length` of `{id}`, or use `includes`, which serves longer texts");
+    Violation::new(pointer, Rule::InvalidRange, message).help(help)
 }
 
 fn is_text(rules: &dyn Rules) -> bool {
     matches!(rules.example(), Value::String(_))
 }
 
-/// Returns our name for a combinator of other languages: `any` for `or`.
-fn combinator(id: &str) -> Option<&'static str> {
-    match id {
-        "or" => Some("any"),
-        "and" => Some("all"),
-        _ => None,
-    }
-}
-
-/// The value that `test` compares the answer with, or its `item` of a list.
-fn compared(test: &Test, item: Option<usize>) -> Option<&Value> {
-    match test {
-        Test::Eq(value) | Test::Ne(value) => Some(value),
-        Test::In(values) => values.get(item?),
-        _ => None,
-    }
-}
-
 /// Suggests `includes` if `value` is an option of a list, and quotes if it would be a valid answer as text.
-fn suggestion(id: &str, test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
-    let is_list = matches!(rules.example(), Value::Array(_)) && !matches!(test, Test::Ne(_));
+fn suggestion(id: &str, operator: Operator, value: &Value, rules: &dyn Rules) -> Option<String> {
+    let is_list = matches!(rules.example(), Value::Array(_)) && operator != Operator::Ne;
     if is_list && inclusion_error(rules, value).is_none() {
         return Some(format!("write `{{\"{id}\": {{\"includes\": {value}}}}}`"));
     }
@@ -222,19 +171,19 @@ fn order_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     errors.find(|error| is_of_another_form(error.rule)).map(|error| error.message)
 }
 
-/// Explains why no answer is on the side of `value` that `test` asks for.
-fn range_error(test: &Test, value: &Value, rules: &dyn Rules) -> Option<String> {
+/// Explains why no answer is on the side of the operand that `test` asks for.
+fn range_error(test: &Test, rules: &dyn Rules) -> Option<String> {
     let [least, greatest] = rules.range();
-    let (bound, side) = match test {
-        Test::Lt(_) => (least?, "<"),
-        Test::Lte(_) => (least?, "<="),
-        Test::Gt(_) => (greatest?, ">"),
+    let (bound, side) = match test.operator {
+        Operator::Lt => (least?, "<"),
+        Operator::Lte => (least?, "<="),
+        Operator::Gt => (greatest?, ">"),
         _ => (greatest?, ">="),
     };
     let answer = Answer { value: &bound, value_type: rules.value_type(), max_length: rules.max_length() };
     // The bound is the answer most likely to satisfy the test: if it does not, none does.
-    let holds = answer.order(value).is_none() || test.holds(Some(answer));
-    (!holds).then(|| format!("its answer is {}, never {side} {value}", rules.expects()))
+    let holds = answer.order(&test.operand).is_none() || test.holds(Some(answer));
+    (!holds).then(|| format!("its answer is {}, never {side} {}", rules.expects(), test.operand))
 }
 
 pub(super) fn inclusion_error(rules: &dyn Rules, value: &Value) -> Option<String> {

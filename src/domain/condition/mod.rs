@@ -10,21 +10,24 @@ mod filter;
 mod lint;
 mod read;
 
+use std::cmp::Ordering;
+
 use serde::{Serialize, Serializer};
 
 use crate::domain::json::Value;
+use crate::domain::open_enum::named_enum;
 use crate::domain::pattern::Pattern;
 
 pub use compare::{Answer, DAY_NANOS, ValueType};
 pub use decision::Decision;
 pub use filter::FilterKey;
-pub use lint::{LintInput, lint_condition, lint_conditions};
+pub use lint::{lint_condition, lint_conditions};
 
 /// A condition, as written and parsed.
 #[derive(Debug, Clone)]
 pub struct Condition {
     written: Value,
-    all: Clauses,
+    root: Clause,
     /// Maximum characters of answers that a `matches` tests.
     matched: usize,
 }
@@ -32,13 +35,11 @@ pub struct Condition {
 /// Returns the answer to the question with an id; `None` if it has no answer or was not asked.
 pub type Lookup<'l, 'a> = &'l dyn Fn(&str) -> Option<Answer<'a>>;
 
-type Clauses = Vec<Clause>;
-
 #[derive(Debug, Clone)]
 enum Clause {
-    All(Vec<Clauses>),
-    Any(Vec<Clauses>),
-    Not(Clauses),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
     Question(QuestionClause),
 }
 
@@ -47,23 +48,33 @@ struct QuestionClause {
     question: String,
     /// JSON pointer within the condition: `/any/0/score`.
     at: String,
-    /// Whether it is written as a bare value or list, without an operator.
-    is_bare: bool,
     tests: Vec<Test>,
 }
 
 #[derive(Debug, Clone)]
-enum Test {
-    Eq(Value),
-    Ne(Value),
-    Lt(Value),
-    Lte(Value),
-    Gt(Value),
-    Gte(Value),
-    In(Vec<Value>),
-    Includes(Value),
-    Matches(Pattern),
-    Answered(bool),
+struct Test {
+    /// JSON pointer within the condition: `/any/0/score/gte`.
+    at: String,
+    operator: Operator,
+    /// The value that answers are compared with; for `in`, a list of values.
+    operand: Value,
+    /// The operand of `matches`.
+    pattern: Option<Pattern>,
+}
+
+named_enum! {
+    Operator {
+        Eq = "eq",
+        Ne = "ne",
+        Lt = "lt",
+        Lte = "lte",
+        Gt = "gt",
+        Gte = "gte",
+        In = "in",
+        Includes = "includes",
+        Matches = "matches",
+        Answered = "answered",
+    }
 }
 
 impl Condition {
@@ -79,91 +90,72 @@ impl Condition {
         lookup: Lookup<'_, '_>,
         refused: &dyn Fn(&str) -> Option<&'a str>,
     ) -> Decision<'a> {
-        decide(&self.all, &|clause| {
-            let id = clause.question.as_str();
-            Decision { holds: clause.holds(lookup(id)), refused: refused(id) }
+        self.root.decide(&|QuestionClause { question, tests, .. }| {
+            let answer = lookup(question);
+            Decision { holds: tests.iter().all(|test| test.holds(answer)), refused: refused(question) }
         })
     }
 
     /// Prepares the patterns of its top-level tests for very many answers.
     pub fn prepare(&mut self) {
-        let tests = self.all.iter_mut().filter_map(|clause| match clause {
-            Clause::Question(clause) => Some(&mut clause.tests),
-            _ => None,
-        });
-        for test in tests.flatten() {
-            if let Test::Matches(pattern) = test {
-                pattern.prepare();
+        let Clause::All(clauses) = &mut self.root else { return };
+        for clause in clauses {
+            if let Clause::Question(QuestionClause { tests, .. }) = clause {
+                tests.iter_mut().filter_map(|test| test.pattern.as_mut()).for_each(Pattern::prepare);
             }
         }
     }
 
-    /// Calls `visit` for each text search: with `None` for an `includes`, with its pattern for a `matches`.
-    pub fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
-        for_each_text_search(&self.all, visit);
+    /// Returns an item for each text search: `None` for an `includes`, the pattern for a `matches`.
+    pub fn text_searches(&self) -> impl Iterator<Item = Option<&Pattern>> {
+        let tests = self.root.questions().into_iter().flat_map(|clause| &clause.tests);
+        let searches = tests.filter(|test| matches!(test.operator, Operator::Includes | Operator::Matches));
+        searches.map(|test| test.pattern.as_ref())
     }
 }
 
-fn for_each_text_search<'a>(clauses: &'a [Clause], visit: &mut dyn FnMut(Option<&'a Pattern>)) {
-    for clause in clauses {
-        match clause {
-            Clause::All(conditions) | Clause::Any(conditions) => {
-                conditions.iter().for_each(|all| for_each_text_search(all, visit));
-            }
-            Clause::Not(all) => for_each_text_search(all, visit),
-            Clause::Question(QuestionClause { tests, .. }) => tests.iter().for_each(|test| match test {
-                Test::Includes(_) => visit(None),
-                Test::Matches(pattern) => visit(Some(pattern)),
-                _ => {}
-            }),
+impl Clause {
+    fn decide<'a>(&self, question: &dyn Fn(&QuestionClause) -> Decision<'a>) -> Decision<'a> {
+        match self {
+            Self::All(clauses) => Decision::all(clauses.iter().map(|clause| clause.decide(question))),
+            Self::Any(clauses) => Decision::any(clauses.iter().map(|clause| clause.decide(question))),
+            Self::Not(clause) => !clause.decide(question),
+            Self::Question(clause) => question(clause),
         }
     }
-}
 
-fn decide<'a>(all: &[Clause], question: &dyn Fn(&QuestionClause) -> Decision<'a>) -> Decision<'a> {
-    Decision::all(all.iter().map(|clause| match clause {
-        Clause::All(conditions) => Decision::all(conditions.iter().map(|all| decide(all, question))),
-        Clause::Any(conditions) => Decision::any(conditions.iter().map(|all| decide(all, question))),
-        Clause::Not(all) => !decide(all, question),
-        Clause::Question(clause) => question(clause),
-    }))
-}
-
-impl QuestionClause {
-    fn holds(&self, answer: Option<Answer<'_>>) -> bool {
-        self.tests.iter().all(|test| test.holds(answer))
+    /// Returns the tested questions, at any depth.
+    fn questions(&self) -> Vec<&QuestionClause> {
+        match self {
+            Self::All(clauses) | Self::Any(clauses) => clauses.iter().flat_map(Self::questions).collect(),
+            Self::Not(clause) => clause.questions(),
+            Self::Question(clause) => vec![clause],
+        }
     }
 }
 
 impl Test {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Eq(_) => "eq",
-            Self::Ne(_) => "ne",
-            Self::Lt(_) => "lt",
-            Self::Lte(_) => "lte",
-            Self::Gt(_) => "gt",
-            Self::Gte(_) => "gte",
-            Self::In(_) => "in",
-            Self::Includes(_) => "includes",
-            Self::Matches(_) => "matches",
-            Self::Answered(_) => "answered",
-        }
-    }
-
     fn holds(&self, answer: Option<Answer<'_>>) -> bool {
-        let Some(answer) = answer else { return matches!(self, Self::Ne(_) | Self::Answered(false)) };
-        match self {
-            Self::Eq(value) => answer.equals(value),
-            Self::Ne(value) => !answer.equals(value),
-            Self::Lt(value) => answer.order(value).is_some_and(|order| order.is_lt()),
-            Self::Lte(value) => answer.order(value).is_some_and(|order| order.is_le()),
-            Self::Gt(value) => answer.order(value).is_some_and(|order| order.is_gt()),
-            Self::Gte(value) => answer.order(value).is_some_and(|order| order.is_ge()),
-            Self::In(values) => values.iter().any(|value| answer.equals(value)),
-            Self::Includes(value) => answer.includes(value),
-            Self::Matches(pattern) => answer.matchable().is_some_and(|text| pattern.matches(text)),
-            Self::Answered(is_answered) => *is_answered,
+        let (operator, operand) = (self.operator, &self.operand);
+        let Some(answer) = answer else {
+            return operator == Operator::Ne || (operator == Operator::Answered && *operand == false.into());
+        };
+        let order = || answer.order(operand);
+        match operator {
+            Operator::Eq => answer.equals(operand),
+            Operator::Ne => !answer.equals(operand),
+            Operator::Lt => order().is_some_and(Ordering::is_lt),
+            Operator::Lte => order().is_some_and(Ordering::is_le),
+            Operator::Gt => order().is_some_and(Ordering::is_gt),
+            Operator::Gte => order().is_some_and(Ordering::is_ge),
+            Operator::In => operand.as_array().unwrap_or_default().iter().any(|value| answer.equals(value)),
+            Operator::Includes => answer.includes(operand),
+            Operator::Matches => self
+                .pattern
+                .as_ref()
+                .zip(answer.matchable())
+                .is_some_and(|(pattern, text)| pattern.matches(text)),
+            Operator::Answered => *operand == true.into(),
         }
     }
 }

@@ -78,7 +78,7 @@ pub struct IdempotencyRecord {
     /// The binary id of the created object, left-padded; for the restore of a submission, its number of edits.
     pub result: u128,
     pub at: Timestamp,
-    /// What cannot be derived from `result` later: JSON, or the body of the response.
+    /// Data of the response that `result` does not determine: JSON, or the whole body.
     pub extra: Vec<u8>,
 }
 

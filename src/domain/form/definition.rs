@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::condition::{LintInput, lint_conditions};
+use crate::domain::condition::lint_conditions;
 use crate::domain::form::settings::Settings;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{FormStatus, assign_ids};
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, IntegrationLists};
 use crate::domain::json::Value;
-use crate::domain::question::{MAX_DESCRIPTION, Question, QuestionDraft};
+use crate::domain::question::{MAX_DESCRIPTION, Question};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
@@ -101,7 +101,7 @@ pub struct FormPatch {
     pub slug: Option<Option<String>>,
     pub status: Option<FormStatus>,
     /// Replaces all questions; one with the id of an existing question replaces that one.
-    pub questions: Option<Vec<QuestionDraft>>,
+    pub questions: Option<Vec<Question>>,
     /// A nested merge patch, validated when it is applied: its validity depends on the current settings.
     pub settings: Option<Value>,
     /// The list that replaces all integrations, validated when it is applied: its validity depends on the questions, and on
@@ -119,48 +119,48 @@ impl FormPatch {
 
     /// Parses the body of a PATCH request, a JSON merge patch; the error lists all violations.
     pub fn read(body: &Value, limits: &Limits) -> Result<Self, Vec<Violation>> {
-        collect_violations(|violations| Self::read_into(body, limits, violations))
-    }
-
-    fn read_into(body: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Self> {
-        let mut fields = Fields::open(body, "", "the form", violations)?;
-        for name in ["title", "status", "questions"] {
-            if fields.raw(name) == Some(&Value::Null) {
-                fields.refuse(name, Rule::TypeMismatch, format!("`{name}` cannot be removed"));
+        collect_violations(|violations| {
+            let mut fields = Fields::open(body, "", "the form", violations)?;
+            for name in ["title", "status", "questions"] {
+                if fields.raw(name) == Some(&Value::Null) {
+                    fields.refuse(name, Rule::TypeMismatch, format!("`{name}` cannot be removed"));
+                }
             }
-        }
-        let title = fields.text("title", limits.title);
-        let description = match fields.raw("description") {
-            Some(Value::Null) => Some(None),
-            _ => fields.text("description", MAX_DESCRIPTION).map(Some),
-        };
-        let slug = match fields.raw("slug") {
-            Some(Value::Null) => Some(None),
-            _ => read_slug(&mut fields).map(Some),
-        };
-        let status = fields.one_of(
-            "status",
-            Rule::TypeMismatch,
-            &FormStatus::ALL.map(|status| (status.name(), status)),
-        );
-        let questions = fields.value("questions");
-        let settings = fields.raw("settings");
-        let integrations = fields.raw("integrations").cloned();
-        let notifications = fields.raw("notifications").cloned();
-        fields.close(&READ_ONLY);
-        if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
-            // Reports what is wrong regardless of the current settings together with all other violations.
-            Settings::read(settings, violations);
-        }
-        let lists =
-            IntegrationLists { integrations: integrations.as_ref(), notifications: notifications.as_ref() };
-        Integration::lint_lists(lists, None, violations);
-        let questions = questions.and_then(|questions| {
-            let (_, drafts) = read_drafts(questions, limits, violations)?;
-            drafts.into_iter().collect()
-        });
-        let settings = settings.cloned();
-        Some(Self { title, description, slug, status, questions, settings, integrations, notifications })
+            let title = fields.text("title", limits.title);
+            let description = match fields.raw("description") {
+                Some(Value::Null) => Some(None),
+                _ => fields.text("description", MAX_DESCRIPTION).map(Some),
+            };
+            let slug = match fields.raw("slug") {
+                Some(Value::Null) => Some(None),
+                _ => read_slug(&mut fields).map(Some),
+            };
+            let status = fields.one_of(
+                "status",
+                Rule::TypeMismatch,
+                &FormStatus::ALL.map(|status| (status.name(), status)),
+            );
+            let questions = fields.value("questions");
+            let settings = fields.raw("settings");
+            let integrations = fields.raw("integrations").cloned();
+            let notifications = fields.raw("notifications").cloned();
+            fields.close(&READ_ONLY);
+            if let Some(settings) = settings.filter(|settings| **settings != Value::Null) {
+                // Reports what is wrong regardless of the current settings together with all other violations.
+                Settings::read(settings, violations);
+            }
+            let lists = IntegrationLists {
+                integrations: integrations.as_ref(),
+                notifications: notifications.as_ref(),
+            };
+            Integration::lint_lists(lists, None, violations);
+            let questions = questions.and_then(|questions| {
+                let (_, drafts) = read_drafts(questions, limits, violations)?;
+                drafts.into_iter().collect()
+            });
+            let settings = settings.cloned();
+            Some(Self { title, description, slug, status, questions, settings, integrations, notifications })
+        })
     }
 }
 
@@ -176,18 +176,12 @@ fn read_slug(fields: &mut Fields<'_, '_>) -> Option<String> {
 
 fn read_questions(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Vec<Question>> {
     let (items, drafts) = read_drafts(value, limits, violations)?;
-    let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(QuestionDraft::takes_answer));
+    let needs_id = drafts.iter().map(|draft| draft.as_ref().is_none_or(Question::takes_answer));
     let wanted: Vec<_> = items.iter().map(raw_id).zip(needs_id).collect();
     let ids = assign_ids(&wanted, &HashSet::new());
     let named = drafts.into_iter().zip(&ids).map(|(draft, id)| Some(draft?.with_id(id.clone())));
     let questions: Vec<_> = named.collect();
-    // A reference to a question that cannot be parsed is not reported as unknown.
-    let unread = |id| LintInput { id, kind: None, conditions: Vec::new() };
-    let asked = questions
-        .iter()
-        .zip(&ids)
-        .map(|(question, id)| question.as_ref().map_or_else(|| unread(id.as_deref()), Question::lint_input));
-    lint_conditions(asked, violations);
+    lint_conditions(ids.iter().map(Option::as_deref).zip(questions.iter().map(Option::as_ref)), violations);
     questions.into_iter().collect()
 }
 
@@ -196,7 +190,7 @@ fn read_drafts<'a>(
     value: &'a Value,
     limits: &Limits,
     violations: &mut Vec<Violation>,
-) -> Option<(&'a [Value], Vec<Option<QuestionDraft>>)> {
+) -> Option<(&'a [Value], Vec<Option<Question>>)> {
     let Value::Array(items) = value else {
         violations.push(Violation::wrong_type("/questions", "questions", "a list", value));
         return None;
@@ -208,7 +202,7 @@ fn read_drafts<'a>(
     }
     let mut budget = Budget::new(limits);
     let read = |(place, item): (usize, &Value)| {
-        QuestionDraft::read(item, &join("/questions", &place.to_string()), place, &mut budget, violations)
+        Question::read(item, &join("/questions", &place.to_string()), place, &mut budget, violations)
     };
     let drafts = items.iter().enumerate().map(read).collect();
     report_duplicate_ids(items, violations);

@@ -18,13 +18,11 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::settings::Settings;
 use crate::domain::integration::Integration;
-use crate::domain::integration::definition::{
-    DefinitionContext, GeneratedSecret, IntegrationLists, lint_references,
-};
+use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, lint_references};
 use crate::domain::integration::event::EventType;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
-use crate::domain::question::{Question, QuestionDraft};
+use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
@@ -175,9 +173,10 @@ impl Form {
         if let Some(patch) = &change.settings {
             form.settings = self.settings.patched(patch).map_err(Refusal::InvalidDefinition)?;
         }
+        let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
         let questions = match &change.questions {
             Some(drafts) => Some(current.replace(retired, drafts)?)
-                .filter(|questions| !is_same_questions(questions, &current.questions)),
+                .filter(|questions| canonical(questions) != canonical(&current.questions)),
             None => None,
         };
         let retired = match &questions {
@@ -189,11 +188,17 @@ impl Form {
         let mut generated = Vec::new();
         let lists = change.integration_lists();
         if !lists.is_empty() || questions.is_some() {
-            (form.integrations, generated) = self.replace_integrations(lists, questions_after, context)?;
+            let replaced = collect_violations(|violations| {
+                let current = &self.integrations;
+                if !lists.is_empty() {
+                    return Integration::replace_all(current, lists, questions_after, context, violations);
+                }
+                lint_references(current, questions_after, violations);
+                Some((current.clone(), Vec::new()))
+            });
+            (form.integrations, generated) = replaced.map_err(Refusal::InvalidDefinition)?;
         }
-        if form.status == FormStatus::Published
-            && !questions_after.iter().any(|question| question.kind.rules().takes_answer())
-        {
+        if form.status == FormStatus::Published && !questions_after.iter().any(Question::takes_answer) {
             return Err(Refusal::NoQuestions);
         }
         if form.status == FormStatus::Published && self.status == FormStatus::Draft {
@@ -208,23 +213,6 @@ impl Form {
         form.updated_at = now;
         Ok(Some(EditedForm { form, version, retired, generated }))
     }
-
-    /// Returns the integrations after `lists` replace some, and generated secrets. Checks what they refer to against `questions`.
-    fn replace_integrations(
-        &self,
-        lists: IntegrationLists<'_>,
-        questions: &[Question],
-        context: DefinitionContext<'_>,
-    ) -> Result<(Vec<Integration>, Vec<GeneratedSecret>), Refusal> {
-        collect_violations(|violations| {
-            if lists.is_empty() {
-                lint_references(&self.integrations, questions, violations);
-                return Some((self.integrations.clone(), Vec::new()));
-            }
-            Integration::replace_all(&self.integrations, lists, questions, context, violations)
-        })
-        .map_err(Refusal::InvalidDefinition)
-    }
 }
 
 impl StoredVersion {
@@ -233,10 +221,7 @@ impl StoredVersion {
     pub fn read(&self) -> Option<Version> {
         let Ok(Value::Array(items)) = json::parse(self.questions.get()) else { return None };
         let mut budget = Budget::new(&Limits::UNLIMITED);
-        let question = |(place, item)| {
-            let draft = QuestionDraft::read(item, "", place, &mut budget, &mut Vec::new());
-            draft.and_then(QuestionDraft::into_question)
-        };
+        let question = |(place, item)| Question::read(item, "", place, &mut budget, &mut Vec::new());
         let questions = items.iter().enumerate().map(question).collect::<Option<_>>()?;
         Some(Version::new(self.number, self.created_at, questions))
     }
@@ -247,13 +232,10 @@ const PATTERN_OVERHEAD: usize = 4_000;
 
 impl Version {
     pub fn new(number: u32, created_at: Timestamp, questions: Vec<Question>) -> Self {
-        let (mut pattern_bytes, mut searches) = (0, false);
-        for question in &questions {
-            question.for_each_text_search(&mut |pattern| {
-                searches = true;
-                pattern_bytes += pattern.map_or(0, |pattern| pattern.size() + PATTERN_OVERHEAD);
-            });
-        }
+        let searches: Vec<_> = questions.iter().flat_map(Question::text_searches).collect();
+        let patterns = searches.iter().copied().flatten();
+        let pattern_bytes = patterns.map(|pattern| pattern.size() + PATTERN_OVERHEAD).sum();
+        let searches = !searches.is_empty();
         Self { number, created_at, questions, pattern_bytes, searches }
     }
 
@@ -263,14 +245,22 @@ impl Version {
     }
 
     /// Builds the questions that replace these from `drafts`, and assigns missing ids.
-    fn replace(&self, retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<Vec<Question>, Refusal> {
-        refuse_retired(retired, drafts)?;
+    fn replace(&self, retired: &RetiredIds, drafts: &[Question]) -> Result<Vec<Question>, Refusal> {
+        let mut violations = Vec::new();
+        for (place, draft) in drafts.iter().enumerate() {
+            if let Some(id) = draft.id.as_deref().filter(|id| retired.contains(*id)) {
+                let message = format!("`{id}` belonged to a question that was removed");
+                let violation =
+                    Violation::new(format!("/questions/{place}/id"), Rule::RetiredQuestionId, message);
+                violations.push(violation.question(id).help("choose another id"));
+            }
+        }
         let used = self.ids().chain(retired.iter().map(String::as_str)).collect();
-        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id(), draft.takes_answer())).collect();
+        let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
         let ids = assign_ids(&wanted, &used);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
-        let mut violations = Vec::new();
-        lint_conditions(questions.iter().map(Question::lint_input), &mut violations);
+        let asked = questions.iter().map(|question| (question.id.as_deref(), Some(question)));
+        lint_conditions(asked, &mut violations);
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
@@ -290,7 +280,7 @@ impl Version {
 
     /// Returns an example of an answer to each question, as an object. Conditions and optional settings are ignored.
     pub fn example_answers(&self) -> Value {
-        let asked = self.questions.iter().filter(|question| question.kind.rules().takes_answer());
+        let asked = self.questions.iter().filter(|question| question.takes_answer());
         let answer = |question: &Question| Some((question.id.clone()?, question.kind.rules().example()));
         Value::Object(asked.filter_map(answer).collect())
     }
@@ -315,24 +305,4 @@ pub(in crate::domain) fn assign_ids(
         id => id.map(str::to_owned),
     };
     wanted.iter().map(assign).collect()
-}
-
-fn refuse_retired(retired: &RetiredIds, drafts: &[QuestionDraft]) -> Result<(), Refusal> {
-    let violations: Vec<_> = drafts
-        .iter()
-        .enumerate()
-        .filter_map(|(place, draft)| Some((place, draft.id()?)))
-        .filter(|(_, id)| retired.contains(*id))
-        .map(|(place, id)| {
-            let pointer = format!("/questions/{place}/id");
-            let message = format!("`{id}` belonged to a question that was removed");
-            Violation::new(pointer, Rule::RetiredQuestionId, message).question(id).help("choose another id")
-        })
-        .collect();
-    if violations.is_empty() { Ok(()) } else { Err(Refusal::InvalidDefinition(violations)) }
-}
-
-fn is_same_questions(one: &[Question], other: &[Question]) -> bool {
-    let canonical = |questions: &[Question]| serde_json::to_string(questions).ok();
-    canonical(one) == canonical(other)
 }

@@ -99,9 +99,8 @@ impl Settings {
             && closes < opens
         {
             let message = format!("`closes_at` is before `opens_at`, {opens}");
-            let violation = Violation::new(fields.pointer_to("closes_at"), Rule::InvalidRange, message);
             let opens = fields.pointer_to("opens_at");
-            fields.violations.push(violation.related(opens));
+            fields.refuse("closes_at", Rule::InvalidRange, message).related = Some(opens);
         }
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));

@@ -70,15 +70,6 @@ impl Number {
         self.exact().cmp(&other.exact())
     }
 
-    /// The smallest whole number that is not below this one; `None` beyond the exact range.
-    pub fn first_whole(&self) -> Option<Self> {
-        match self.integer() {
-            Some(whole) => Some(whole.into()),
-            None if self.value.fract() != 0.0 => Some((self.value.ceil() as i64).into()),
-            None => None,
-        }
-    }
-
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -50,7 +50,8 @@ impl Pattern {
 
     /// Builds the lazy DFA, which pays off when very many texts are matched.
     pub fn prepare(&mut self) {
-        self.lazy_dfa = parse(&self.text).and_then(|hir| lazy_dfa(hir, self.anchor)).ok();
+        let anchored = |hir| if self.anchor == Anchor::Both { whole(hir) } else { hir };
+        self.lazy_dfa = parse(&self.text).and_then(|hir| build(&anchored(hir), config().hybrid(true))).ok();
     }
 
     /// Whether `text` matches.
@@ -87,15 +88,6 @@ fn nfa(hir: Hir, anchor: Anchor, limit: usize) -> Result<Regex, PatternError> {
         Anchor::Both => whole(hir),
     };
     build(&hir, config().nfa_size_limit(Some(limit)).hybrid(false))
-}
-
-/// Builds a lazy DFA with a literal prefilter.
-fn lazy_dfa(hir: Hir, anchor: Anchor) -> Result<Regex, PatternError> {
-    let hir = match anchor {
-        Anchor::None => hir,
-        Anchor::Both => whole(hir),
-    };
-    build(&hir, config().hybrid(true))
 }
 
 fn whole(hir: Hir) -> Hir {

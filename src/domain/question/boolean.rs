@@ -3,7 +3,6 @@
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::question::json::object;
-use crate::domain::question::typed_text::yes_or_no;
 use crate::domain::question::{AnswerError, MAX_DESCRIPTION, Rules, is_empty, labels};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
@@ -51,7 +50,11 @@ impl Rules for Boolean {
     }
 
     fn parse_text(&self, text: &str) -> Value {
-        yes_or_no(text)
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" => true.into(),
+            "false" | "no" => false.into(),
+            _ => text.into(),
+        }
     }
 
     fn expects(&self) -> String {

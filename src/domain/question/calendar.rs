@@ -62,14 +62,9 @@ pub(super) const DATETIME: Unit = Unit {
 #[derive(Debug, Clone)]
 struct Bound {
     text: String,
-    point: Point,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Point {
-    Fixed(i128),
-    /// Days from today, in UTC.
-    Today(i64),
+    nanoseconds: i128,
+    /// Whether it counts from the start of today, in UTC.
+    is_relative: bool,
 }
 
 impl Bound {
@@ -79,26 +74,26 @@ impl Bound {
     fn read(fields: &mut Fields<'_, '_>, name: &'static str, unit: &Unit) -> Option<Self> {
         let text = fields.text(name, 40)?;
         let has_today = unit.value_type != ValueType::Time;
-        let today = || read_today(&text).filter(|_| has_today).map(Point::Today);
-        let Some(point) = unit.value_type.nanoseconds(&text).map(Point::Fixed).or_else(today) else {
-            let or_today = if has_today { ", or like today+30d" } else { "" };
-            let message = format!("`{text}` is not {} like {}{or_today}", unit.name, unit.sample);
-            fields.refuse(name, Rule::InvalidDatetime, message);
-            return None;
-        };
-        Some(Self { text, point })
+        if let Some(nanoseconds) = unit.value_type.nanoseconds(&text) {
+            return Some(Self { text, nanoseconds, is_relative: false });
+        }
+        if let Some(days) = read_today(&text).filter(|_| has_today) {
+            return Some(Self { text, nanoseconds: i128::from(days) * DAY_NANOS, is_relative: true });
+        }
+        let or_today = if has_today { ", or like today+30d" } else { "" };
+        let message = format!("`{text}` is not {} like {}{or_today}", unit.name, unit.sample);
+        fields.refuse(name, Rule::InvalidDatetime, message);
+        None
     }
 
     /// The bound in nanoseconds: if relative, the start of its day, or the end for a `max`. `None` if relative and `now` is
     /// unknown.
     fn nanoseconds(&self, now: Option<Timestamp>, is_max: bool) -> Option<i128> {
-        match self.point {
-            Point::Fixed(point) => Some(point),
-            Point::Today(days) => {
-                let day = i128::from(now?.millis().div_euclid(DAY_MILLIS)) + i128::from(days);
-                Some(if is_max { (day + 1) * DAY_NANOS - 1 } else { day * DAY_NANOS })
-            }
+        if !self.is_relative {
+            return Some(self.nanoseconds);
         }
+        let today = i128::from(now?.millis().div_euclid(DAY_MILLIS)) * DAY_NANOS;
+        Some(today + self.nanoseconds + if is_max { DAY_NANOS - 1 } else { 0 })
     }
 }
 
@@ -116,7 +111,8 @@ impl Calendar {
     pub(super) fn read(fields: &mut Fields<'_, '_>, unit: &'static Unit) -> Self {
         let (min, max) = (Bound::read(fields, "min", unit), Bound::read(fields, "max", unit));
         if let (Some(min), Some(max)) = (&min, &max)
-            && is_always_empty(min.point, max.point)
+            && min.is_relative == max.is_relative
+            && min.nanoseconds > max.nanoseconds
         {
             let message = format!("`min` ({}) must not be after `max` ({})", min.text, max.text);
             fields.refuse("min", Rule::InvalidRange, message);
@@ -126,7 +122,7 @@ impl Calendar {
 
     fn fixed_bounds(&self) -> [Option<&str>; 2] {
         [&self.min, &self.max].map(|bound| {
-            let fixed = bound.as_ref().filter(|bound| matches!(bound.point, Point::Fixed(_)))?;
+            let fixed = bound.as_ref().filter(|bound| !bound.is_relative)?;
             Some(fixed.text.as_str())
         })
     }
@@ -161,15 +157,6 @@ fn not_after(max: &str) -> String {
 /// Returns the digits of `text` with their byte offsets.
 fn digits(text: &str) -> impl Iterator<Item = (usize, u32)> {
     text.char_indices().filter_map(|(place, character)| Some((place, character.to_digit(10)?)))
-}
-
-/// Whether `min` is after `max` on every day.
-fn is_always_empty(min: Point, max: Point) -> bool {
-    match (min, max) {
-        (Point::Fixed(min), Point::Fixed(max)) => min > max,
-        (Point::Today(min), Point::Today(max)) => min > max,
-        (Point::Fixed(_), Point::Today(_)) | (Point::Today(_), Point::Fixed(_)) => false,
-    }
 }
 
 impl Rules for Calendar {

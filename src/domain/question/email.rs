@@ -10,7 +10,7 @@ use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::validation::violation::Rule;
 
 /// Maximum characters of an address (RFC 5321 §4.5.3.1.3, without the brackets around it).
 const MAX_LENGTH: i64 = 254;
@@ -31,12 +31,13 @@ const ALL_DIGITS: &str = r"\.[0-9]+$";
 
 /// Rules of `email`.
 ///
-/// A dot-string local part in ASCII, and a host name of at least two labels, which may be internationalized. Quoted local parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are
-/// mistakes.
+/// A dot-string local part in ASCII, and a host name of at least two labels, which may be internationalized. Quoted local
+/// parts, comments and address literals (RFC 5321 §4.1.2) are refused: nearly always they are mistakes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Email {
-    allow_domains: Option<Vec<Domain>>,
-    deny_domains: Option<Vec<Domain>>,
+    /// The only domains whose addresses are accepted; all if empty.
+    allow_domains: Vec<Domain>,
+    deny_domains: Vec<Domain>,
 }
 
 /// A domain in `allow_domains` or `deny_domains`; it includes its subdomains.
@@ -55,8 +56,8 @@ impl Email {
     }
 
     fn allows(&self, domain: &str) -> bool {
-        let listed = |domains: &Vec<Domain>| domains.iter().any(|parent| parent.includes(domain));
-        self.allow_domains.as_ref().is_none_or(listed) && !self.deny_domains.as_ref().is_some_and(listed)
+        let is_in = |domains: &[Domain]| domains.iter().any(|parent| parent.includes(domain));
+        (self.allow_domains.is_empty() || is_in(&self.allow_domains)) && !is_in(&self.deny_domains)
     }
 }
 
@@ -68,23 +69,19 @@ impl Rules for Email {
             if self.allows(&domain) {
                 return Ok(());
             }
-            let message = match &self.allow_domains {
-                Some(allowed) => {
-                    let allowed: Vec<_> = allowed.iter().map(|domain| &*domain.original).collect();
-                    format!("Enter an address of {}", allowed.join(", "))
-                }
-                None => format!("Addresses of {domain} are not accepted here"),
+            let allowed: Vec<_> = self.allow_domains.iter().map(|domain| &*domain.original).collect();
+            let message = match allowed.is_empty() {
+                true => format!("Addresses of {domain} are not accepted here"),
+                false => format!("Enter an address of {}", allowed.join(", ")),
             };
             Err(AnswerError::new(Rule::DomainNotAllowed, message))
         })
     }
 
     fn schema(&self) -> Value {
-        let allowed = self
-            .allow_domains
-            .as_ref()
-            .map(|domains| format!("[^\\u0000-\\u009f]|{}", domain_pattern(domains)));
-        let denied = self.deny_domains.as_ref().map(|domains| format!("|{}", domain_pattern(domains)));
+        let of = |domains: &[Domain]| (!domains.is_empty()).then(|| domain_pattern(domains));
+        let allowed = of(&self.allow_domains).map(|pattern| format!("[^\\u0000-\\u009f]|{pattern}"));
+        let denied = of(&self.deny_domains).map(|pattern| format!("|{pattern}"));
         let refused = ALL_DIGITS.to_owned() + &denied.unwrap_or_default();
         object([
             ("type", Some("string".into())),
@@ -117,19 +114,18 @@ fn domain_pattern(domains: &[Domain]) -> String {
     format!("[.@]({})$", domains.join("|"))
 }
 
-fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Vec<Domain>> {
+fn domains(fields: &mut Fields<'_, '_>, name: &'static str) -> Vec<Domain> {
     let mut domains = Vec::new();
-    for (place, original) in fields.texts(name, 253)?.into_iter().enumerate() {
+    for (place, original) in fields.texts(name, 253).into_iter().flatten().enumerate() {
         match ascii_domain(&original) {
             Some(ascii) => domains.push(Domain { original, ascii }),
             None => {
-                let pointer = format!("{}/{place}", fields.pointer_to(name));
                 let message = format!("`{original}` is not a domain like example.com");
-                fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
+                fields.refuse_item(name, place, Rule::InvalidRange, message);
             }
         }
     }
-    Some(domains)
+    domains
 }
 
 /// Returns the domain of a valid address as in the DNS: in ASCII and lower case.

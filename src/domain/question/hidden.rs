@@ -5,9 +5,9 @@ use crate::domain::json::Value;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
 use crate::domain::question::{AnswerError, Rules, is_empty};
-use crate::domain::validation::budget::{Budget, BudgetError};
+use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::validation::violation::Rule;
 
 /// Maximum characters of a default: it is stored with every submission.
 const MAX_DEFAULT: usize = 1_000;
@@ -33,11 +33,10 @@ impl Hidden {
             fields.refuse("default", rule, message);
         }
         if let Some(value) = &default
-            && let Err(BudgetError::Exceeded(rule, message)) = budget.count_default(value.to_string().len())
+            && let Err(Some((rule, message))) = budget.count_default(value.to_string().len())
         {
             let help = "defaults are stored with every submission: shorten this one or an earlier one";
-            let pointer = fields.pointer_to("default");
-            fields.violations.push(Violation::new(pointer, rule, message).help(help));
+            fields.refuse("default", rule, message).help = Some(help.to_owned());
         }
         fields.text("from_url", 300);
         Self { default }

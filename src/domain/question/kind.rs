@@ -6,14 +6,13 @@ use crate::domain::json::{Value, parse};
 use crate::domain::question::Rules;
 use crate::domain::question::boolean::Boolean;
 use crate::domain::question::calendar::{Calendar, DATE, DATETIME, TIME};
-use crate::domain::question::choice::{ChoiceSet, MultipleChoice};
+use crate::domain::question::choice::Choice;
 use crate::domain::question::display_only::DisplayOnly;
 use crate::domain::question::email::Email;
 use crate::domain::question::hidden::Hidden;
 use crate::domain::question::matrix::Matrix;
 use crate::domain::question::number::Quantity;
 use crate::domain::question::phone::Phone;
-use crate::domain::question::scale::{read_opinion, read_rating};
 use crate::domain::question::text::{Lines, Text};
 use crate::domain::question::url::Url;
 use crate::domain::validation::budget::Budget;
@@ -41,13 +40,13 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("url", |fields, _| Arc::new(Url::read(fields))),
     ("phone", |fields, _| Arc::new(Phone::read(fields))),
     ("number", |fields, _| Arc::new(Quantity::read(fields))),
-    ("rating", |fields, _| Arc::new(read_rating(fields))),
-    ("opinion_scale", |fields, _| Arc::new(read_opinion(fields))),
+    ("rating", |fields, _| Arc::new(Quantity::read_rating(fields))),
+    ("opinion_scale", |fields, _| Arc::new(Quantity::read_opinion(fields))),
     ("boolean", |fields, _| Arc::new(Boolean::read(fields))),
     ("consent", |fields, _| Arc::new(Boolean::read_consent(fields))),
-    ("single_choice", |fields, budget| Arc::new(ChoiceSet::read_single(fields, &budget.limits))),
-    ("multiple_choice", |fields, budget| Arc::new(MultipleChoice::read(fields, &budget.limits))),
-    ("ranking", |fields, budget| Arc::new(MultipleChoice::read_ranking(fields, &budget.limits))),
+    ("single_choice", |fields, budget| Arc::new(Choice::read_single(fields, &budget.limits))),
+    ("multiple_choice", |fields, budget| Arc::new(Choice::read_multiple(fields, &budget.limits))),
+    ("ranking", |fields, budget| Arc::new(Choice::read_ranking(fields, &budget.limits))),
     ("matrix", |fields, budget| Arc::new(Matrix::read(fields, &budget.limits))),
     ("date", |fields, _| Arc::new(Calendar::read(fields, &DATE))),
     ("time", |fields, _| Arc::new(Calendar::read(fields, &TIME))),

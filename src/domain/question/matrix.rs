@@ -2,38 +2,29 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
-use crate::domain::question::choice::ChoiceSet;
+use crate::domain::question::choice::Choice;
 use crate::domain::question::json::object_schema;
 use crate::domain::question::options::OptionList;
-use crate::domain::question::typed_text::json_or_text;
-use crate::domain::question::{AnswerError, Rules, is_empty};
+use crate::domain::question::{AnswerError, Rules, is_empty, json_or_text};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, join, shortened};
+use crate::domain::validation::similar::nearest_first;
+use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, shortened};
 
 /// Rules of `matrix`: an object from rows to one column, or to several. An empty cell counts as missing.
 #[derive(Debug, Clone)]
 pub(super) struct Matrix {
     rows: OptionList,
-    columns: ChoiceSet,
-    takes_several: bool,
+    columns: Choice,
     required: Vec<bool>,
 }
 
 impl Matrix {
     pub(super) fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let rows = OptionList::read(fields, "rows", limits);
-        let columns = ChoiceSet::without_other(OptionList::read(fields, "columns", limits));
-        let takes_several = fields.flag("multiple").unwrap_or(false);
+        let columns = Choice::read_columns(fields, limits);
         let required = read_required(fields, &rows);
-        Self { rows, columns, takes_several, required }
-    }
-
-    fn check_cell(&self, value: &Value) -> Vec<AnswerError> {
-        match self.takes_several {
-            true => self.columns.check_list(value, 0, self.columns.len()),
-            false => self.columns.choose(value).err().into_iter().collect(),
-        }
+        Self { rows, columns, required }
     }
 
     /// Returns an error for each required row that is not `answered`.
@@ -42,13 +33,6 @@ impl Matrix {
         rows.filter(|(_, (is_required, is_answered))| **is_required && !**is_answered).map(|(row, _)| {
             AnswerError::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row)
         })
-    }
-
-    fn cell_schema(&self) -> Value {
-        match self.takes_several {
-            true => self.columns.list_schema(1, self.columns.len()),
-            false => self.columns.schema(),
-        }
     }
 }
 
@@ -63,11 +47,12 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
             required[place] = true;
             continue;
         }
-        let pointer = join(&fields.pointer_to("required_rows"), &index.to_string());
         let message = format!("`{}` is not one of the rows", shortened(&row));
-        let violation = Violation::new(pointer, Rule::InvalidRange, message);
         let is_compared = fields.violations.len() < MAX_COMPARED;
-        fields.violations.push(if is_compared { violation.allowed(&row, rows.values()) } else { violation });
+        let violation = fields.refuse_item("required_rows", index, Rule::InvalidRange, message);
+        if is_compared {
+            violation.allowed = nearest_first(&row, rows.values());
+        }
     }
     required
 }
@@ -86,7 +71,7 @@ impl Rules for Matrix {
                 Some(_) if is_empty(value) => continue,
                 Some(place) => {
                     answered[place] = true;
-                    self.check_cell(value)
+                    self.columns.check(value, None)
                 }
                 None => {
                     vec![AnswerError::new(Rule::UnknownRow, format!("The rows are {}", self.rows.describe()))]
@@ -117,7 +102,7 @@ impl Rules for Matrix {
     }
 
     fn schema(&self) -> Value {
-        let rows = self.rows.values().map(|row| (row.to_owned(), self.cell_schema()));
+        let rows = self.rows.values().map(|row| (row.to_owned(), self.columns.schema()));
         let required = self.rows.values().zip(&self.required).filter(|(_, is_required)| **is_required);
         let required: Vec<_> = required.map(|(row, _)| row).collect();
         let mut schema = object_schema(rows.collect(), &required, false);
@@ -126,8 +111,7 @@ impl Rules for Matrix {
     }
 
     fn example(&self) -> Value {
-        let column = Value::from(self.columns.options.first());
-        let column = if self.takes_several { [column].into_iter().collect() } else { column };
+        let column = self.columns.example();
         Value::Object(self.rows.values().map(|row| (row.to_owned(), column.clone())).collect())
     }
 
@@ -144,7 +128,6 @@ impl Rules for Matrix {
     }
 
     fn expects(&self) -> String {
-        let several = if self.takes_several { "a list, each " } else { "" };
-        format!("for each row {several}{}", self.columns.options.describe())
+        format!("for each row {}", self.columns.expects())
     }
 }

@@ -6,8 +6,8 @@
 mod boolean;
 mod calendar;
 mod choice;
+mod definition;
 mod display_only;
-mod draft;
 mod email;
 mod hidden;
 pub(in crate::domain) mod json;
@@ -17,12 +17,10 @@ mod matrix;
 mod number;
 mod options;
 mod phone;
-mod scale;
 mod text;
-mod typed_text;
 mod url;
 
-pub use draft::{MAX_DESCRIPTION, QuestionDraft};
+pub use definition::MAX_DESCRIPTION;
 pub(in crate::domain) use email::domain_of as email_domain;
 pub use kind::QuestionKind;
 
@@ -33,7 +31,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
-use crate::domain::condition::{Condition, LintInput, ValueType};
+use crate::domain::condition::{Condition, ValueType};
 use crate::domain::json::{Value, parse};
 use crate::domain::pattern::Pattern;
 use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
@@ -148,7 +146,8 @@ impl AnswerError {
 
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id.
+    /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id, and until
+    /// one is assigned.
     pub id: Option<String>,
     pub kind: QuestionKind,
     pub title: String,
@@ -190,9 +189,8 @@ impl Question {
         rules.check(answer, Some(now))
     }
 
-    /// The input of [`lint_conditions`](crate::domain::condition::lint_conditions) for this question.
-    pub fn lint_input(&self) -> LintInput<'_> {
-        LintInput { id: self.id.as_deref(), kind: Some(&self.kind), conditions: self.conditions().collect() }
+    pub fn takes_answer(&self) -> bool {
+        self.kind.rules().takes_answer()
     }
 
     pub fn setting(&self, name: &str) -> Option<Value> {
@@ -200,11 +198,11 @@ impl Question {
         parse(written.get()).ok()
     }
 
-    /// Calls `visit` for each text search: with the pattern for its own `pattern` and each `matches` of its conditions, and
-    /// with `None` for each `includes`.
-    pub(super) fn for_each_text_search<'a>(&'a self, visit: &mut dyn FnMut(Option<&'a Pattern>)) {
-        self.kind.rules().pattern().into_iter().for_each(|pattern| visit(Some(pattern)));
-        self.conditions().for_each(|(_, condition)| condition.for_each_text_search(visit));
+    /// Returns an item for each text search: the pattern of its own `pattern` and of each `matches` of its conditions, and
+    /// `None` for each `includes`.
+    pub(super) fn text_searches(&self) -> impl Iterator<Item = Option<&Pattern>> {
+        let own = self.kind.rules().pattern().map(Some);
+        own.into_iter().chain(self.conditions().flat_map(|(_, condition)| condition.text_searches()))
     }
 
     /// Its conditions with the names of their members.
@@ -216,9 +214,10 @@ impl Question {
 
 /// Returns an error if `answer` is too large for any question, and so is not checked further.
 pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> {
-    let message = if size(answer) > limits.answer {
+    let (size, longest_number) = measure(answer);
+    let message = if size > limits.answer {
         format!("An answer must have at most {} bytes", limits.answer)
-    } else if longest_number(answer) > MAX_NUMBER {
+    } else if longest_number > MAX_NUMBER {
         format!("A number must have at most {MAX_NUMBER} characters")
     } else {
         return None;
@@ -226,24 +225,25 @@ pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> 
     Some(AnswerError::new(Rule::TooLong, message))
 }
 
-fn longest_number(answer: &Value) -> usize {
+/// Returns the size of an answer, the bytes of its texts, names and numbers plus one for each item, and the length of its
+/// longest number.
+fn measure(answer: &Value) -> (usize, usize) {
+    let add = |(size, longest): (usize, usize), name: &str, value| {
+        let (more, length) = measure(value);
+        (size + 1 + name.len() + more, longest.max(length))
+    };
     match answer {
-        Value::Null | Value::Bool(_) | Value::String(_) => 0,
-        Value::Number(number) => number.text().len(),
-        Value::Array(items) => items.iter().map(longest_number).max().unwrap_or(0),
-        Value::Object(members) => members.iter().map(|(_, value)| longest_number(value)).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) => (0, 0),
+        Value::Number(number) => (number.text().len(), number.text().len()),
+        Value::String(text) => (text.len(), 0),
+        Value::Array(items) => items.iter().fold((0, 0), |sum, item| add(sum, "", item)),
+        Value::Object(members) => members.iter().fold((0, 0), |sum, (name, value)| add(sum, name, value)),
     }
 }
 
-/// Returns the size of an answer: the bytes of its texts, names and numbers, plus one for each item.
-fn size(answer: &Value) -> usize {
-    match answer {
-        Value::Null | Value::Bool(_) => 0,
-        Value::Number(number) => number.text().len(),
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum(),
-    }
+/// Parses typed `text` as JSON if the value is `wanted`; otherwise returns the text itself.
+fn json_or_text(text: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    parse(text).ok().filter(wanted).unwrap_or_else(|| text.into())
 }
 
 /// Whether `answer` counts as no answer: white space, `null`, `[]` or `{}`.
@@ -266,7 +266,7 @@ impl Serialize for Question {
         }
         map.serialize_entry("type", self.kind.name())?;
         map.serialize_entry("title", &self.title)?;
-        if self.kind.rules().takes_answer() {
+        if self.takes_answer() {
             map.serialize_entry("required", &self.required)?;
         }
         if let Some(description) = &self.description {

@@ -1,12 +1,12 @@
-//! `number`: a number, optionally with bounds and a step.
+//! `number`, optionally with bounds and a step; `rating` and `opinion_scale`: whole numbers from a small range, whose
+//! values may have labels.
 
 use std::ops::RangeInclusive;
 
 use crate::clock::Timestamp;
 use crate::domain::json::{Number, Steps, Value};
 use crate::domain::question::json::object;
-use crate::domain::question::typed_text::json_or_text;
-use crate::domain::question::{AnswerError, Rules};
+use crate::domain::question::{AnswerError, Rules, json_or_text, labels};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -33,7 +33,7 @@ impl Quantity {
         let is_whole = fields.flag("integer").unwrap_or(false);
         if let (Some(min), Some(max), true) = (&min, &max, is_whole)
             && min.exact() <= max.exact()
-            && min.first_whole().is_some_and(|first| first.order(max).is_gt())
+            && min.value().ceil() > max.value()
         {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);
@@ -41,8 +41,33 @@ impl Quantity {
         Self { min, max, step, is_whole, example: 42 }
     }
 
-    /// Rules for a whole number within `range`.
-    pub(super) fn whole(range: RangeInclusive<i64>) -> Self {
+    /// Parses a `rating`: from 1 to `max`, 5 by default.
+    pub(super) fn read_rating(fields: &mut Fields<'_, '_>) -> Self {
+        let max = fields.integer("max", 2..=10);
+        Self::labelled(fields, 1..=max.unwrap_or(5))
+    }
+
+    /// Parses an `opinion_scale`: from `min`, 0 or 1, to `max`, 10 by default. `nps` requires the scale of the net promoter
+    /// score, 0 to 10.
+    pub(super) fn read_opinion(fields: &mut Fields<'_, '_>) -> Self {
+        let nps = fields.flag("nps");
+        let min = fields.integer("min", 0..=1);
+        let max = fields.integer("max", 2..=10);
+        let range = min.unwrap_or(0)..=max.unwrap_or(10);
+        if nps == Some(true) && range != (0..=10) {
+            fields.refuse(
+                "nps",
+                Rule::InvalidRange,
+                "`nps` asks on a scale from 0 to 10; leave out `min` and `max`",
+            );
+        }
+        Self::labelled(fields, range)
+    }
+
+    /// Parses `labels`, for whole numbers within `range`.
+    fn labelled(fields: &mut Fields<'_, '_>, range: RangeInclusive<i64>) -> Self {
+        let values: Vec<_> = range.clone().map(|number| number.to_string()).collect();
+        labels::check(fields, &values);
         let (min, max) = range.into_inner();
         Self { min: Some(min.into()), max: Some(max.into()), step: None, is_whole: true, example: min }
     }

@@ -22,20 +22,8 @@ pub(super) struct OptionList {
 impl OptionList {
     /// Parses the required list `name` of texts and of objects with a `value` and a `label`.
     pub(super) fn read(fields: &mut Fields<'_, '_>, name: &'static str, limits: &Limits) -> Self {
-        let Some(value) = fields.required(name) else { return Self::default() };
-        let (rule, message) = match value {
-            Value::Array(items) if (1..=limits.options).contains(&items.len()) => {
-                return Self::read_items(fields, name, items);
-            }
-            Value::Array(items) if items.is_empty() => (Rule::Empty, format!("`{name}` must not be empty")),
-            Value::Array(items) => {
-                let message = format!("`{name}` has {} items, {} are allowed", items.len(), limits.options);
-                (Rule::TooMany, message)
-            }
-            other => (Rule::TypeMismatch, format!("`{name}` must be a list, not {}", other.kind())),
-        };
-        fields.refuse(name, rule, message);
-        Self::default()
+        let items = fields.required(name).and_then(|_| fields.list(name, limits.options));
+        items.map(|items| Self::read_items(fields, name, items)).unwrap_or_default()
     }
 
     fn read_items(fields: &mut Fields<'_, '_>, name: &'static str, items: &[Value]) -> Self {
@@ -45,10 +33,8 @@ impl OptionList {
             let Some((value, label)) = read_item(name, item, &pointer, fields.violations) else { continue };
             if let Some(first) = seen.get(&value) {
                 let message = format!("`{value}` appears twice in the list");
-                let related = join(&fields.pointer_to(name), &first.to_string());
-                fields
-                    .violations
-                    .push(Violation::new(pointer, Rule::DuplicateOption, message).related(related));
+                let related = format!("{}/{first}", fields.pointer_to(name));
+                fields.refuse_item(name, place, Rule::DuplicateOption, message).related = Some(related);
             } else {
                 seen.insert(value.clone(), place);
             }

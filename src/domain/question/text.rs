@@ -6,7 +6,7 @@ use crate::domain::pattern::ecma262::translate;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::{AnswerError, Rules};
-use crate::domain::validation::budget::{Budget, BudgetError};
+use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::{Fields, forbidden_message, is_forbidden};
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::Rule;
@@ -32,14 +32,6 @@ pub(super) enum Lines {
 }
 
 impl Lines {
-    /// Default of `max_length`, in characters.
-    fn max_length(self) -> usize {
-        match self {
-            Self::One => 1_000,
-            Self::Many => 20_000,
-        }
-    }
-
     fn allow(self, character: char) -> bool {
         !is_forbidden(character) && (self == Self::Many || !breaks_line(character))
     }
@@ -53,22 +45,20 @@ impl Lines {
     }
 }
 
-fn read_pattern(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Pattern> {
-    let text = fields.text("pattern", 1_000)?;
-    let pattern = budget.compile("pattern", &text, Anchor::Both);
-    if let Err(BudgetError::Exceeded(rule, message)) = &pattern {
-        fields.refuse("pattern", *rule, message);
-    }
-    pattern.ok()
-}
-
 impl Text {
     pub(super) fn read(fields: &mut Fields<'_, '_>, lines: Lines, budget: &mut Budget) -> Self {
         let longest = 64 * 1024;
         let min = fields.count("min_length", 0..=longest).unwrap_or(0);
         let max = fields.count("max_length", 1..=longest);
-        let pattern = read_pattern(fields, budget);
-        let max = max.unwrap_or(if pattern.is_some() { MAX_MATCHED } else { lines.max_length() });
+        let pattern = fields.text("pattern", 1_000).and_then(|text| {
+            let report = |(rule, message)| fields.refuse("pattern", rule, message).clone();
+            budget.compile("pattern", &text, Anchor::Both).map_err(|error| error.map(report)).ok()
+        });
+        let max = max.unwrap_or(match lines {
+            _ if pattern.is_some() => MAX_MATCHED,
+            Lines::One => 1_000,
+            Lines::Many => 20_000,
+        });
         let pattern_message = fields.text("pattern_message", 300);
         fields.text("placeholder", 300);
         let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
@@ -82,15 +72,6 @@ impl Text {
             fields.refuse("min_length", Rule::InvalidRange, message);
         }
         text
-    }
-
-    fn check_pattern(&self, text: &str, errors: &mut Vec<AnswerError>) {
-        let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.matches(text)) else { return };
-        let message = match &self.pattern_message {
-            Some(message) => message.clone(),
-            None => format!("Enter text that matches {}", pattern.text),
-        };
-        errors.push(AnswerError::new(Rule::PatternMismatch, message));
     }
 }
 
@@ -109,8 +90,11 @@ impl Rules for Text {
             errors.push(AnswerError::new(Rule::TooLong, message));
         }
         // Matching takes time proportional to the length of the text.
-        if length <= max.max(MAX_MATCHED) {
-            self.check_pattern(text, &mut errors);
+        let pattern = self.pattern.as_ref().filter(|_| length <= max.max(MAX_MATCHED));
+        if let Some(pattern) = pattern.filter(|pattern| !pattern.matches(text)) {
+            let own = self.pattern_message.clone();
+            let message = own.unwrap_or_else(|| format!("Enter text that matches {}", pattern.text));
+            errors.push(AnswerError::new(Rule::PatternMismatch, message));
         }
         errors
     }

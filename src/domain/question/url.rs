@@ -9,7 +9,7 @@ use crate::domain::question::json::object;
 use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::validation::violation::Rule;
 
 const WEB: [&str; 2] = ["http", "https"];
 
@@ -40,9 +40,8 @@ impl Url {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
         let schemes = fields.texts("schemes", 40);
         for (place, scheme) in schemes.iter().flatten().enumerate().filter(|(_, scheme)| !is_scheme(scheme)) {
-            let pointer = format!("{}/{place}", fields.pointer_to("schemes"));
             let message = format!("`{scheme}` is not a scheme like https");
-            fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
+            fields.refuse_item("schemes", place, Rule::InvalidRange, message);
         }
         Self { schemes }
     }

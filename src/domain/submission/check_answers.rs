@@ -41,56 +41,44 @@ impl Version {
             let message = format!("{} answers are too many, {} are allowed", answers.len(), limits.answers);
             return Err(vec![Violation::new("/answers", Rule::TooMany, message)]);
         }
-        let CheckedAnswers { known, defaults, mut violations } =
-            self.check_questions(answers, limits, now, remedy);
-        // Keys are unique, so the counts can be compared.
-        if known < answers.len() {
-            self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
-        }
-        if violations.is_empty() { Ok(defaults) } else { Err(violations) }
-    }
-
-    /// Checks the answers question by question, until there are more violations than are reported.
-    fn check_questions(
-        &self,
-        answers: &[(String, Value)],
-        limits: &Limits,
-        now: Timestamp,
-        remedy: &str,
-    ) -> CheckedAnswers<'_> {
         let (sent, mut state) = (by_question(answers), ConditionState::new(&self.questions));
-        let mut checked = CheckedAnswers::default();
+        let (mut known, mut defaults, mut violations) = (0, Defaults::new(), Vec::new());
         for question in &self.questions {
-            if checked.violations.len() > MAX_VIOLATIONS {
+            // The rest would not be reported.
+            if violations.len() > MAX_VIOLATIONS {
                 break;
             }
             let asked = state.visibility(question);
             let Some(id) = question.id.as_deref() else { continue };
             let (sent, rules) = (sent.get(id).copied(), question.kind.rules());
-            checked.known += usize::from(sent.is_some());
+            known += usize::from(sent.is_some());
             if !asked.holds {
                 let sent = sent.filter(|sent| !rules.is_empty(sent));
-                checked.violations.extend(sent.map(|_| not_visible(id, question, asked.refused, remedy)));
+                violations.extend(sent.map(|_| not_visible(id, question, asked.refused, remedy)));
                 state.mark_dependent(id, asked.refused);
                 continue;
             }
             let default = rules.default_answer().filter(|_| sent.is_none());
-            checked.defaults.extend(default.map(|default| (id, default)));
+            defaults.extend(default.map(|default| (id, default)));
             let answer = sent.or(default);
             let needed = Decision::all([asked, state.requirement(question)]);
             let errors = question.check(answer, needed.holds, limits, now);
             state.record_answer(id, question, answer.filter(|answer| is_bounded(answer, limits)));
             state.mark_dependent(id, asked.refused.or((!errors.is_empty()).then_some(id)));
             for error in errors {
-                let names = match checked.violations.len() {
+                let names = match violations.len() {
                     ..MAX_COMPARED => rules.allowed_values(error.rule),
                     _ => Vec::new(),
                 };
                 let written = written_value(answer, &error);
-                checked.violations.push(to_violation(id, error, needed.refused).allowed(&written, names));
+                violations.push(to_violation(id, error, needed.refused).allowed(&written, names));
             }
         }
-        checked
+        // Keys are unique, so the counts can be compared.
+        if known < answers.len() {
+            self.refuse_unknown(answers.iter().map(|(key, _)| key.as_str()), &mut violations);
+        }
+        if violations.is_empty() { Ok(defaults) } else { Err(violations) }
     }
 
     /// Splits `answers` into those to questions of this version, and the other keys.
@@ -133,13 +121,6 @@ impl Version {
             });
         }
     }
-}
-
-#[derive(Default)]
-struct CheckedAnswers<'a> {
-    known: usize,
-    defaults: Defaults<'a>,
-    violations: Vec<Violation>,
 }
 
 /// The state that conditions are evaluated in, updated question by question.

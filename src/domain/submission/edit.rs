@@ -5,8 +5,7 @@
 
 use crate::domain::form::Version;
 use crate::domain::json::{self, Value};
-use crate::domain::submission::metadata;
-use crate::domain::submission::{Answers, BodyError, Submission, members, not_an_object, unknown_field};
+use crate::domain::submission::{Answers, Body, BodyError, Submission, check_metadata};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
 
@@ -14,7 +13,7 @@ use crate::domain::validation::violation::Violation;
 const MERGED: &str = "merging two JSON texts gives a JSON text, not nested deeper than they are";
 
 /// A merge patch (RFC 7396) of a submission, as sent.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SubmissionPatch {
     answers: Option<Answers>,
     /// A JSON object or `null`.
@@ -33,20 +32,16 @@ impl SubmissionPatch {
     /// Parses the body of an edit: an object with the optional members `answers` and `metadata`. Other members are reported
     /// by [`apply`](Self::apply), together with all other violations.
     pub fn read(body: &str) -> Result<Self, BodyError> {
-        let mut patch = Self::default();
-        for (key, value, range) in members(body)? {
-            match (key.as_str(), value) {
-                ("answers", Value::Object(values)) => {
-                    patch.answers = Some(Answers::new(&body[range], values));
-                }
-                ("metadata", Value::Object(_) | Value::Null) => patch.metadata = Some(body[range].into()),
-                (name @ ("answers" | "metadata"), other) => {
-                    patch.violations.push(not_an_object(name, &other))
-                }
-                (name, _) => patch.violations.push(unknown_field(name)),
+        let Body { answers, metadata, mut violations } = Body::read(body)?;
+        let metadata = match metadata {
+            Some((Value::Object(_) | Value::Null, text)) => Some(text.into()),
+            Some((other, _)) => {
+                violations.push(Violation::wrong_type("/metadata", "metadata", "an object", &other));
+                None
             }
-        }
-        Ok(patch)
+            None => None,
+        };
+        Ok(Self { answers, metadata, violations })
     }
 
     /// Removes the answers whose keys are not questions of `version`, and returns these keys.
@@ -78,57 +73,34 @@ impl SubmissionPatch {
         limits: &Limits,
     ) -> Result<Option<EditedContent>, Vec<Violation>> {
         let mut violations = self.violations.clone();
-        self.refuse_unknown_removals(version, &mut violations);
+        // The merge ignores `null` for an unknown question.
+        let removed =
+            self.answers.iter().flat_map(Answers::values).filter(|(_, value)| *value == Value::Null);
+        version.refuse_unknown(removed.map(|(key, _)| key.as_str()), &mut violations);
         let answers = self.answers.as_ref().and_then(|patch| json::merge(&submission.answers, patch.text()));
         let kept = submission.metadata.as_deref();
         let metadata = self.metadata.as_ref().and_then(|patch| json::merge(kept.unwrap_or("null"), patch));
         if answers.is_none() && metadata.is_none() && violations.is_empty() {
             return Ok(None);
         }
-        let answers = match answers {
-            Some(merged) => check_answers(&merged, submission, version, limits, &mut violations),
-            None => submission.answers.clone(),
-        };
-        let metadata = match metadata {
-            Some(merged) => check_metadata(merged, limits, &mut violations),
-            None => submission.metadata.clone(),
-        };
-        if violations.is_empty() { Ok(Some(EditedContent { answers, metadata })) } else { Err(violations) }
-    }
-
-    /// Reports `null` for an unknown question: the merge would ignore it.
-    fn refuse_unknown_removals(&self, version: &Version, violations: &mut Vec<Violation>) {
-        let members = self.answers.iter().flat_map(Answers::values);
-        let removed = members.filter(|(_, value)| *value == Value::Null);
-        version.refuse_unknown(removed.map(|(key, _)| key.as_str()), violations);
-    }
-}
-
-/// Checks the answers `merged`, and returns them as stored.
-fn check_answers(
-    merged: &str,
-    submission: &Submission,
-    version: &Version,
-    limits: &Limits,
-    violations: &mut Vec<Violation>,
-) -> Box<str> {
-    let answers = Answers::read(merged).expect(MERGED);
-    // In a patch, leaving out an answer keeps the stored one.
-    match version.check_with_help(answers.values(), limits, submission.submitted_at(), "send `null` for it") {
-        Ok(defaults) => answers.with_defaults(defaults).into_text(),
-        Err(more) => {
-            violations.extend(more);
-            merged.into()
+        let mut edited =
+            EditedContent { answers: submission.answers.clone(), metadata: submission.metadata.clone() };
+        if let Some(merged) = answers {
+            let (answers, at) = (Answers::read(&merged).expect(MERGED), submission.submitted_at());
+            // In a patch, leaving out an answer keeps the stored one.
+            match version.check_with_help(answers.values(), limits, at, "send `null` for it") {
+                Ok(defaults) => edited.answers = answers.with_defaults(defaults).into_text(),
+                Err(more) => violations.extend(more),
+            }
         }
+        if let Some(merged) = metadata {
+            let value = json::parse(&merged).expect(MERGED);
+            let is_removed = value == Value::Null;
+            if !is_removed {
+                check_metadata(&value, limits, &mut violations);
+            }
+            edited.metadata = (!is_removed).then(|| merged.into());
+        }
+        if violations.is_empty() { Ok(Some(edited)) } else { Err(violations) }
     }
-}
-
-/// Checks the metadata `merged`, and returns it as stored; `None` if it was removed.
-fn check_metadata(merged: String, limits: &Limits, violations: &mut Vec<Violation>) -> Option<Box<str>> {
-    let value = json::parse(&merged).expect(MERGED);
-    if value == Value::Null {
-        return None;
-    }
-    metadata::check(&value, limits, violations);
-    Some(merged.into())
 }

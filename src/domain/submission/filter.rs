@@ -42,19 +42,11 @@ pub struct SubmissionFilter {
     answers: Option<FilterClause>,
 }
 
-/// A condition, and the types of the answers that it tests.
+/// A condition, and the types of the questions that it tests.
 #[derive(Debug, Clone)]
 struct FilterClause {
     condition: Condition,
-    types: Vec<(String, AnswerType)>,
-}
-
-/// The properties of a question type that evaluation needs: not its options, of which there may be very many.
-#[derive(Debug, Clone, Copy)]
-struct AnswerType {
-    value_type: ValueType,
-    /// Whether `false` counts as an answer.
-    takes_false: bool,
+    kinds: Vec<(String, QuestionKind)>,
 }
 
 impl SubmissionFilter {
@@ -113,34 +105,23 @@ impl FilterClause {
         let mut condition = Condition::from_filter(tests, questions)?;
         condition.prepare();
         let is_named = |id: &String| tests.keys().any(|key| key.question == *id);
-        let named = |question: &Question| {
-            Some((question.id.clone().filter(is_named)?, AnswerType::of(&question.kind)))
-        };
-        Ok(Self { condition, types: questions.iter().filter_map(named).collect() })
+        let named =
+            |question: &Question| Some((question.id.clone().filter(is_named)?, question.kind.clone()));
+        Ok(Self { condition, kinds: questions.iter().filter_map(named).collect() })
     }
 
     fn holds(&self, answers: &Object) -> bool {
-        self.condition.holds(&|id| find(&self.types, id)?.answer(find(answers, id)?))
-    }
-}
-
-impl AnswerType {
-    fn of(kind: &QuestionKind) -> Self {
-        let rules = kind.rules();
-        // Filter values are text, which may stand for a number.
-        let value_type = if rules.is_untyped() { ValueType::Untyped } else { rules.value_type() };
-        Self { value_type, takes_false: !rules.is_empty(&false.into()) }
-    }
-
-    /// Returns `value` as an answer, unless it counts as no answer.
-    fn answer(self, value: &Value) -> Option<Answer<'_>> {
-        let is_none = match value {
-            Value::Bool(false) => !self.takes_false,
-            // A matrix, whose rows were checked when it was stored.
-            Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
-            _ => is_empty(value),
-        };
-        (!is_none).then_some(Answer { value, value_type: self.value_type, max_length: MAX_MATCHED })
+        self.condition.holds(&|id| {
+            let (rules, value) = (find(&self.kinds, id)?.rules(), find(answers, id)?);
+            let is_none = match value {
+                // A matrix, whose rows were checked when it was stored.
+                Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
+                _ => rules.is_empty(value),
+            };
+            // Filter values are text, which may stand for a number.
+            let value_type = if rules.is_untyped() { ValueType::Untyped } else { rules.value_type() };
+            (!is_none).then_some(Answer { value, value_type, max_length: MAX_MATCHED })
+        })
     }
 }
 

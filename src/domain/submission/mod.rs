@@ -4,17 +4,15 @@ pub mod check_answers;
 pub mod edit;
 pub mod filter;
 pub mod json;
-pub mod metadata;
-
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::domain::json::{Object, SyntaxError, Value, parse, parse_object};
 use crate::domain::open_enum::named_enum;
+use crate::domain::validation::fields::control_character;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::violation::{Rule, Violation, join, shortened};
+use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join, shortened};
 use crate::id::{FormId, SubmissionId};
 
 named_enum! {
@@ -158,7 +156,7 @@ pub enum BodyError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmittedAnswers {
     pub answers: Answers,
-    /// A JSON object accepted by [`metadata::check`], exactly as sent.
+    /// A JSON object accepted by [`check_metadata`], exactly as sent.
     pub metadata: Option<Box<str>>,
     /// Violations outside the answers, to be reported together with those of the answers.
     pub violations: Vec<Violation>,
@@ -166,46 +164,85 @@ pub struct SubmittedAnswers {
 
 /// Parses the body of a submission: an object with `answers` and, optionally, `metadata`.
 pub fn read(body: &str, limits: &Limits) -> Result<SubmittedAnswers, BodyError> {
-    let mut violations = Vec::new();
-    let (mut answers, mut metadata) = (None, None);
-    for (key, value, range) in members(body)? {
-        match (key.as_str(), value) {
-            ("answers", Value::Object(values)) => {
-                answers = Some(Answers::new(&body[range], values));
-            }
-            ("answers", other) => violations.push(not_an_object("answers", &other)),
-            ("metadata", value) => {
-                metadata::check(&value, limits, &mut violations);
-                metadata = Some(body[range].into());
-            }
-            (name, _) => violations.push(unknown_field(name)),
-        }
+    let Body { answers, metadata, mut violations } = Body::read(body)?;
+    if let Some((value, _)) = &metadata {
+        check_metadata(value, limits, &mut violations);
     }
-    match answers {
-        Some(answers) => Ok(SubmittedAnswers { answers, metadata, violations }),
-        None if !violations.iter().any(|violation| violation.pointer == "/answers") => {
+    let Some(answers) = answers else {
+        if !violations.iter().any(|violation| violation.pointer == "/answers") {
             violations.push(Violation::new("/answers", Rule::MissingField, "`answers` is missing"));
-            Err(BodyError::Shape(violations))
         }
-        None => Err(BodyError::Shape(violations)),
+        return Err(BodyError::Shape(violations));
+    };
+    Ok(SubmittedAnswers { answers, metadata: metadata.map(|(_, text)| text.into()), violations })
+}
+
+/// The body of a request that creates or edits a submission.
+#[derive(Default)]
+struct Body<'a> {
+    answers: Option<Answers>,
+    /// The value and its text.
+    metadata: Option<(Value, &'a str)>,
+    violations: Vec<Violation>,
+}
+
+impl<'a> Body<'a> {
+    fn read(body: &'a str) -> Result<Self, BodyError> {
+        if !body.trim_start().starts_with('{') {
+            let value = parse(body).map_err(BodyError::Syntax)?;
+            let message = format!("the body must be an object, not {}", value.kind());
+            return Err(BodyError::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]));
+        }
+        let mut read = Self::default();
+        for (key, value, range) in parse_object(body).map_err(BodyError::Syntax)? {
+            match (key.as_str(), value) {
+                ("answers", Value::Object(values)) => read.answers = Some(Answers::new(&body[range], values)),
+                ("answers", other) => {
+                    read.violations.push(Violation::wrong_type("/answers", "answers", "an object", &other));
+                }
+                ("metadata", value) => read.metadata = Some((value, &body[range])),
+                (name, _) => {
+                    let message = format!("unknown field `{}`", shortened(name));
+                    let violation = Violation::new(join("", name), Rule::UnknownField, message);
+                    read.violations.push(violation.allowed(name, ["answers", "metadata"]));
+                }
+            }
+        }
+        Ok(read)
     }
 }
 
-/// Parses the object `body` into its members, each with the range of its value.
-pub(in crate::domain) fn members(body: &str) -> Result<Vec<(String, Value, Range<usize>)>, BodyError> {
-    if body.trim_start().starts_with('{') {
-        return parse_object(body).map_err(BodyError::Syntax);
+/// Maximum names in the metadata of a submission.
+const MAX_METADATA: usize = 20;
+
+/// Checks `value`, the member `metadata` of a submission: a flat object of at most [`MAX_METADATA`] texts.
+///
+/// Names and texts are each limited to the size of an answer, without control characters except tab and line breaks.
+fn check_metadata(value: &Value, limits: &Limits, violations: &mut Vec<Violation>) {
+    let Value::Object(members) = value else {
+        violations.push(Violation::wrong_type("/metadata", "metadata", "an object", value));
+        return;
+    };
+    if members.len() > MAX_METADATA {
+        let message = format!("`metadata` has {} members, {MAX_METADATA} are allowed", members.len());
+        violations.push(Violation::new("/metadata", Rule::TooMany, message));
     }
-    let value = parse(body).map_err(BodyError::Syntax)?;
-    let message = format!("the body must be an object, not {}", value.kind());
-    Err(BodyError::Shape(vec![Violation::new("", Rule::TypeMismatch, message)]))
-}
-
-pub(in crate::domain) fn not_an_object(name: &str, value: &Value) -> Violation {
-    Violation::wrong_type(join("", name), name, "an object", value)
-}
-
-pub(in crate::domain) fn unknown_field(name: &str) -> Violation {
-    let message = format!("unknown field `{}`", shortened(name));
-    Violation::new(join("", name), Rule::UnknownField, message).allowed(name, ["answers", "metadata"])
+    for (key, value) in members {
+        if violations.len() > MAX_VIOLATIONS {
+            return;
+        }
+        let pointer = join("/metadata", key);
+        let Value::String(text) = value else {
+            let message = format!("metadata must be text, not {}", value.kind());
+            violations.push(Violation::new(pointer, Rule::TypeMismatch, message));
+            continue;
+        };
+        violations
+            .extend([key, text].into_iter().find_map(|text| control_character("metadata", text, &pointer)));
+        let longest = text.len().max(key.len());
+        if longest > limits.answer {
+            let message = format!("{longest} bytes are too many, {} are allowed", limits.answer);
+            violations.push(Violation::new(pointer, Rule::TooLong, message));
+        }
+    }
 }

@@ -9,15 +9,16 @@ use crate::domain::validation::violation::Rule;
 /// Maximum bytes of any compiled pattern, even without limits: far more than was ever accepted, but bounded.
 const MAX_COMPILED: usize = 16 << 20;
 
+/// The remaining amounts; `None` once one was exceeded.
 #[derive(Debug, Clone)]
 pub struct Budget {
     pub(in crate::domain) limits: Limits,
-    pattern_bytes: Remaining,
-    pattern_text: Remaining,
-    matches: Remaining,
-    includes: Remaining,
-    values: Remaining,
-    defaults: Remaining,
+    pattern_bytes: Option<usize>,
+    pattern_text: Option<usize>,
+    matches: Option<usize>,
+    includes: Option<usize>,
+    values: Option<usize>,
+    defaults: Option<usize>,
 }
 
 /// An element of conditions that is counted across a form.
@@ -28,38 +29,31 @@ pub(in crate::domain) enum Counted {
     Values,
 }
 
-/// The budget is exceeded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BudgetError {
-    /// An earlier question exceeded the limit, and was reported.
-    AlreadyReported,
-    /// The broken rule and its message.
-    Exceeded(Rule, String),
-}
+/// The budget is exceeded: the broken rule and its message; `None` if an earlier question exceeded the same limit, which is
+/// reported only once.
+pub type BudgetError = Option<(Rule, String)>;
 
-/// A remaining amount; `None` once it was exceeded, which is reported only once.
-#[derive(Debug, Clone, Copy)]
-struct Remaining(Option<usize>);
-
-impl Remaining {
-    fn take(&mut self, amount: usize, report: impl FnOnce() -> BudgetError) -> Result<(), BudgetError> {
-        let Some(left) = self.0 else { return Err(BudgetError::AlreadyReported) };
-        self.0 = left.checked_sub(amount);
-        if self.0.is_some() { Ok(()) } else { Err(report()) }
-    }
+/// Takes `amount` from what is `left`.
+fn take(
+    left: &mut Option<usize>,
+    amount: usize,
+    report: impl FnOnce() -> (Rule, String),
+) -> Result<(), BudgetError> {
+    let before = left.ok_or(None)?;
+    *left = before.checked_sub(amount);
+    left.map(|_| ()).ok_or_else(|| Some(report()))
 }
 
 impl Budget {
     pub fn new(limits: &Limits) -> Self {
-        let all = |amount| Remaining(Some(amount));
         Self {
             limits: *limits,
-            pattern_bytes: all(limits.patterns),
-            pattern_text: all(limits.pattern_text),
-            matches: all(limits.matches),
-            includes: all(limits.includes),
-            values: all(limits.values),
-            defaults: all(limits.defaults),
+            pattern_bytes: Some(limits.patterns),
+            pattern_text: Some(limits.pattern_text),
+            matches: Some(limits.matches),
+            includes: Some(limits.includes),
+            values: Some(limits.values),
+            defaults: Some(limits.defaults),
         }
     }
 
@@ -71,18 +65,17 @@ impl Budget {
             Counted::Includes => (&mut self.includes, includes, "`includes`", "use `eq` or `in` for some"),
             Counted::Values => (&mut self.values, values, "values", "compare with fewer"),
         };
-        left.take(1, || {
+        take(left, 1, || {
             let found = format!("the conditions of this form have more than {most} {name}");
-            BudgetError::Exceeded(Rule::TooMany, format!("{found}: {advice}, or split the form"))
+            (Rule::TooMany, format!("{found}: {advice}, or split the form"))
         })
     }
 
     /// Counts a default of `bytes` bytes.
     pub(in crate::domain) fn count_default(&mut self, bytes: usize) -> Result<(), BudgetError> {
         let most = self.limits.defaults / 1024;
-        self.defaults.take(bytes, || {
-            let message = format!("all defaults up to this one have more than {most} KiB together");
-            BudgetError::Exceeded(Rule::TooLong, message)
+        take(&mut self.defaults, bytes, || {
+            (Rule::TooLong, format!("all defaults up to this one have more than {most} KiB together"))
         })
     }
 
@@ -94,36 +87,28 @@ impl Budget {
         anchor: Anchor,
     ) -> Result<Pattern, BudgetError> {
         let most = self.limits.pattern_text;
-        self.pattern_text.take(text.chars().count(), || {
+        take(&mut self.pattern_text, text.chars().count(), || {
             let message = format!("all patterns up to this one have more than {most} characters together");
-            BudgetError::Exceeded(
-                Rule::InvalidPattern,
-                format!("{message}: shorten this one or an earlier one"),
-            )
+            (Rule::InvalidPattern, format!("{message}: shorten this one or an earlier one"))
         })?;
-        let left = self.pattern_bytes.0.ok_or(BudgetError::AlreadyReported)?;
-        match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
+        let left = self.pattern_bytes.ok_or(None)?;
+        let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
+        let message = match Pattern::compile(text, anchor, left.min(MAX_COMPILED)) {
             Ok(pattern) => {
-                self.pattern_bytes.0 = Some(left - pattern.cost);
-                Ok(pattern)
+                self.pattern_bytes = Some(left - pattern.cost);
+                return Ok(pattern);
             }
-            Err(PatternError::Syntax(why)) => {
-                Err(BudgetError::Exceeded(Rule::InvalidPattern, format!("invalid `{name}`: {why}")))
+            Err(PatternError::Syntax(why)) => format!("invalid `{name}`: {why}"),
+            // One that is too large by itself does not use up the rest.
+            Err(PatternError::TooLarge) if left == self.limits.patterns => {
+                format!("`{name}` compiles to more than {most} KiB: {ADVICE}")
             }
             Err(PatternError::TooLarge) => {
-                Err(BudgetError::Exceeded(Rule::InvalidPattern, self.too_large(name, left)))
+                self.pattern_bytes = None;
+                format!("all patterns up to this one compile to more than {most} KiB together: {ADVICE}")
             }
-        }
-    }
-
-    /// Describes a pattern that exceeds the remaining bytes `left`. One that is too large by itself does not use them up.
-    fn too_large(&mut self, name: &str, left: usize) -> String {
-        let most = self.limits.patterns.min(MAX_COMPILED) / 1024;
-        if left == self.limits.patterns {
-            return format!("`{name}` compiles to more than {most} KiB: {ADVICE}");
-        }
-        self.pattern_bytes.0 = None;
-        format!("all patterns up to this one compile to more than {most} KiB together: {ADVICE}")
+        };
+        Err(Some((Rule::InvalidPattern, message)))
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::clock::Timestamp;
 use crate::domain::json::{Number, Object, Value};
+use crate::domain::validation::similar::nearest_first;
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, join, shortened};
 
 /// An object that is being parsed. [`close`](Self::close) reports every member that was not read.
@@ -57,10 +58,25 @@ impl<'a, 'v> Fields<'a, 'v> {
         Some(to_raw_value(value).expect("what was read as JSON can be written"))
     }
 
-    /// Reports that the member `name` breaks `rule`.
-    pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) {
-        let pointer = self.pointer_to(name);
+    /// Reports that the member `name` breaks `rule`; returns the violation, to be completed.
+    pub fn refuse(&mut self, name: &str, rule: Rule, message: impl Into<String>) -> &mut Violation {
+        self.refuse_at(self.pointer_to(name), rule, message)
+    }
+
+    /// Reports that the item `place` of the list `name` breaks `rule`; returns the violation, to be completed.
+    pub fn refuse_item(
+        &mut self,
+        name: &str,
+        place: usize,
+        rule: Rule,
+        message: impl Into<String>,
+    ) -> &mut Violation {
+        self.refuse_at(format!("{}/{place}", self.pointer_to(name)), rule, message)
+    }
+
+    fn refuse_at(&mut self, pointer: String, rule: Rule, message: impl Into<String>) -> &mut Violation {
         self.violations.push(Violation::new(pointer, rule, message));
+        self.violations.last_mut().expect("it was just added")
     }
 
     /// Returns the member `name`, including `null`.
@@ -88,19 +104,14 @@ impl<'a, 'v> Fields<'a, 'v> {
     /// Returns a text of 1 to `max` characters that is not blank. One with [control characters](control_character) is
     /// reported, but returned: existing stores contain some.
     pub fn text(&mut self, name: &'static str, max: usize) -> Option<String> {
-        let value = self.value(name)?;
-        self.as_text(name, value, max)
+        let (value, pointer) = (self.value(name)?, self.pointer_to(name));
+        read_text(value, &pointer, name, max, self.violations)
     }
 
     /// Returns the text of a required member; see [`text`](Self::text).
     pub fn required_text(&mut self, name: &'static str, max: usize) -> Option<String> {
-        let value = self.required(name)?;
-        self.as_text(name, value, max)
-    }
-
-    fn as_text(&mut self, name: &'static str, value: &Value, max: usize) -> Option<String> {
-        let pointer = self.pointer_to(name);
-        read_text(value, &pointer, name, max, self.violations)
+        self.required(name)?;
+        self.text(name, max)
     }
 
     /// Converts the member `name` with `read`. If that returns `None`, reports that it must be `wanted`, with the `help` for
@@ -137,8 +148,8 @@ impl<'a, 'v> Fields<'a, 'v> {
         let found = values.iter().find(|(known, _)| *known == text);
         if found.is_none() {
             let message = format!("`{}` is not a valid `{name}`", shortened(text));
-            let violation = Violation::new(self.pointer_to(name), rule, message);
-            self.violations.push(violation.allowed(text, values.iter().map(|(known, _)| *known)));
+            self.refuse(name, rule, message).allowed =
+                nearest_first(text, values.iter().map(|(known, _)| *known));
         }
         found.map(|(_, value)| *value)
     }
@@ -182,13 +193,24 @@ impl<'a, 'v> Fields<'a, 'v> {
         usize::try_from(found).ok()
     }
 
-    /// Returns a list of texts of 1 to `max` characters each.
-    pub fn texts(&mut self, name: &'static str, max: usize) -> Option<Vec<String>> {
+    /// Returns a list of 1 to `max` items.
+    pub fn list(&mut self, name: &'static str, max: usize) -> Option<&'a [Value]> {
         let items = self.typed(name, "a list", Value::as_array, no_help)?;
         if items.is_empty() {
             self.refuse(name, Rule::Empty, format!("`{name}` must not be empty"));
             return None;
         }
+        if items.len() > max {
+            let message = format!("`{name}` has {} items, {max} are allowed", items.len());
+            self.refuse(name, Rule::TooMany, message);
+            return None;
+        }
+        Some(items)
+    }
+
+    /// Returns a list of texts of 1 to `max` characters each.
+    pub fn texts(&mut self, name: &'static str, max: usize) -> Option<Vec<String>> {
+        let items = self.list(name, usize::MAX)?;
         let pointer = self.pointer_to(name);
         let mut item = |(place, item): (usize, &Value)| {
             read_text(item, &join(&pointer, &place.to_string()), name, max, self.violations)

@@ -16,7 +16,7 @@ use crate::id::WorkspaceId;
 
 pub use api_key::{ApiKey, Rotation};
 pub use caller::Caller;
-pub use key_request::{KeyReferences, KeyRequest, read_grace};
+pub use key_request::{KeyReferences, named_forms, named_workspace, needed_scopes, read_grace};
 pub use scope::Scope;
 
 /// Maximum characters in the name of a workspace or a key.

@@ -5,15 +5,12 @@ use crate::domain::json::Value;
 use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::{Fields, no_help};
+use crate::domain::validation::similar::nearest_first;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
-/// A question as defined by its author. The id may be missing; an empty title defaults to the id.
-#[derive(Debug, Clone)]
-pub struct QuestionDraft(Question);
-
-impl QuestionDraft {
+impl Question {
     /// Parses the question at `pointer`, with the index `place` in its form, within `budget`, and reports every violation.
-    /// `None` if its type is unknown.
+    /// `None` if its type is unknown. Its id may be missing, and its title be empty; see [`with_id`](Self::with_id).
     pub fn read(
         value: &Value,
         pointer: &str,
@@ -42,31 +39,15 @@ impl QuestionDraft {
         let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
         let (kind, title, required) = (kind?, title.unwrap_or_default(), required.unwrap_or(false));
-        Some(Self(Question { id, kind, title, description, required, show_if, required_if, settings }))
+        Some(Self { id, kind, title, description, required, show_if, required_if, settings })
     }
 
-    pub fn id(&self) -> Option<&str> {
-        self.0.id.as_deref()
-    }
-
-    /// Whether the question takes an answer, and so needs an id.
-    pub fn takes_answer(&self) -> bool {
-        self.0.kind.rules().takes_answer()
-    }
-
-    /// The question under its final id.
-    pub fn with_id(self, id: Option<String>) -> Question {
-        let Self(mut question) = self;
-        if question.title.is_empty() {
-            question.title = id.clone().unwrap_or_default();
+    /// Returns the question under its final id, which is also the title if that is empty.
+    pub fn with_id(mut self, id: Option<String>) -> Self {
+        if self.title.is_empty() {
+            self.title = id.clone().unwrap_or_default();
         }
-        Question { id, ..question }
-    }
-
-    /// The question under its own id; `None` if it needs one and has none.
-    pub fn into_question(self) -> Option<Question> {
-        let id = self.0.id.clone();
-        (id.is_some() || !self.takes_answer()).then(|| self.with_id(id))
+        Self { id, ..self }
     }
 }
 
@@ -112,8 +93,8 @@ fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<Questio
     let kind = QuestionKind::read(name, fields, budget);
     if kind.is_none() {
         let message = format!("unknown question type `{}`", shortened(name));
-        let violation = Violation::new(fields.pointer_to("type"), Rule::UnknownQuestionType, message);
-        fields.violations.push(violation.allowed(name, QuestionKind::NAMES));
+        let violation = fields.refuse("type", Rule::UnknownQuestionType, message);
+        violation.allowed = nearest_first(name, QuestionKind::NAMES);
     }
     kind
 }
