@@ -229,5 +229,5 @@ fn hold_ms(report: &SendReport, integration: &Integration) -> i64 {
         Outcome::Paced { wait_ms, .. } => *wait_ms,
         _ => 0,
     };
-    asked.min(MAX_PACED_WAIT).max(report.hold_ms).max(integration.interval_ms())
+    asked.min(MAX_PACED_WAIT).max(report.hold_ms).max(integration.pace().interval_ms)
 }

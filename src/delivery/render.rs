@@ -10,13 +10,12 @@ use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, Subject};
-use crate::domain::integration::plan::Rendered;
 use crate::store::{AttemptEnd, LoadedDelivery, Result, StoreError};
 
 /// Compiled versions of one form by number.
 pub(super) type Versions = HashMap<u32, Arc<Version>>;
 
-/// What a delivery sends.
+/// The rendered body of a delivery, or why nothing is sent.
 pub(super) enum Rendering {
     Body(Vec<u8>),
     /// Nothing, with this result.
@@ -122,8 +121,5 @@ fn render_one(
     };
     // Nothing is shared with it that a panic could leave half changed.
     let rendered = catch_unwind(AssertUnwindSafe(|| integration.render(event, form, version)));
-    Some(match rendered.ok()? {
-        Rendered::Body(body) => Rendering::Body(body.bytes),
-        Rendered::Skipped => Rendering::None(AttemptEnd::Skipped),
-    })
+    Some(rendered.ok()?.map_or(Rendering::None(AttemptEnd::Skipped), Rendering::Body))
 }

@@ -12,7 +12,7 @@ use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::{HttpAnswer, classify_webhook};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::service_account::ServiceAccount;
-use crate::domain::integration::outbound::{HttpRequest, SheetTarget};
+use crate::domain::integration::outbound::{HttpRequest, SheetTarget, bearer};
 use crate::domain::integration::plan::PlanError;
 use crate::secret::Secret;
 
@@ -57,11 +57,10 @@ impl<'a> Spreadsheet<'a> {
         let token = self.token().await?;
         let url =
             format!("{}/{}{path}", self.service.settings.google.spreadsheets, self.target.spreadsheet_id);
-        let bearer = Secret::new(format!("Bearer {}", token.reveal()));
         let request = HttpRequest {
             method,
             url: Url::parse(&url).map_err(|_invalid| damaged())?,
-            headers: vec![("authorization".to_owned(), bearer), content_type("application/json")],
+            headers: vec![bearer(&token), content_type("application/json")],
             body: body.map(Json::to_string).unwrap_or_default().into_bytes(),
             secrets: vec![token],
             classify: classify_webhook,

@@ -165,7 +165,7 @@ impl SledStore {
             for (entry, _) in self.reader.scan(entries, Direction::Ascending, usize::MAX)? {
                 let Some(form) = self.form(workspace, layout::listed_form(&entry)?)? else { continue };
                 for integration in &form.integrations {
-                    let stats = collected.entry(integration.kind.type_name()).or_default();
+                    let stats = collected.entry(integration.type_name()).or_default();
                     self.add_stats(&form, integration, stats, now)?;
                 }
             }

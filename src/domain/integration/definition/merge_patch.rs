@@ -10,7 +10,7 @@ pub(super) fn merged(target: &Integration, patch: &Value) -> Value {
     let merged = json::merge(&members.to_string(), &patch.to_string());
     let merged = merged.map_or(Ok(members), |text| json::parse(&text));
     let Ok(Value::Object(mut members)) = merged else { return patch.clone() };
-    let secrets = target.kind.integration_type().spec().members.iter().filter(|member| member.is_secret());
+    let secrets = target.kind.integration_type.spec().members.iter().filter(|member| member.is_secret());
     let removed = secrets.filter(|member| patch.get(member.name) == Some(&Value::Null));
     members.extend(removed.map(|member| (member.name.to_owned(), Value::Null)));
     Value::Object(members)

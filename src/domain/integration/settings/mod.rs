@@ -3,21 +3,23 @@
 mod earlier;
 mod headers;
 mod read;
+mod secrets;
 pub mod signing_secret;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::sealer::{PlanError, Sealer};
 use super::secret_field::SecretField;
 use super::spec::{IntegrationSpec, Member};
-use super::unsealer::{PlanError, Unsealer};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Object, Value};
 use crate::secret::Secret;
 
 pub use headers::{MAX_HEADERS, header_field};
+pub(super) use read::read_settings;
 pub use read::{MAX_QUESTION_ID, MAX_URL};
-pub(super) use read::{SettingsDraft, read_settings};
+pub(super) use secrets::check_bearer_token;
 
 /// The name of the member that signs requests.
 pub const SIGNING_SECRET: &str = "secret";
@@ -140,12 +142,8 @@ impl Settings {
     }
 
     /// Unseals the secret `name`; `None` if there is none.
-    pub(super) fn open(
-        &self,
-        name: &str,
-        unsealer: Unsealer<'_>,
-    ) -> Result<Option<Secret<String>>, PlanError> {
-        let secret = self.secret(name).map(|secret| unsealer.open(name, &secret.sealed));
+    pub(super) fn open(&self, name: &str, sealer: Sealer<'_>) -> Result<Option<Secret<String>>, PlanError> {
+        let secret = self.secret(name).map(|secret| sealer.open(name, &secret.sealed));
         Ok(secret.transpose()?)
     }
 
@@ -155,10 +153,8 @@ impl Settings {
     }
 
     /// Identifies its secret URL: the same for two integrations with the same one.
-    pub(super) fn secret_destination(&self) -> String {
-        self.receiver
-            .as_ref()
-            .map_or_else(String::new, |SecretReceiver { host, digest }| format!("{host}/{digest}"))
+    pub(super) fn secret_destination(&self) -> Option<String> {
+        self.receiver.as_ref().map(|SecretReceiver { host, digest }| format!("{host}/{digest}"))
     }
 
     /// The replaced signing secrets, newest first.
