@@ -119,7 +119,10 @@ impl<'a> Spreadsheet<'a> {
             outcome if matches!(status, 408 | 425 | 500..) => outcome,
             _ => self.refusal(status, &body, request.url == self.service.settings.google.token),
         };
-        Err(Box::new(SendReport { response: report::excerpt(&body), ..report_of(&answer, outcome) }))
+        Err(Box::new(SendReport {
+            response: report::excerpt(&body),
+            ..report::with_answer(&answer, outcome)
+        }))
     }
 
     /// The outcome of a request that is refused for a reason that stays until somebody mends it.
@@ -137,7 +140,7 @@ impl<'a> Spreadsheet<'a> {
                 (ErrorCode::AccessDenied, format!("share the spreadsheet with {account} {text}"))
             }
             404 => {
-                let text = "there is no spreadsheet with this `spreadsheet_id`, or it was deleted";
+                let text = "there is no spreadsheet with this `spreadsheet_id`, or it was deleted; correct the id, then redeliver";
                 (ErrorCode::SpreadsheetNotFound, text.to_owned())
             }
             _ => (ErrorCode::Refused, format!("Google refused the request with status {status}")),
@@ -171,12 +174,6 @@ pub(super) fn parse<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T> 
             "the spreadsheet has too many rows to search them for an id: begin another tab, with `sheet`";
         Err(Box::new(report::retryable(ErrorCode::SpreadsheetTooLarge, text)))
     }
-}
-
-/// The report of an attempt that ended with `answer`.
-pub(super) fn report_of(answer: &Answer, outcome: Outcome) -> SendReport {
-    let remote_address = answer.remote_address.map(|address| address.to_string());
-    SendReport { http_status: Some(answer.status), remote_address, ..SendReport::new(outcome, 0) }
 }
 
 fn content_type(name: &str) -> (String, Secret<String>) {

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::time::Instant;
 
 use super::message::clean_line;
 use crate::delivery::redact::redact;
@@ -114,12 +114,15 @@ impl<'a> Dialogue<'a> {
         })
     }
 
-    /// Returns the report of a dialogue that took `duration`.
-    pub(super) fn into_report(self, result: Result<(), Outcome>, duration: Duration) -> SendReport {
+    /// Returns the report of a dialogue that began at `started`.
+    pub(super) fn into_report(self, result: Result<(), Outcome>, started: Instant) -> SendReport {
         let outcome = result.err().unwrap_or(Outcome::Delivered);
-        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let remote_address = self.remote_address.map(|address| address.to_string());
-        SendReport { response: self.response, remote_address, ..SendReport::new(outcome, duration_ms) }
+        SendReport {
+            response: self.response,
+            remote_address,
+            ..SendReport::new(outcome, report::millis(started))
+        }
     }
 
     /// Returns a text of the server in one short line without secrets: it may send back what it got.

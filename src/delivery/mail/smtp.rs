@@ -180,7 +180,7 @@ impl Mailer for SmtpMailer {
         };
         let mut dialogue = Dialogue::new(&self.secrets);
         let result = self.exchange(&mail, &mut dialogue).await;
-        dialogue.into_report(result, started.elapsed())
+        dialogue.into_report(result, started)
     }
 }
 
