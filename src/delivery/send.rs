@@ -10,13 +10,13 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::Sender;
-use super::guard::{GuardedResolver, Lookup, SystemLookup, is_common_port};
+use super::guard::{GuardedResolver, Lookup, SystemLookup};
 use super::report::{self, Answer};
 use crate::clock::Clock;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::READ_HEADERS;
 use crate::domain::delivery::error_code::ErrorCode;
-use crate::domain::integration::address::AddressPolicy;
+use crate::domain::integration::address::{AddressPolicy, is_common_port};
 use crate::domain::integration::outbound::HttpRequest;
 use crate::request_error::reason;
 

@@ -19,7 +19,6 @@ pub mod outbound;
 pub mod plan;
 pub mod row;
 mod sealer;
-pub mod secret_field;
 pub mod settings;
 pub mod smtp;
 pub mod spec;

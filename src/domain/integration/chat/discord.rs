@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::classify::{classify_answer, member, seconds_to_ms};
 use super::text::{MAX_NOTE, Unit, clip, markdown, or_dash, verbatim};
 use super::{
-    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message,
-    MessageField, Need, Pace, PlanError, PlannedAttempt, SPEC, Sealer, Settings, TITLE, URL, check_number,
+    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
+    Pace, PlanError, PlannedAttempt, SPEC, Sealer, Settings, ShownAnswer, TITLE, URL, check_number,
 };
 use crate::domain::delivery::attempt::Outcome;
 
@@ -75,7 +75,7 @@ struct Embed {
 
 impl Embed {
     fn new(message: &Message, share: usize) -> Self {
-        let field = |field: &MessageField| (escaped(&field.title, MAX_NAME / 2), answer_text(field, share));
+        let field = |field: &ShownAnswer| (escaped(&field.title, MAX_NAME / 2), answer_text(field, share));
         // A footer has no markup.
         let notes: Vec<_> =
             message.notes().map(|note| clip(&note, MAX_NOTE, Unit::Utf16, verbatim)).collect();
@@ -100,7 +100,7 @@ impl Embed {
 }
 
 /// A URL is a link to itself. Of an address Discord makes none.
-fn answer_text(field: &MessageField, share: usize) -> String {
+fn answer_text(field: &ShownAnswer, share: usize) -> String {
     let url = field.shown_link().filter(|shown| shown.contains("://")).map(|url| format!("<{url}>"));
     url.filter(|url| url.len() <= share).unwrap_or_else(|| escaped(&field.text, share))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::classify::{classify_answer, member};
 use super::text::{MAX_NOTE, Unit, clip, entities, html_link, or_dash, verbatim};
-use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, MessageField, SPEC};
+use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, ShownAnswer};
 use crate::domain::integration::message::MAX_TITLE;
 
 /// Bytes of a message: Google takes 32,000.
@@ -32,7 +32,7 @@ pub(in crate::domain::integration) static GOOGLE_CHAT: Chat = Chat {
 };
 
 fn card(message: &Message, share: usize) -> Value {
-    let answer = |field: &MessageField| {
+    let answer = |field: &ShownAnswer| {
         let title = clip(&field.title, MAX_QUESTION, Unit::Bytes, verbatim);
         json!({ "decoratedText": { "topLabel": title, "text": answer_text(field, share), "wrapText": true } })
     };
@@ -48,8 +48,8 @@ fn card(message: &Message, share: usize) -> Value {
     })
 }
 
-fn answer_text(field: &MessageField, share: usize) -> String {
-    let link = field.shown_link().map(html_link).filter(|link| link.len() <= share);
+fn answer_text(field: &ShownAnswer, share: usize) -> String {
+    let link = field.shown_link().map(|shown| html_link(&shown)).filter(|link| link.len() <= share);
     link.unwrap_or_else(|| marked_up(&field.text, share))
 }
 

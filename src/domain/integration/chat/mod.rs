@@ -16,9 +16,10 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use url::{Position, Url};
 
+use super::answers::ShownAnswer;
 use super::event::EventType;
 use super::kind::{Kind, Rendering};
-use super::message::{Message, MessageField};
+use super::message::Message;
 use super::outbound::{HttpRequest, Outbound, bearer};
 use super::plan::{PlanError, PlannedAttempt, Sealer};
 use super::settings::{Settings, check_bearer_token, host_of};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::classify::classify_answer;
 use super::text::{MAX_NOTE, Unit, clip, entities, or_dash, verbatim};
-use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, MessageField, SPEC, Settings};
+use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, Settings, ShownAnswer};
 
 /// Characters of a header block.
 const MAX_HEADER: usize = 150;
@@ -38,7 +38,7 @@ fn body(_: &Settings, message: &Message) -> Value {
 }
 
 fn blocks(message: &Message, share: usize) -> Value {
-    let section = |field: &MessageField| {
+    let section = |field: &ShownAnswer| {
         let texts = [plain_text(&field.title, MAX_HEADER), answer_text(field, share)];
         json!({ "type": "section", "fields": texts })
     };
@@ -49,9 +49,9 @@ fn blocks(message: &Message, share: usize) -> Value {
 }
 
 /// A link to itself, if the answer is one: `<https://example.com>` or `<mailto:ann@example.com|ann@example.com>`.
-fn answer_text(field: &MessageField, share: usize) -> Value {
+fn answer_text(field: &ShownAnswer, share: usize) -> Value {
     let label = field.shown_link().filter(|shown| !shown.contains("://")).map(|shown| format!("|{shown}"));
-    let link = field.link.as_ref().map(|link| format!("<{link}{}>", label.unwrap_or_default()));
+    let link = field.link().map(|link| format!("<{link}{}>", label.unwrap_or_default()));
     match link.map(|link| link.replace('&', "&amp;")).filter(|link| link.len() <= share) {
         Some(link) => json!({ "type": "mrkdwn", "text": link, "verbatim": true }),
         None => plain_text(&field.text, share),

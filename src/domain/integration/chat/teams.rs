@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::classify::classify_answer;
 use super::text::{MAX_NOTE, Unit, clip, or_dash, verbatim};
 use super::{
-    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message,
-    MessageField, SPEC, TITLE, URL,
+    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, SPEC,
+    ShownAnswer, TITLE, URL,
 };
 
 /// Bytes of a message: Teams takes 28 KB.
@@ -73,11 +73,11 @@ fn card(message: &Message, share: usize) -> Value {
 }
 
 /// A link to itself, if the answer is a URL, and lines otherwise.
-fn answer_text(field: &MessageField, share: usize) -> Vec<Value> {
+fn answer_text(field: &ShownAnswer, share: usize) -> Vec<Value> {
     match field.shown_link().filter(|shown| shown.contains("://") && shown.len() <= share) {
         Some(url) => {
             let open = json!({ "selectAction": { "type": "Action.OpenUrl", "url": url } });
-            vec![paragraph(url, share, &open)]
+            vec![paragraph(&url, share, &open)]
         }
         None => lines(&field.text, share).collect(),
     }

@@ -1,22 +1,19 @@
 //! Parsing of what authors send: integrations, patches of them, and lists that replace all of a form's.
 
 mod list;
-mod merge_patch;
 mod notifications;
 mod parse;
 mod references;
 mod show;
 
-use self::merge_patch::merged;
 use self::parse::name_of;
 use super::address::AddressPolicy;
 use super::sealer::Sealer;
-use super::secret_field::SecretField;
 use super::settings::signing_secret::{self, MAX_LIVE_SECRETS};
-use super::settings::{PATH, PreviousSecret, SIGNING_SECRET};
+use super::settings::{PATH, PreviousSecret, SIGNING_SECRET, SecretField};
 use super::{Integration, IntegrationKind, MAX_INTEGRATIONS};
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::json::{Value, join};
+use crate::domain::json::{self, Value, join};
 use crate::domain::question::Question;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
 use crate::id::{Random, WorkspaceId};
@@ -157,6 +154,19 @@ impl Integration {
         let kind = IntegrationKind { settings, ..self.kind };
         Ok((Self { kind, updated_at: context.now, ..self.clone() }, secret))
     }
+}
+
+/// Applies a merge patch (RFC 7396) to the members of `target`. A secret that `patch` removes stays as `null`, which removes it:
+/// one that is left out is kept.
+fn merged(target: &Integration, patch: &Value) -> Value {
+    let members = Value::Object(target.members());
+    let merged = json::merge(&members.to_string(), &patch.to_string());
+    let merged = merged.map_or(Ok(members), |text| json::parse(&text));
+    let Ok(Value::Object(mut members)) = merged else { return patch.clone() };
+    let secrets = target.kind.integration_type.spec().members.iter().filter(|member| member.is_secret());
+    let removed = secrets.filter(|member| patch.get(member.name) == Some(&Value::Null));
+    members.extend(removed.map(|member| (member.name.to_owned(), Value::Null)));
+    Value::Object(members)
 }
 
 fn duplicate_name(pointer: &str, name: &str) -> Violation {

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::sealer::{PlanError, Sealer};
-use super::secret_field::SecretField;
 use super::spec::{IntegrationSpec, Member};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Object, Value};
+use crate::domain::question::json::object;
 use crate::secret::Secret;
+use crate::vault::Sealed;
 
 pub use headers::{MAX_HEADERS, header_field};
 pub(super) use read::read_settings;
@@ -56,6 +57,22 @@ enum Setting {
 
 /// The name of a header and its text; `None` if that is a secret.
 type Header = (String, Option<String>);
+
+/// A stored secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretField {
+    pub sealed: Sealed,
+    /// The environment variable that the author's file takes it from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+}
+
+impl SecretField {
+    /// The secret as shown to readers: that it is set, and its environment variable.
+    pub fn shown(&self) -> Value {
+        object([("set", Some(true.into())), ("env", self.env.as_deref().map(Value::from))])
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SecretReceiver {
@@ -104,17 +121,11 @@ impl Settings {
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        match self.value(name) {
-            Some(Setting::Text(text)) => Some(text),
-            _ => None,
-        }
+        if let Some(Setting::Text(text)) = self.value(name) { Some(text) } else { None }
     }
 
     pub(super) fn number(&self, name: &str) -> Option<i64> {
-        match self.value(name) {
-            Some(Setting::Number(number)) => Some(*number),
-            _ => None,
-        }
+        if let Some(Setting::Number(number)) = self.value(name) { Some(*number) } else { None }
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
@@ -122,18 +133,12 @@ impl Settings {
     }
 
     pub(super) fn texts(&self, name: &str) -> &[String] {
-        match self.value(name) {
-            Some(Setting::Texts(texts)) => texts,
-            _ => &[],
-        }
+        if let Some(Setting::Texts(texts)) = self.value(name) { texts } else { &[] }
     }
 
     /// The names of headers with their texts, `None` for a secret.
     pub(super) fn headers(&self, name: &str) -> &[Header] {
-        match self.value(name) {
-            Some(Setting::Headers(headers)) => headers,
-            _ => &[],
-        }
+        if let Some(Setting::Headers(headers)) = self.value(name) { headers } else { &[] }
     }
 
     /// The URL `name`.
