@@ -100,7 +100,7 @@
 //! | Add | Touch | Reported by |
 //! |---|---|---|
 //! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
-//! | a kind of integration | a file in `domain/integration/` with its description and the trait `Kind` (for a chat, a file in `chat/` with the trait `Chat`), and its line in `kinds!`; for a new way to send, a variant of `Outbound` and its sender in `delivery` | the compiler |
+//! | a kind of integration | a file in `domain/integration/` with its spec and the trait `Kind` (for a chat, a file in `chat/` with a `Chat`), and its two lines in `IntegrationType`; for a new way to send, a variant of `Outbound` and its sender in `delivery` | the compiler |
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
 //! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |

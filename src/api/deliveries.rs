@@ -134,7 +134,7 @@ impl DeliveryDetail {
             integration: IntegrationRef {
                 id: delivery.target.integration,
                 name: integration.map(|integration| integration.name.clone()),
-                kind: integration.map(|integration| integration.kind.type_name().to_owned()),
+                kind: integration.map(|integration| integration.type_name().to_owned()),
             },
             to: to.map(str::to_owned),
             attempts: delivery.attempts,

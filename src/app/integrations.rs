@@ -297,7 +297,7 @@ impl App {
 /// secrets, so they are not logged.
 pub(super) fn log_changes(caller: &Caller, before: &[Integration], edited: &Form) {
     let log = |one: &Integration, change: &str| {
-        let (id, name, kind) = (one.id, &one.name, one.kind.type_name());
+        let (id, name, kind) = (one.id, &one.name, one.type_name());
         tracing::info!(integration = %id, name, r#type = kind, form = %edited.id, by = %caller.id, "an integration was {change}");
     };
     for one in &edited.integrations {

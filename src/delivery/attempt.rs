@@ -3,12 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use futures_util::FutureExt as _;
 use tokio::time::sleep;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dispatch::DispatchSlot;
-use super::render::Rendering;
 use super::runner::STORE_BACKOFF;
 use super::{DeliveryService, report};
 use crate::clock::Timestamp;
@@ -45,25 +44,17 @@ pub(super) struct BatchOutcome {
 impl DeliveryService {
     /// Carries out a batch and records how it ended.
     pub(super) async fn carry_out(self: Arc<Self>, batch: Batch, slot: DispatchSlot) {
-        let (service, sent) = (Arc::clone(&self), batch.clone());
-        // A task of its own, so that a panic ends no more than the attempt.
-        let mut sending = JoinSet::new();
-        sending.spawn(async move { service.send_batch(&sent).await });
-        let outcome = match sending.join_next().await {
-            Some(Ok(Ok(outcome))) => outcome,
-            Some(Ok(Err(error))) => {
+        // Nothing is shared with it that a panic could leave half changed: that ends no more than the attempt.
+        let outcome = match AssertUnwindSafe(self.send_batch(&batch)).catch_unwind().await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => {
                 let integration = batch.queue.integration;
                 tracing::warn!(%integration, %error, "deliveries cannot be loaded");
                 sleep(STORE_BACKOFF).await;
                 return self.store.give_back(batch.queue, &batch.deliveries);
             }
-            Some(Err(_)) | None => {
-                let now = self.clock.now();
-                let panicked = |delivery: &Delivery| FinishedAttempt {
-                    delivery: delivery.clone(),
-                    result: self.sent(now, report::panicked(), Vec::new()),
-                };
-                let finished = batch.deliveries.iter().map(panicked).collect();
+            Err(_panic) => {
+                let finished = self.sent_all(batch.deliveries.clone(), self.clock.now(), &report::panicked());
                 BatchOutcome { finished, ..BatchOutcome::default() }
             }
         };
@@ -72,36 +63,38 @@ impl DeliveryService {
     }
 
     async fn send_batch(&self, batch: &Batch) -> Result<BatchOutcome> {
-        if batch.integration.is_file() {
+        let Batch { form, integration, .. } = batch;
+        if integration.is_file() {
             return self.write_file(batch).await;
         }
         let started_at = self.clock.now();
         let (mut outcome, mut rows) = (BatchOutcome::default(), Vec::new());
-        for (delivery, rendering) in self.render_batch(batch).await? {
-            let result = match rendering {
-                Rendering::None(result) => result,
-                Rendering::Body(body) => match self.plan(batch, &delivery, &body, started_at) {
-                    Err(result) => *result,
-                    Ok(Outbound::Http(request)) => {
-                        let report = self.sender.send(&request).await;
-                        outcome.hold_ms = hold_ms(&report, &batch.integration);
-                        self.sent(started_at, report, body)
-                    }
-                    Ok(Outbound::Mail(message)) => {
-                        self.send_confirmed(&delivery, &message, (started_at, body)).await?
-                    }
-                    Ok(Outbound::Sheet(row)) => {
-                        rows.push((delivery, body, row));
-                        continue;
-                    }
-                },
+        for (delivery, rendered) in self.render_batch(batch).await? {
+            let planned = rendered.and_then(|body| {
+                let outbound = self.plan(form, integration, &delivery, &body, started_at)?;
+                Ok((outbound, body))
+            });
+            let result = match planned {
+                Err(result) => result,
+                Ok((Outbound::Http(request), body)) => {
+                    let report = self.sender.send(&request).await;
+                    outcome.hold_ms = hold_ms(&report, integration);
+                    self.sent(started_at, report, body)
+                }
+                Ok((Outbound::Mail(message), body)) => {
+                    self.send_mail(&delivery, &message, started_at, body).await?
+                }
+                Ok((Outbound::Sheet(row), body)) => {
+                    rows.push((delivery, body, row));
+                    continue;
+                }
             };
             outcome.finished.push(FinishedAttempt { delivery, result });
         }
         let sheet_rows: Vec<_> = rows.iter().map(|(delivery, _, row)| (delivery, row)).collect();
         let reports = self.append_to_sheet(&sheet_rows).await;
         for ((delivery, body, _), report) in rows.into_iter().zip(reports) {
-            outcome.hold_ms = outcome.hold_ms.max(hold_ms(&report, &batch.integration));
+            outcome.hold_ms = outcome.hold_ms.max(hold_ms(&report, integration));
             let result = self.sent(started_at, report, body);
             outcome.finished.push(FinishedAttempt { delivery, result });
         }
@@ -109,11 +102,12 @@ impl DeliveryService {
     }
 
     /// Sends a mail. One to a respondent needs a permit, since anybody may have typed its address.
-    async fn send_confirmed(
+    async fn send_mail(
         &self,
         delivery: &Delivery,
         message: &MailMessage,
-        (started_at, body): (Timestamp, Vec<u8>),
+        started_at: Timestamp,
+        body: Vec<u8>,
     ) -> Result<AttemptEnd> {
         let mailbox = message.is_confirmation.then(|| xxh3_64(mailbox_of(&message.to).as_bytes()));
         let permit = match mailbox {
@@ -129,9 +123,19 @@ impl DeliveryService {
             }
         };
         let to = Some(message.to.clone()).filter(|_| mailbox.is_none());
-        let body = Some(body);
-        let report = Box::new(report);
+        let (report, body) = (Box::new(report), Some(body));
         Ok(AttemptEnd::Sent { started_at, report, jitter: self.jitter(), body, to, mailbox })
+    }
+
+    /// The ends of attempts that have this report, and sent no body.
+    pub(super) fn sent_all(
+        &self,
+        deliveries: Vec<Delivery>,
+        started_at: Timestamp,
+        report: &SendReport,
+    ) -> Vec<FinishedAttempt> {
+        let result = || self.sent(started_at, report.clone(), Vec::new());
+        deliveries.into_iter().map(|delivery| FinishedAttempt { delivery, result: result() }).collect()
     }
 
     /// The result of an attempt that sent `body`.
@@ -151,11 +155,12 @@ impl DeliveryService {
     /// Plans an attempt; the result if it cannot be sent.
     pub(super) fn plan(
         &self,
-        batch: &Batch,
+        form: &Form,
+        integration: &Integration,
         delivery: &Delivery,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Outbound, Box<AttemptEnd>> {
+    ) -> Result<Outbound, AttemptEnd> {
         let planned = PlannedAttempt {
             event: delivery.event,
             delivery: delivery.id(),
@@ -166,14 +171,14 @@ impl DeliveryService {
             now,
         };
         // Nothing is shared with it that a panic could leave half changed.
-        let plan = AssertUnwindSafe(|| batch.integration.plan(planned, &batch.form, &self.vault));
+        let plan = AssertUnwindSafe(|| integration.plan(planned, form, &self.vault));
         let report = match catch_unwind(plan) {
             Ok(Ok(outbound)) => return Ok(outbound),
-            Ok(Err(PlanError::NoRecipient)) => return Err(Box::new(AttemptEnd::Canceled)),
+            Ok(Err(PlanError::NoRecipient)) => return Err(AttemptEnd::Canceled),
             Ok(Err(error)) => report::of_plan_error(&error),
             Err(_panic) => report::panicked(),
         };
-        Err(Box::new(self.sent(now, report, body.to_vec())))
+        Err(self.sent(now, report, body.to_vec()))
     }
 
     /// Records the outcome of a batch. Tries again while the store is not available: otherwise the deliveries would be sent
@@ -229,5 +234,5 @@ fn hold_ms(report: &SendReport, integration: &Integration) -> i64 {
         Outcome::Paced { wait_ms, .. } => *wait_ms,
         _ => 0,
     };
-    asked.min(MAX_PACED_WAIT).max(report.hold_ms).max(integration.interval_ms())
+    asked.min(MAX_PACED_WAIT).max(report.hold_ms).max(integration.pace().interval_ms)
 }

@@ -1,6 +1,6 @@
 //! CSV files as views of the store: written whole to a temporary file beside them, then renamed.
 //!
-//! What a file has is a function of the store alone, so it follows edits, deletions and new questions, and whatever else writes
+//! The content of a file depends only on the store, so it follows edits, deletions and new questions, and whatever else writes
 //! to it is overwritten.
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::attempt::{Batch, BatchOutcome};
-use super::render::{Rendering, Versions};
+use super::render::Versions;
 use super::{DeliveryService, report};
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
@@ -42,32 +42,19 @@ impl DeliveryService {
         let rows = match self.write_rows(batch).await? {
             Ok(rows) => rows,
             Err(error) => {
-                let report = SendReport::new(report::file_error(&error), millis(started));
-                let failed = |delivery: &Delivery| FinishedAttempt {
-                    delivery: delivery.clone(),
-                    result: self.sent(started_at, report.clone(), Vec::new()),
-                };
-                let finished = batch.deliveries.iter().map(failed).collect();
+                let report = SendReport::new(report::file_error(&error), report::millis(started));
+                let finished = self.sent_all(batch.deliveries.clone(), started_at, &report);
                 return Ok(BatchOutcome { finished, written: None, hold_ms: RETRY_MILLIS });
             }
         };
-        let (shown, others): (Vec<_>, Vec<_>) =
-            batch.deliveries.iter().cloned().partition(|delivery| {
-                delivery.submission.is_some_and(|submission| rows.contains(&submission))
-            });
-        let report = SendReport::new(Outcome::Delivered, millis(started));
-        let delivered = |delivery| {
-            let result = self.sent(started_at, report.clone(), Vec::new());
-            FinishedAttempt { delivery, result }
-        };
-        let mut finished: Vec<_> = shown.into_iter().map(delivered).collect();
-        let others = self.render_batch(&Batch { deliveries: others, ..batch.clone() }).await?;
-        for (delivery, rendering) in others {
-            let result = match rendering {
-                Rendering::None(result) => result,
-                // It was restored since.
-                Rendering::Body(_) => AttemptEnd::Paused,
-            };
+        let is_shown =
+            |delivery: &Delivery| delivery.submission.is_some_and(|submission| rows.contains(&submission));
+        let (shown, others) = batch.deliveries.iter().cloned().partition(is_shown);
+        let report = SendReport::new(Outcome::Delivered, report::millis(started));
+        let mut finished = self.sent_all(shown, started_at, &report);
+        for (delivery, rendered) in self.render_batch(&Batch { deliveries: others, ..batch.clone() }).await? {
+            // What has a body was restored since.
+            let result = rendered.err().unwrap_or(AttemptEnd::Paused);
             finished.push(FinishedAttempt { delivery, result });
         }
         let hold_ms = i64::try_from((started.elapsed() * REST).as_millis()).unwrap_or(i64::MAX);
@@ -160,10 +147,6 @@ impl DeliveryService {
 
 /// Wait after a file could not be written, in milliseconds.
 const RETRY_MILLIS: i64 = 5_000;
-
-fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
 
 /// Runs `work` on a blocking thread.
 async fn on_disk<T: Send + 'static>(

@@ -83,7 +83,7 @@ impl Dispatcher {
         if let Some(hold) = state.holds.get(&pace_key).filter(|hold| hold.is_active(now)) {
             return Room::After(hold.until);
         }
-        let limit = if is_proven { integration.max_concurrency() } else { 1 };
+        let limit = if is_proven { integration.pace().concurrency } else { 1 };
         let free = [
             limit.saturating_sub(state.destinations.get(&destination).copied().unwrap_or(0)),
             MAX_SENDS - state.sends,
@@ -104,7 +104,7 @@ impl Dispatcher {
             DispatchSlot { dispatcher, workspace, destination, pace_key, is_proven }
         };
         slots.extend(std::iter::repeat_with(slot).take(count));
-        Room::For(if integration.is_file() { FILE_BATCH } else { count * integration.max_batch() })
+        Room::For(if integration.is_file() { FILE_BATCH } else { count * integration.pace().batch })
     }
 }
 

@@ -41,17 +41,12 @@ pub(super) enum ResolveError {
     NoAddress,
 }
 
-/// Whether public addresses may be called at this port.
-pub(super) fn is_common_port(port: u16) -> bool {
-    matches!(port, 80 | 443 | 1024..)
-}
-
 /// A resolver that refuses a name if any of its addresses is refused: which one is dialled is not for the name's owner to
 /// choose.
 pub(super) struct GuardedResolver {
     pub(super) policy: Arc<AddressPolicy>,
     pub(super) lookup: Arc<dyn Lookup>,
-    /// The port to which connections are made, or any [common](is_common_port) one if it is one of these.
+    /// The port to which connections are made, or any common one if it is one of these.
     pub(super) port: u16,
     /// Whether connections use TLS.
     pub(super) is_encrypted: bool,

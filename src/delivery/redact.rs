@@ -10,7 +10,7 @@ use crate::secret::Secret;
 /// Everything but unreserved characters (RFC 3986 §2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What stands in place of a secret.
+/// Replaces a secret in text.
 const HIDDEN: &str = "(secret)";
 
 /// Returns `body` as text in which `secrets` are hidden, in the forms in which programs write a text they have received.

@@ -10,18 +10,13 @@ use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, Subject};
-use crate::domain::integration::plan::Rendered;
 use crate::store::{AttemptEnd, LoadedDelivery, Result, StoreError};
 
 /// Compiled versions of one form by number.
 pub(super) type Versions = HashMap<u32, Arc<Version>>;
 
-/// What a delivery sends.
-pub(super) enum Rendering {
-    Body(Vec<u8>),
-    /// Nothing, with this result.
-    None(AttemptEnd),
-}
+/// The rendered body of a delivery, or why nothing is sent.
+pub(super) type Rendered = std::result::Result<Vec<u8>, AttemptEnd>;
 
 impl DeliveryService {
     /// Returns the exact body that a delivery sends: the stored one, or the one that its first attempt will send. `None` if
@@ -31,15 +26,15 @@ impl DeliveryService {
         let loaded = self.store.load_claimed(delivery).await?;
         let loaded = LoadedDelivery { is_in_trash: false, ..loaded };
         match self.render(form, integration, vec![loaded]).await?.pop() {
-            Some((_, Rendering::Body(body))) => Ok(Some(body)),
-            Some((_, Rendering::None(AttemptEnd::Sent { .. }))) => {
+            Some((_, Ok(body))) => Ok(Some(body)),
+            Some((_, Err(AttemptEnd::Sent { .. }))) => {
                 Err(StoreError::Panicked("rendering a delivery".to_owned()))
             }
-            Some((_, Rendering::None(_))) | None => Ok(None),
+            Some((_, Err(_))) | None => Ok(None),
         }
     }
 
-    pub(super) async fn render_batch(&self, batch: &Batch) -> Result<Vec<(Delivery, Rendering)>> {
+    pub(super) async fn render_batch(&self, batch: &Batch) -> Result<Vec<(Delivery, Rendered)>> {
         let mut loaded = Vec::with_capacity(batch.deliveries.len());
         for delivery in &batch.deliveries {
             loaded.push(self.store.load_claimed(delivery).await?);
@@ -53,24 +48,22 @@ impl DeliveryService {
         form: &Arc<Form>,
         integration: &Integration,
         loaded: Vec<LoadedDelivery>,
-    ) -> Result<Vec<(Delivery, Rendering)>> {
+    ) -> Result<Vec<(Delivery, Rendered)>> {
         let events = loaded.iter().filter(|one| one.body.is_none()).filter_map(|one| one.event.as_ref());
         let versions = self.versions_of(form, events.filter_map(version_of)).await?;
         let (form, integration) = (Arc::clone(form), integration.clone());
         let rendering = tokio::task::spawn_blocking(move || {
             let render = |one: LoadedDelivery| {
-                let rendering = render_one(&form, &integration, &versions, &one);
-                (one.delivery, rendering)
+                // Nothing is shared with it that a panic could leave half changed.
+                let render = AssertUnwindSafe(|| render_one(&form, &integration, &versions, &one));
+                (catch_unwind(render), one.delivery)
             };
-            loaded.into_iter().map(render).collect()
+            loaded.into_iter().map(render).collect::<Vec<_>>()
         });
-        let rendered: Vec<(Delivery, Option<Rendering>)> =
-            rendering.await.map_err(|panicked| StoreError::Panicked(panicked.to_string()))?;
-        let panicked = || {
-            let result = self.sent(self.clock.now(), report::panicked(), Vec::new());
-            Rendering::None(result)
-        };
-        let result = |(delivery, rendering): (_, Option<_>)| (delivery, rendering.unwrap_or_else(panicked));
+        let rendered = rendering.await.map_err(|panicked| StoreError::Panicked(panicked.to_string()))?;
+        let panicked = |_panic| Err(self.sent(self.clock.now(), report::panicked(), Vec::new()));
+        let result =
+            |(rendered, delivery): (std::thread::Result<_>, _)| (delivery, rendered.unwrap_or_else(panicked));
         Ok(rendered.into_iter().map(result).collect())
     }
 
@@ -100,30 +93,18 @@ fn version_of(event: &Event) -> Option<u32> {
     }
 }
 
-/// Renders a delivery; `None` if that panics.
-fn render_one(
-    form: &Form,
-    integration: &Integration,
-    versions: &Versions,
-    one: &LoadedDelivery,
-) -> Option<Rendering> {
-    let Some(event) = &one.event else { return Some(Rendering::None(AttemptEnd::Canceled)) };
+fn render_one(form: &Form, integration: &Integration, versions: &Versions, one: &LoadedDelivery) -> Rendered {
+    let Some(event) = &one.event else { return Err(AttemptEnd::Canceled) };
     if one.is_in_trash && !event.event_type.is_deletion() {
-        return Some(Rendering::None(AttemptEnd::Paused));
+        return Err(AttemptEnd::Paused);
     }
     if let Some(body) = &one.body {
-        return Some(Rendering::Body(body.clone()));
+        return Ok(body.clone());
     }
-    let version = match version_of(event).map(|number| versions.get(&number)) {
-        Some(Some(version)) => Some(&**version),
-        // The form was moved to the trash meanwhile: the delivery waits.
-        Some(None) => return Some(Rendering::None(AttemptEnd::Paused)),
+    let version = match version_of(event) {
+        // Without it, the form was moved to the trash meanwhile: the delivery waits.
+        Some(number) => Some(&**versions.get(&number).ok_or(AttemptEnd::Paused)?),
         None => None,
     };
-    // Nothing is shared with it that a panic could leave half changed.
-    let rendered = catch_unwind(AssertUnwindSafe(|| integration.render(event, form, version)));
-    Some(match rendered.ok()? {
-        Rendered::Body(body) => Rendering::Body(body.bytes),
-        Rendered::Skipped => Rendering::None(AttemptEnd::Skipped),
-    })
+    integration.render(event, form, version).ok_or(AttemptEnd::Skipped)
 }

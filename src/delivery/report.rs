@@ -2,13 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::guard::ResolveError;
 use super::redact::redact;
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
-use crate::domain::delivery::classify::HttpAnswer;
+use crate::domain::delivery::classify::{Classification, HttpAnswer};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::address::AddressRefusal;
 use crate::domain::integration::outbound::HttpRequest;
@@ -31,42 +32,24 @@ pub struct Answer {
     pub is_complete: bool,
 }
 
-/// The reason for a missing answer.
-pub(super) enum Failure {
-    /// The URL or its host may not be called.
-    Refused(AddressRefusal),
-    /// No TLS without the certificates of the system's authorities.
-    NoCertificates(reqwest::Error),
-    /// A header is not valid.
-    Malformed,
-    /// The exchange took too long.
-    Timeout,
-    Http(reqwest::Error),
+/// Milliseconds since then.
+pub(super) fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the report of an exchange that took `duration` and ended at `now`.
-pub(super) fn of_exchange(
-    result: Result<Answer, Failure>,
-    request: &HttpRequest,
-    duration: Duration,
-    now: Timestamp,
-) -> SendReport {
-    let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    match result {
-        Ok(Answer { status, headers, remote_address, body, .. }) => {
-            let body = redact(&body, &request.secrets);
-            let classification =
-                (request.classify)(&HttpAnswer { status, headers: &headers, body: &body, now });
-            SendReport {
-                http_status: Some(status),
-                response: excerpt(&body),
-                remote_address: remote_address.map(|address| address.to_string()),
-                hold_ms: classification.hold_ms,
-                ..SendReport::new(classification.outcome, duration_ms)
-            }
-        }
-        Err(failure) => SendReport::new(outcome(&failure), duration_ms),
-    }
+/// Returns the report of an attempt that ended with `answer` at `now`.
+pub(super) fn of_answer(answer: &Answer, request: &HttpRequest, now: Timestamp) -> SendReport {
+    let Answer { status, headers, .. } = answer;
+    let body = redact(&answer.body, &request.secrets);
+    let Classification { outcome, hold_ms } =
+        (request.classify)(&HttpAnswer { status: *status, headers, body: &body, now });
+    SendReport { response: excerpt(&body), hold_ms, ..with_answer(answer, outcome) }
+}
+
+/// Returns the report of an attempt with this outcome of `answer`.
+pub(super) fn with_answer(answer: &Answer, outcome: Outcome) -> SendReport {
+    let remote_address = answer.remote_address.map(|address| address.to_string());
+    SendReport { http_status: Some(answer.status), remote_address, ..SendReport::new(outcome, 0) }
 }
 
 /// Returns the report of an attempt that panicked. The next one would too.
@@ -111,28 +94,18 @@ pub(super) fn retry(code: ErrorCode, message: impl Into<String>) -> Outcome {
     Outcome::Retryable { error: code.error(message), is_slow: false }
 }
 
-/// Classifies a failure. The owner may mend names, certificates and servers, so these are tried again.
-pub(super) fn outcome(failure: &Failure) -> Outcome {
-    match failure {
-        Failure::Refused(refusal) => refused(refusal),
-        Failure::Malformed => Outcome::Permanent {
-            error: ErrorCode::InvalidRequest.error("a header of the request is not valid"),
-        },
-        Failure::NoCertificates(cause) => {
-            let message = format!("the server has no certificates of authorities: {}", reason(cause));
-            retry(ErrorCode::TlsError, message)
-        }
-        Failure::Timeout => timed_out(),
-        Failure::Http(failed) => match find_cause::<ResolveError>(failed) {
-            Some(ResolveError::Refused(refusal)) => refused(refusal),
-            Some(unresolved) => retry(ErrorCode::DnsError, unresolved.to_string()),
-            None if failed.is_timeout() => timed_out(),
-            None => retry(code(failed), message(failed)),
-        },
+/// Classifies the failure of an exchange. The owner may mend names, certificates and servers, so these are tried again.
+pub(super) fn failed(error: &reqwest::Error) -> Outcome {
+    match find_cause::<ResolveError>(error) {
+        Some(ResolveError::Refused(refusal)) => refused(refusal),
+        Some(unresolved) => retry(ErrorCode::DnsError, unresolved.to_string()),
+        None if error.is_timeout() => timed_out(),
+        None => retry(code(error), message(error)),
     }
 }
 
-fn refused(refusal: &AddressRefusal) -> Outcome {
+/// The outcome if the URL or its host may not be called.
+pub(super) fn refused(refusal: &AddressRefusal) -> Outcome {
     Outcome::Permanent { error: ErrorCode::BlockedAddress.error(refusal.to_string()) }
 }
 

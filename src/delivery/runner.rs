@@ -124,7 +124,7 @@ impl Runner {
         if integration.is_file() {
             start(deliveries);
         } else {
-            deliveries.chunks(integration.max_batch().max(1)).for_each(|some| start(some.to_vec()));
+            deliveries.chunks(integration.pace().batch).for_each(|some| start(some.to_vec()));
         }
         slots.len() > 0
     }

@@ -10,13 +10,15 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::Sender;
-use super::guard::{GuardedResolver, Lookup, SystemLookup, is_common_port};
-use super::report::{self, Answer, Failure};
+use super::guard::{GuardedResolver, Lookup, SystemLookup};
+use super::report::{self, Answer};
 use crate::clock::Clock;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::READ_HEADERS;
-use crate::domain::integration::address::AddressPolicy;
+use crate::domain::delivery::error_code::ErrorCode;
+use crate::domain::integration::address::{AddressPolicy, is_common_port};
 use crate::domain::integration::outbound::HttpRequest;
+use crate::request_error::reason;
 
 /// Maximum bytes read of a body that only goes to the log of attempts. The rest is not received: the connection is closed.
 const MAX_LOGGED_BODY: usize = 16 << 10;
@@ -121,14 +123,18 @@ impl HttpSender {
         request: &HttpRequest,
         max_body: usize,
         body_time: Duration,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, Outcome> {
         let deadline = Instant::now() + self.limits.exchange;
         // Includes hosts that are addresses: these are never resolved.
-        self.policy.check_url(&request.url).map_err(Failure::Refused)?;
-        let client = self.client(&request.url).map_err(Failure::NoCertificates)?;
-        let sending = build(&client, request).ok_or(Failure::Malformed)?.send();
-        let sent = timeout_at(deadline, sending).await.map_err(|_elapsed| Failure::Timeout)?;
-        let mut response = sent.map_err(Failure::Http)?;
+        self.policy.check_url(&request.url).map_err(|refusal| report::refused(&refusal))?;
+        let client = self.client(&request.url).map_err(|error| {
+            let text = format!("the server has no certificates of authorities: {}", reason(&error));
+            report::retry(ErrorCode::TlsError, text)
+        })?;
+        let malformed = ErrorCode::InvalidRequest.error("a header of the request is not valid");
+        let sending = build(&client, request).ok_or(Outcome::Permanent { error: malformed })?.send();
+        let sent = timeout_at(deadline, sending).await.map_err(|_elapsed| report::timed_out())?;
+        let mut response = sent.map_err(|error| report::failed(&error))?;
         let mut body = Vec::new();
         let body_deadline = deadline.min(Instant::now() + body_time);
         let read = timeout_at(body_deadline, read_body(&mut response, &mut body, max_body)).await;
@@ -149,13 +155,15 @@ impl HttpSender {
 impl Sender for HttpSender {
     async fn send(&self, request: &HttpRequest) -> SendReport {
         let started = Instant::now();
-        let result = self.exchange(request, MAX_LOGGED_BODY, self.limits.body).await;
-        report::of_exchange(result, request, started.elapsed(), self.clock.now())
+        let report = match self.exchange(request, MAX_LOGGED_BODY, self.limits.body).await {
+            Ok(answer) => report::of_answer(&answer, request, self.clock.now()),
+            Err(outcome) => SendReport::new(outcome, 0),
+        };
+        SendReport { duration_ms: report::millis(started), ..report }
     }
 
     async fn call(&self, request: &HttpRequest, max_body: usize) -> Result<Answer, Outcome> {
-        let result = self.exchange(request, max_body, self.limits.exchange).await;
-        result.map_err(|failure| report::outcome(&failure))
+        self.exchange(request, max_body, self.limits.exchange).await
     }
 }
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use super::attempt::Batch;
 use super::csv_file::CsvTarget;
-use super::render::Rendering;
 use super::{DeliveryService, report};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
@@ -19,7 +17,7 @@ use crate::domain::integration::csv_file::CsvFile;
 use crate::domain::integration::event::Event;
 use crate::domain::integration::outbound::Outbound;
 use crate::id::FormId;
-use crate::store::{AttemptEnd, LoadedDelivery, QueueId};
+use crate::store::{AttemptEnd, LoadedDelivery};
 
 impl DeliveryService {
     /// Sends a test event to `integration` at once. Counts for nothing. Of a file or a spreadsheet, only checks that it can be
@@ -51,18 +49,8 @@ impl DeliveryService {
         let delivery = Delivery::new(head, integration.id.into());
         let loaded = LoadedDelivery { delivery, event: Some(event), is_in_trash: false, body: None };
         let rendered = self.render(form, integration, vec![loaded]).await.unwrap_or_default().pop();
-        let (delivery, body) = match rendered {
-            Some((delivery, Rendering::Body(body))) => (delivery, body),
-            Some((_, Rendering::None(AttemptEnd::Sent { report, .. }))) => return *report,
-            Some((_, Rendering::None(_))) => {
-                return report::retryable(ErrorCode::Skipped, "the integration does not send this event");
-            }
-            None => return report::panicked(),
-        };
-        let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
-        let (form, integration) = (Arc::clone(form), Arc::new(integration.clone()));
-        let batch = Batch { queue, form, integration, deliveries: Vec::new(), changes: None };
-        match self.plan(&batch, &delivery, &body, now).map_err(|result| *result) {
+        let Some((delivery, rendered)) = rendered else { return report::panicked() };
+        match rendered.and_then(|body| self.plan(form, integration, &delivery, &body, now)) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
             // The example of an address is nobody's.
             Ok(Outbound::Mail(message)) if message.is_confirmation => report::retryable(
@@ -72,7 +60,7 @@ impl DeliveryService {
             Ok(Outbound::Mail(message)) => self.mailer.send(&message).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
             Err(AttemptEnd::Sent { report, .. }) => *report,
-            Err(_) => report::panicked(),
+            Err(_) => report::retryable(ErrorCode::Skipped, "the integration does not send this event"),
         }
     }
 

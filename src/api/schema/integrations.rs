@@ -74,7 +74,9 @@ fn schema_of(member: &Member) -> Value {
         MemberValue::Url => {
             json!({ "type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://", "maxLength": MAX_URL })
         }
-        MemberValue::Secret(_) | MemberValue::SecretUrl | MemberValue::SigningSecret => reference("Secret"),
+        MemberValue::Secret(_) | MemberValue::SecretUrl(_) | MemberValue::SigningSecret => {
+            reference("Secret")
+        }
         MemberValue::EmailQuestion => json!({ "type": "string", "maxLength": MAX_QUESTION_ID }),
         MemberValue::Headers => json!({
             "type": "object",

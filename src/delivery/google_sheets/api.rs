@@ -12,7 +12,7 @@ use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::classify::{HttpAnswer, classify_webhook};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::service_account::ServiceAccount;
-use crate::domain::integration::outbound::{HttpRequest, SheetTarget};
+use crate::domain::integration::outbound::{HttpRequest, SheetTarget, bearer};
 use crate::domain::integration::plan::PlanError;
 use crate::secret::Secret;
 
@@ -57,11 +57,10 @@ impl<'a> Spreadsheet<'a> {
         let token = self.token().await?;
         let url =
             format!("{}/{}{path}", self.service.settings.google.spreadsheets, self.target.spreadsheet_id);
-        let bearer = Secret::new(format!("Bearer {}", token.reveal()));
         let request = HttpRequest {
             method,
             url: Url::parse(&url).map_err(|_invalid| damaged())?,
-            headers: vec![("authorization".to_owned(), bearer), content_type("application/json")],
+            headers: vec![bearer(&token), content_type("application/json")],
             body: body.map(Json::to_string).unwrap_or_default().into_bytes(),
             secrets: vec![token],
             classify: classify_webhook,
@@ -120,7 +119,10 @@ impl<'a> Spreadsheet<'a> {
             outcome if matches!(status, 408 | 425 | 500..) => outcome,
             _ => self.refusal(status, &body, request.url == self.service.settings.google.token),
         };
-        Err(Box::new(SendReport { response: report::excerpt(&body), ..report_of(&answer, outcome) }))
+        Err(Box::new(SendReport {
+            response: report::excerpt(&body),
+            ..report::with_answer(&answer, outcome)
+        }))
     }
 
     /// The outcome of a request that is refused for a reason that stays until somebody mends it.
@@ -138,7 +140,7 @@ impl<'a> Spreadsheet<'a> {
                 (ErrorCode::AccessDenied, format!("share the spreadsheet with {account} {text}"))
             }
             404 => {
-                let text = "there is no spreadsheet with this `spreadsheet_id`, or it was deleted";
+                let text = "there is no spreadsheet with this `spreadsheet_id`, or it was deleted; correct the id, then redeliver";
                 (ErrorCode::SpreadsheetNotFound, text.to_owned())
             }
             _ => (ErrorCode::Refused, format!("Google refused the request with status {status}")),
@@ -172,12 +174,6 @@ pub(super) fn parse<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T> 
             "the spreadsheet has too many rows to search them for an id: begin another tab, with `sheet`";
         Err(Box::new(report::retryable(ErrorCode::SpreadsheetTooLarge, text)))
     }
-}
-
-/// The report of an attempt that ended with `answer`.
-pub(super) fn report_of(answer: &Answer, outcome: Outcome) -> SendReport {
-    let remote_address = answer.remote_address.map(|address| address.to_string());
-    SendReport { http_status: Some(answer.status), remote_address, ..SendReport::new(outcome, 0) }
 }
 
 fn content_type(name: &str) -> (String, Secret<String>) {

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use self::api::{Result, Spreadsheet};
 use super::DeliveryService;
+use super::report::millis;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::error_code::ErrorCode;
@@ -91,6 +92,5 @@ impl DeliveryService {
 
 /// Completes a report with the time that the batch took and the wait before the next one.
 fn finish(report: SendReport, started: Instant) -> SendReport {
-    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    SendReport { duration_ms, hold_ms: report.hold_ms.max(INTERVAL_MS), ..report }
+    SendReport { duration_ms: millis(started), hold_ms: report.hold_ms.max(INTERVAL_MS), ..report }
 }

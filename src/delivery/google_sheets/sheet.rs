@@ -7,8 +7,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::api::{Result, Spreadsheet, parse, report_of};
-use crate::delivery::report::retry;
+use super::api::{Result, Spreadsheet, parse};
+use crate::delivery::report::{retry, with_answer};
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::outbound::SheetRow;
@@ -135,7 +135,7 @@ impl Spreadsheet<'_> {
         let options = "valueInputOption=USER_ENTERED&insertDataOption=INSERT_ROWS";
         let path = format!("/values/{}:append?{options}", self.range("A1"));
         let appended = self.call("POST", &path, Some(&json!({ "values": rows }))).await;
-        appended.map(|answer| report_of(&answer, Outcome::Delivered)).map_err(|mut report| {
+        appended.map(|answer| with_answer(&answer, Outcome::Delivered)).map_err(|mut report| {
             if matches!(report.outcome, Outcome::Retryable { is_slow: true, .. }) {
                 report.hold_ms = MAX_APPEND_TIME;
             }

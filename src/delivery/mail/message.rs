@@ -28,10 +28,6 @@ pub(super) struct BuiltMail {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A message cannot be built: a defect of the server.
-#[derive(Debug)]
-struct Unbuildable;
-
 /// Builds a message; a report if that is not possible.
 pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Box<SendReport>> {
     let Some(recipient) = parse_address(&message.to) else {
@@ -39,15 +35,13 @@ pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail,
         let error = ErrorCode::InvalidRecipient.error(text);
         return Err(Box::new(SendReport::new(Outcome::Permanent { error }, 0)));
     };
-    let built = catch_panic(|| try_build(message, recipient, from));
-    built.map_err(|_unbuildable| Box::new(report::panicked()))
+    catch_panic(|| try_build(message, recipient, from)).ok_or_else(|| Box::new(report::panicked()))
 }
 
-/// Calls `build`. The library is known to panic on some texts; that must not end the task.
-fn catch_panic<T>(build: impl FnOnce() -> Result<T, Error>) -> Result<T, Unbuildable> {
+/// Calls `build`; `None` if that fails. The library is known to panic on some texts; that must not end the task.
+fn catch_panic<T>(build: impl FnOnce() -> Result<T, Error>) -> Option<T> {
     // Nothing is shared with it that a panic could leave half changed.
-    let building = catch_unwind(AssertUnwindSafe(build));
-    building.map_err(|_panic| Unbuildable)?.map_err(|_error| Unbuildable)
+    catch_unwind(AssertUnwindSafe(build)).ok()?.ok()
 }
 
 fn try_build(message: &MailMessage, recipient: Address, from: &MailFrom) -> Result<BuiltMail, Error> {
@@ -137,6 +131,6 @@ mod tests {
     fn a_panic_of_the_library_is_an_error() {
         let name = Some("Evil\r\nBcc: x@example.com".to_owned());
         let evil = Mailbox::new(name, "a@b.c".parse().unwrap());
-        assert!(super::catch_panic(|| Ok(MessageBuilder::new().from(evil))).is_err());
+        assert!(super::catch_panic(|| Ok(MessageBuilder::new().from(evil))).is_none());
     }
 }

@@ -12,7 +12,7 @@ macro_rules! error_codes {
         }
 
         impl ErrorCode {
-            /// What happened, and what to do, in Markdown.
+            /// Explanation and remedy, in Markdown.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$value => concat!($($doc),+).trim_start(),)* }
             }

@@ -16,7 +16,9 @@ use crate::domain::open_enum::{OpenEnum, named_enum};
 use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, SubmissionId};
 
 named_enum! {
+    #[derive(Default)]
     DeliveryStatus {
+        #[default]
         Pending = "pending",
         InFlight = "in_flight",
         Delivered = "delivered",
@@ -45,7 +47,7 @@ pub struct Delivery {
     pub event: EventId,
     #[serde(skip)]
     pub target: DeliveryTarget,
-    #[serde(default = "submission_completed", skip_serializing_if = "is_submission_completed")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub event_type: EventType,
     /// Number of the event in its form.
     #[serde(default)]
@@ -53,7 +55,7 @@ pub struct Delivery {
     pub form: FormId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<SubmissionId>,
-    #[serde(default = "pending", skip_serializing_if = "is_pending")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub status: DeliveryStatus,
     /// Attempts so far, those included that do not count towards the schedule.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -83,22 +85,6 @@ pub struct Delivery {
     pub to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-}
-
-fn submission_completed() -> EventType {
-    EventType::SubmissionCompleted
-}
-
-fn is_submission_completed(event: &EventType) -> bool {
-    *event == EventType::SubmissionCompleted
-}
-
-fn pending() -> DeliveryStatus {
-    DeliveryStatus::Pending
-}
-
-fn is_pending(status: &DeliveryStatus) -> bool {
-    *status == DeliveryStatus::Pending
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

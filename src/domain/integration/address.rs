@@ -62,7 +62,7 @@ const HELP: &str = "the operator of the server can allow a network with `serve -
 
 impl AddressPolicy {
     /// Checks a URL when it is saved, and before it is called. Names are not resolved: with allowed networks, any name may
-    /// lead there, and only [the address that is dialled](Self::check_address) decides.
+    /// lead there, and only [the address that is dialled](Self::check_endpoint) decides.
     pub fn check_url(&self, url: &Url) -> Result<(), AddressRefusal> {
         let is_encrypted = match url.scheme() {
             "https" => true,
@@ -91,31 +91,22 @@ impl AddressPolicy {
         }
     }
 
-    /// Checks an address that is about to be dialled.
-    pub fn check_address(&self, address: IpAddr, is_encrypted: bool) -> Result<(), AddressRefusal> {
-        let address = address.to_canonical();
-        if self.is_allowed(address) {
-            return Ok(());
-        }
-        if !is_public(address) {
-            return refuse(format!("{address} is not a public address"), Some(HELP));
-        }
-        if !is_encrypted {
-            return refuse("plain http is only possible within allowed networks", Some("write https://"));
-        }
-        Ok(())
-    }
-
-    /// Checks an address with the `port` that is about to be dialled: outside allowed networks, only those of the web and
-    /// those that need no privilege.
+    /// Checks an address and port that are about to be dialled: outside allowed networks, with TLS only, and on ports of the
+    /// web and those that need no privilege.
     pub fn check_endpoint(
         &self,
         address: IpAddr,
         port: u16,
         is_encrypted: bool,
     ) -> Result<(), AddressRefusal> {
-        self.check_address(address, is_encrypted)?;
-        if self.is_allowed(address.to_canonical()) { Ok(()) } else { check_port(port) }
+        let address = address.to_canonical();
+        if self.allowed.iter().any(|network| network.contains(&address)) {
+            return Ok(());
+        }
+        if !is_public(address) {
+            return refuse(format!("{address} is not a public address"), Some(HELP));
+        }
+        check_public(port, is_encrypted)
     }
 
     fn check_name(&self, name: &str, port: u16, is_encrypted: bool) -> Result<(), AddressRefusal> {
@@ -127,22 +118,23 @@ impl AddressPolicy {
         if parent.is_empty() || LOCAL_NAMES.contains(&last) {
             return refuse(format!("`{name}` is a name within a private network"), Some(HELP));
         }
-        if !is_encrypted {
-            return refuse("plain http is only possible within allowed networks", Some("write https://"));
-        }
-        check_port(port)
-    }
-
-    fn is_allowed(&self, address: IpAddr) -> bool {
-        self.allowed.iter().any(|network| network.contains(&address))
+        check_public(port, is_encrypted)
     }
 }
 
-fn check_port(port: u16) -> Result<(), AddressRefusal> {
-    if matches!(port, 80 | 443 | 1024..) {
-        return Ok(());
+/// Whether public addresses may be called at this port.
+pub fn is_common_port(port: u16) -> bool {
+    matches!(port, 80 | 443 | 1024..)
+}
+
+fn check_public(port: u16, is_encrypted: bool) -> Result<(), AddressRefusal> {
+    if !is_encrypted {
+        return refuse("plain http is only possible within allowed networks", Some("write https://"));
     }
-    refuse(format!("port {port} is not allowed: use 443, 80, or one from 1024"), Some(HELP))
+    if !is_common_port(port) {
+        return refuse(format!("port {port} is not allowed: use 443, 80, or one from 1024"), Some(HELP));
+    }
+    Ok(())
 }
 
 fn is_public(address: IpAddr) -> bool {

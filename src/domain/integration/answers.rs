@@ -5,10 +5,12 @@ use url::Url;
 
 use super::event::Subject;
 use super::kind::Rendering;
-use super::message::MAILTO;
 use super::row::answer_text;
 use crate::domain::json::{Value, parse_object};
 use crate::domain::question::{Question, is_empty};
+
+/// The scheme of an address as a URL.
+pub(super) const MAILTO: &str = "mailto:";
 
 /// An answer with its question.
 #[derive(Debug, Clone)]
@@ -63,6 +65,11 @@ impl ShownAnswer {
                 )
         };
         Some(String::from(link)).filter(|link| link.chars().all(is_safe))
+    }
+
+    /// The link as it is shown: a URL, or an address.
+    pub(super) fn shown_link(&self) -> Option<String> {
+        self.link().map(|link| link.strip_prefix(MAILTO).unwrap_or(&link).to_owned())
     }
 
     /// The answer for templates, which can compare numbers and truth values.

@@ -8,7 +8,9 @@ use crate::domain::submission::Submission;
 use crate::id::{EventId, FormId, IntegrationId, SubmissionId};
 
 named_enum! {
+    #[derive(Default)]
     EventType {
+        #[default]
         SubmissionCompleted = "submission.completed",
         SubmissionUpdated = "submission.updated",
         SubmissionDeleted = "submission.deleted",

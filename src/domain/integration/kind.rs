@@ -1,89 +1,39 @@
-//! What every kind of integration implements.
+//! What every type of integration implements.
 
 use super::FieldSelection;
-use super::definition::draft_input::DraftInput;
 use super::event::Event;
 use super::outbound::Outbound;
-use super::plan::{PlanError, PlannedAttempt, Unsealer};
-use super::settings::{Settings, SettingsDraft};
+use super::plan::{PlanError, PlannedAttempt, Sealer};
+use super::settings::Settings;
 use super::spec::IntegrationSpec;
-use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::validation::fields::Fields;
 use crate::id::IntegrationId;
 
-/// A kind of integration, with its settings.
-pub(super) trait Kind {
-    /// Where it sends to, without secrets: a host, a file.
-    fn target(&self) -> String;
-
-    /// Identifies the receiver of the integration `id`, to limit the attempts in progress.
-    fn destination(&self, id: IntegrationId) -> String;
-
-    /// Renders the body of a delivery; `None` if the kind does not report the event.
-    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody>;
-
-    /// Plans an attempt with a body that it has rendered.
-    fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError>;
-
-    fn pace(&self) -> Pace;
-
-    /// How many addresses it sends to, each with a delivery of its own: 1 to 16.
-    fn recipients(&self) -> u8 {
-        1
-    }
-
-    /// Whether a delivery is attempted only after the earlier ones.
-    fn is_in_order(&self) -> bool {
-        false
-    }
-
-    /// Whether it is a file that is written whole, and so carries out all its deliveries together.
-    fn is_file(&self) -> bool {
-        false
-    }
-
-    /// Whether `delivery` can be redelivered by hand.
-    fn can_repeat(&self, _delivery: &Delivery) -> bool {
-        true
-    }
-}
-
-/// A kind whose settings are the values of the members that its spec declares.
-pub(super) trait HasSpec: From<Settings> + AsRef<Settings> {
-    const SPEC: IntegrationSpec;
-
-    fn settings(&self) -> &Settings {
-        self.as_ref()
-    }
+/// The behaviour of a type of integration, given the settings of one.
+pub(super) trait Kind: Sync {
+    fn spec(&self) -> &IntegrationSpec;
 
     /// Reports what the spec of each member for itself cannot say.
-    fn check(_draft: &SettingsDraft, _fields: &mut Fields<'_, '_>, _input: DraftInput<'_>) {}
+    fn check(&self, _settings: &Settings, _fields: &mut Fields<'_, '_>) {}
+
+    /// Where it sends to, without secrets: a host, a file.
+    fn target(&self, settings: &Settings) -> String;
+
+    /// Identifies the receiver of the integration `id`, to limit the attempts in progress.
+    fn destination(&self, settings: &Settings, id: IntegrationId) -> String;
+
+    /// Renders the body of a delivery; `None` if the type does not report the event.
+    fn render(&self, settings: &Settings, rendering: Rendering<'_>) -> Option<Vec<u8>>;
+
+    /// Plans an attempt with a body that it has rendered.
+    fn plan(
+        &self,
+        settings: &Settings,
+        attempt: PlannedAttempt<'_>,
+        sealer: Sealer<'_>,
+    ) -> Result<Outbound, PlanError>;
 }
-
-/// Declares the struct of a kind.
-macro_rules! kind {
-    ($(#[$meta:meta])* $name:ident) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        #[serde(transparent)]
-        pub struct $name($crate::domain::integration::settings::Settings);
-
-        impl From<$crate::domain::integration::settings::Settings> for $name {
-            fn from(settings: $crate::domain::integration::settings::Settings) -> Self {
-                Self(settings)
-            }
-        }
-
-        impl AsRef<$crate::domain::integration::settings::Settings> for $name {
-            fn as_ref(&self) -> &$crate::domain::integration::settings::Settings {
-                &self.0
-            }
-        }
-    };
-}
-
-pub(super) use kind;
 
 /// An event to render, and what may be sent of it.
 #[derive(Clone, Copy)]
@@ -93,31 +43,4 @@ pub(super) struct Rendering<'a> {
     /// The version of the form that the submission was checked against.
     pub version: Option<&'a Version>,
     pub selection: Option<&'a FieldSelection>,
-}
-
-/// The body of a delivery.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderedBody {
-    pub bytes: Vec<u8>,
-    /// The respondent who gets it: at most one a day.
-    pub respondent: Option<String>,
-}
-
-impl From<Vec<u8>> for RenderedBody {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, respondent: None }
-    }
-}
-
-/// How deliveries are attempted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    /// Maximum attempts in progress for the same target.
-    pub concurrency: usize,
-    /// Maximum deliveries carried out together, as one write.
-    pub batch: usize,
-    /// Milliseconds from one attempt to the next, as long as attempts succeed.
-    pub interval_ms: i64,
-    /// Waits between attempts in milliseconds.
-    pub schedule: &'static [i64],
 }

@@ -10,9 +10,6 @@ use super::kind::Rendering;
 use super::template;
 use crate::clock::Timestamp;
 
-/// The scheme of an address as a URL.
-pub(super) const MAILTO: &str = "mailto:";
-
 /// Units of an answer for which the last ones are left out, if there is no space.
 const MIN_ANSWER: usize = 100;
 
@@ -26,31 +23,16 @@ const MAX_FORM: usize = 80;
 pub(super) const MAX_TITLE: usize = 150;
 
 /// A message to people, as plain text without control characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+#[derive(Debug, Clone)]
+pub(super) struct Message {
     /// One line.
     pub title: String,
-    pub fields: Vec<MessageField>,
+    /// The answers; the title of each is one line.
+    pub fields: Vec<ShownAnswer>,
     /// How many answers are left out.
-    pub more: usize,
+    more: usize,
     /// What it is about, and how to find it; each one line.
-    pub footer: [String; 2],
-}
-
-/// An answer: the title of its question, one line, and its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageField {
-    pub title: String,
-    pub text: String,
-    /// Where the text leads to: a URL is one to itself, and an address a `mailto:`. Without spaces, quotes and brackets.
-    pub link: Option<String>,
-}
-
-impl MessageField {
-    /// The link as it is shown: a URL, or an address.
-    pub(super) fn shown_link(&self) -> Option<&str> {
-        self.link.as_deref().map(|link| link.strip_prefix(MAILTO).unwrap_or(link))
-    }
+    footer: [String; 2],
 }
 
 impl Message {
@@ -59,12 +41,9 @@ impl Message {
         let answers = ShownAnswer::all(rendering);
         let more = answers.len().saturating_sub(max_fields);
         let title = title_of(rendering, title, &answers);
-        let field = |answer: ShownAnswer| MessageField {
-            title: one_line(&answer.title),
-            link: answer.link(),
-            text: answer.text,
-        };
-        let fields = answers.into_iter().take(max_fields).map(field).collect();
+        let mut fields = answers;
+        fields.truncate(max_fields);
+        fields.iter_mut().for_each(|field| field.title = one_line(&field.title));
         Self { title, fields, more, footer: footer(rendering) }
     }
 
@@ -78,14 +57,19 @@ impl Message {
     }
 
     /// The last lines: how many answers are left out, and what it is about.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.note().into_iter().chain(self.footer.clone())
     }
 
     /// Returns what `build` makes of the message and the units that each answer may have, `max` at most: so many that it still
     /// `fits`. Short answers keep all of theirs, and long ones share the rest. If [`MIN_ANSWER`] is too much, the last answers
     /// are left out.
-    pub fn fit<T>(&self, max: usize, build: impl Fn(&Self, usize) -> T, fits: impl Fn(&T) -> bool) -> T {
+    pub(super) fn fit<T>(
+        &self,
+        max: usize,
+        build: impl Fn(&Self, usize) -> T,
+        fits: impl Fn(&T) -> bool,
+    ) -> T {
         let mut message = self.clone();
         let mut best = build(&message, MIN_ANSWER);
         while !fits(&best) && message.fields.pop().is_some() {

@@ -2,8 +2,8 @@
 //!
 //! Kinds only plan. One module of `delivery` opens sockets and files.
 //!
-//! To add a kind: a file with what it [is](spec), what it sends (the trait `Kind`, or `Chat` for messages), and its
-//! line in [`kinds`](IntegrationType).
+//! To add a type: a file with what it [is](spec) and what it sends (the trait `Kind`, or the struct `Chat` for messages), and
+//! its two lines in [`IntegrationType`].
 
 pub mod address;
 mod answers;
@@ -18,28 +18,23 @@ pub mod message;
 pub mod outbound;
 pub mod plan;
 pub mod row;
-pub mod secret_field;
+mod sealer;
 pub mod settings;
 pub mod smtp;
 pub mod spec;
 pub mod template;
 mod test_event;
-mod unsealer;
 pub mod webhook;
 
 use serde::{Deserialize, Serialize};
 
-use self::csv_file::CsvExport;
-use self::definition::draft_input::DraftInput;
 use self::event::EventType;
-use self::kind::{HasSpec, Kind};
-use self::settings::{Settings, SettingsDraft};
-use self::spec::{IntegrationSpec, Member};
-use self::webhook::Webhook;
+use self::kind::Kind;
+use self::settings::Settings;
+use self::spec::{IntegrationSpec, Member, Pace, WriteMode};
 use crate::clock::Timestamp;
-use crate::domain::delivery::Delivery;
+use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::open_enum::named_enum;
-use crate::domain::validation::fields::Fields;
 use crate::id::IntegrationId;
 
 /// Maximum integrations of a form.
@@ -88,77 +83,68 @@ pub enum FieldSelection {
     Except(Vec<String>),
 }
 
-/// Declares the types of integration.
-macro_rules! kinds {
-    ($($name:ident = $text:literal: $kind:ty,)*) => {
-        named_enum! {
-            /// The name of a kind of integration: `type` on the wire.
-            IntegrationType { $($name = $text,)* }
-        }
-
-        /// The kind of an integration, on the wire `type`, with its settings.
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(tag = "type")]
-        pub enum IntegrationKind {
-            $(#[serde(rename = $text)] $name($kind),)*
-        }
-
-        impl IntegrationType {
-            /// What the type is and takes.
-            pub fn spec(self) -> &'static IntegrationSpec {
-                match self { $(Self::$name => const { &<$kind as HasSpec>::SPEC },)* }
-            }
-
-            /// Reports what the spec of each member for itself cannot say.
-            fn check(self, draft: &SettingsDraft, fields: &mut Fields<'_, '_>, input: DraftInput<'_>) {
-                match self { $(Self::$name => <$kind>::check(draft, fields, input),)* }
-            }
-        }
-
-        impl IntegrationKind {
-            fn new(integration_type: IntegrationType, settings: Settings) -> Self {
-                match integration_type { $(IntegrationType::$name => Self::$name(settings.into()),)* }
-            }
-
-            pub fn integration_type(&self) -> IntegrationType {
-                match self { $(Self::$name(_) => IntegrationType::$name,)* }
-            }
-
-            pub fn settings(&self) -> &Settings {
-                match self { $(Self::$name(kind) => kind.settings(),)* }
-            }
-
-            /// The behaviour of the kind.
-            fn behaviour(&self) -> &dyn Kind {
-                match self { $(Self::$name(kind) => kind,)* }
-            }
-        }
-    };
+named_enum! {
+    /// The name of a type of integration: `type` on the wire.
+    IntegrationType {
+        Webhook = "webhook",
+        CsvFile = "csv_file",
+        Email = "email",
+        Slack = "slack",
+        Discord = "discord",
+        Teams = "teams",
+        Mattermost = "mattermost",
+        GoogleChat = "google_chat",
+        Telegram = "telegram",
+        Matrix = "matrix",
+        Ntfy = "ntfy",
+        GoogleSheets = "google_sheets",
+    }
 }
 
 impl IntegrationType {
+    fn kind(self) -> &'static dyn Kind {
+        match self {
+            Self::Webhook => &webhook::Webhook,
+            Self::CsvFile => &csv_file::CsvExport,
+            Self::Email => &email::Email,
+            Self::Slack => &chat::slack::SLACK,
+            Self::Discord => &chat::discord::DISCORD,
+            Self::Teams => &chat::teams::TEAMS,
+            Self::Mattermost => &chat::mattermost::MATTERMOST,
+            Self::GoogleChat => &chat::google_chat::GOOGLE_CHAT,
+            Self::Telegram => &chat::telegram::TELEGRAM,
+            Self::Matrix => &chat::matrix::MATRIX,
+            Self::Ntfy => &chat::ntfy::NTFY,
+            Self::GoogleSheets => &google_sheets::GoogleSheets,
+        }
+    }
+
+    /// What the type is and takes.
+    pub fn spec(self) -> &'static IntegrationSpec {
+        self.kind().spec()
+    }
+
     /// The members of all types; some have the same name.
     pub fn all_members() -> impl Iterator<Item = &'static Member> {
         Self::ALL.into_iter().flat_map(|one| one.spec().members)
     }
 }
 
-kinds! {
-    Webhook = "webhook": Webhook,
-    CsvFile = "csv_file": CsvExport,
-    Email = "email": email::Email,
-    Slack = "slack": chat::slack::Slack,
-    Discord = "discord": chat::discord::Discord,
-    Teams = "teams": chat::teams::Teams,
-    Mattermost = "mattermost": chat::mattermost::Mattermost,
-    GoogleChat = "google_chat": chat::google_chat::GoogleChat,
-    Telegram = "telegram": chat::telegram::Telegram,
-    Matrix = "matrix": chat::matrix::Matrix,
-    Ntfy = "ntfy": chat::ntfy::Ntfy,
-    GoogleSheets = "google_sheets": google_sheets::GoogleSheets,
+/// The type of an integration, with its settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntegrationKind {
+    #[serde(rename = "type")]
+    pub integration_type: IntegrationType,
+    #[serde(flatten)]
+    pub settings: Settings,
 }
 
 impl Integration {
+    /// The name of its type: `webhook`.
+    pub fn type_name(&self) -> &'static str {
+        self.kind.integration_type.name()
+    }
+
     /// Whether an event of this type is owed to the integration.
     pub fn subscribes(&self, event: EventType) -> bool {
         self.enabled && self.events.contains(&event)
@@ -166,34 +152,55 @@ impl Integration {
 
     /// The addresses of a mail, each with deliveries of its own.
     pub fn addresses(&self) -> &[String] {
-        if let IntegrationKind::Email(email) = &self.kind { email.addresses() } else { &[] }
+        self.kind.settings.texts(email::TO)
     }
 
-    /// How many addresses it sends to, each with a delivery of its own.
+    /// How many deliveries an event has, one for each address.
     pub fn recipients(&self) -> u8 {
-        self.kind.behaviour().recipients()
+        u8::try_from(self.addresses().len()).unwrap_or(u8::MAX).max(1)
     }
 
-    /// Whether a delivery is attempted only after the earlier ones.
-    pub fn is_in_order(&self) -> bool {
-        self.kind.behaviour().is_in_order()
+    pub fn pace(&self) -> Pace {
+        self.kind.integration_type.spec().pace
     }
 
     /// Whether it is a file that is written whole.
     pub fn is_file(&self) -> bool {
-        self.kind.behaviour().is_file()
+        self.pace().mode == WriteMode::Replace
+    }
+
+    /// Whether a delivery is attempted only after the earlier ones.
+    pub fn is_in_order(&self) -> bool {
+        self.pace().mode == WriteMode::Append
     }
 
     /// Whether `delivery` can be redelivered by hand. A row that was written cannot: each submission is one row.
     pub fn can_repeat(&self, delivery: &Delivery) -> bool {
-        self.kind.behaviour().can_repeat(delivery)
+        self.pace().mode == WriteMode::Message || delivery.status != DeliveryStatus::Delivered
     }
-}
 
-impl IntegrationKind {
-    /// The name of the type: `webhook`.
-    pub fn type_name(&self) -> &'static str {
-        self.integration_type().name()
+    /// The short description of where it sends to, without secrets: a host, a file.
+    pub fn target(&self) -> String {
+        self.kind.integration_type.kind().target(&self.kind.settings)
+    }
+
+    /// Identifies the receiver, to limit the attempts in progress: a host and port, or a file.
+    pub fn destination(&self) -> String {
+        self.kind.integration_type.kind().destination(&self.kind.settings, self.id)
+    }
+
+    /// Identifies what takes one request after the other: the chat or spreadsheet, which other integrations may have too, or
+    /// else the integration, until its settings change.
+    pub fn pace_key(&self) -> String {
+        match self.pace().concurrency {
+            1 => self.destination(),
+            _ => format!("{}/{}", self.id, self.updated_at),
+        }
+    }
+
+    /// Returns the waits between attempts in milliseconds: its own, or those of the operator, or those of its type.
+    pub fn retry_schedule<'a>(&'a self, default: Option<&'a [i64]>) -> &'a [i64] {
+        self.retry.as_deref().or(default).unwrap_or(self.pace().schedule)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::clock::Timestamp;
@@ -40,6 +41,11 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
+/// The header that authorizes a request with `token` (RFC 6750 §2.1).
+pub fn bearer(token: &Secret<String>) -> (String, Secret<String>) {
+    ("Authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal())))
+}
+
 /// A row of a Google spreadsheet, by column. Cells are texts, numbers, truth values, `null`, or `{"date": …}` with what
 /// spreadsheets read as a date, with or without a time.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,12 +68,15 @@ pub struct SheetTarget {
 }
 
 /// A mail to send. Its sender is a setting of the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailMessage {
     /// The part of the `Message-ID` before the @: the delivery's id, the same on every attempt.
+    #[serde(skip)]
     pub id: String,
+    #[serde(skip)]
     pub to: String,
     /// An address; left out if it is not valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     pub subject: String,
     pub text: String,
@@ -75,6 +84,7 @@ pub struct MailMessage {
     /// When it happened: the header `Date`.
     pub date: Timestamp,
     /// What its `List-Id` names: the form. `None` for a confirmation.
+    #[serde(default)]
     pub list: Option<String>,
     /// Whether it goes to the respondent, whose address anybody may have typed.
     pub is_confirmation: bool,

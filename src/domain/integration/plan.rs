@@ -2,25 +2,16 @@
 
 use super::Integration;
 use super::event::{Event, EventType, Subject};
-pub use super::kind::RenderedBody;
 use super::kind::Rendering;
 use super::outbound::Outbound;
-pub use super::unsealer::PlanError;
-pub(super) use super::unsealer::Unsealer;
+pub use super::sealer::PlanError;
+pub(super) use super::sealer::Sealer;
 use crate::clock::Timestamp;
 use crate::domain::condition::{Answer, Condition};
 use crate::domain::form::{Form, Version};
 use crate::domain::json::parse_object;
 use crate::id::{DeliveryId, EventId};
 use crate::vault::Vault;
-
-/// A body that is kept from the first attempt on, so that every attempt sends the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rendered {
-    Body(RenderedBody),
-    /// The integration's condition does not hold.
-    Skipped,
-}
 
 /// One attempt of a delivery.
 #[derive(Debug, Clone, Copy)]
@@ -38,14 +29,12 @@ pub struct PlannedAttempt<'a> {
 }
 
 impl Integration {
-    /// Renders the body that `event` is delivered with. `version` is the version of the form that the submission was
-    /// checked against; `None` for events without a submission.
-    pub fn render(&self, event: &Event, form: &Form, version: Option<&Version>) -> Rendered {
-        if !self.wants(event, version) {
-            return Rendered::Skipped;
-        }
+    /// Renders the body that `event` is delivered with, the same on every attempt; `None` if it is skipped. `version` is the
+    /// version of the form that the submission was checked against; `None` for events without a submission.
+    pub fn render(&self, event: &Event, form: &Form, version: Option<&Version>) -> Option<Vec<u8>> {
         let rendering = Rendering { event, form, version, selection: self.fields.as_ref() };
-        self.kind.behaviour().render(rendering).map_or(Rendered::Skipped, Rendered::Body)
+        let is_wanted = self.wants(event, version);
+        is_wanted.then(|| self.kind.integration_type.kind().render(&self.kind.settings, rendering)).flatten()
     }
 
     /// Whether the condition holds for the answers of `event`. It does for an event without answers, and for a test.
@@ -67,42 +56,8 @@ impl Integration {
         form: &Form,
         vault: &Vault,
     ) -> Result<Outbound, PlanError> {
-        let unsealer = Unsealer { workspace: form.workspace, integration: self.id, vault };
-        self.kind.behaviour().plan(attempt, unsealer)
-    }
-
-    /// Identifies the receiver, to limit the attempts in progress: a host and port, or a file.
-    pub fn destination(&self) -> String {
-        self.kind.behaviour().destination(self.id)
-    }
-
-    /// Identifies what takes one request after the other: the chat or spreadsheet, which other integrations may have too, or
-    /// else the integration, until its settings change.
-    pub fn pace_key(&self) -> String {
-        match self.max_concurrency() {
-            1 => self.destination(),
-            _ => format!("{}/{}", self.id, self.updated_at),
-        }
-    }
-
-    /// Maximum attempts in progress for the same destination.
-    pub fn max_concurrency(&self) -> usize {
-        self.kind.behaviour().pace().concurrency
-    }
-
-    /// Milliseconds from one attempt to the next, as long as attempts succeed.
-    pub fn interval_ms(&self) -> i64 {
-        self.kind.behaviour().pace().interval_ms
-    }
-
-    /// Maximum deliveries carried out together, as one write.
-    pub fn max_batch(&self) -> usize {
-        self.kind.behaviour().pace().batch
-    }
-
-    /// Returns the waits between attempts in milliseconds: its own, or those of the operator, or those of its kind.
-    pub fn retry_schedule<'a>(&'a self, default: Option<&'a [i64]>) -> &'a [i64] {
-        self.retry.as_deref().or(default).unwrap_or(self.kind.behaviour().pace().schedule)
+        let sealer = Sealer { workspace: form.workspace, integration: self.id, vault };
+        self.kind.integration_type.kind().plan(&self.kind.settings, attempt, sealer)
     }
 }
 

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::FieldSelection;
+use super::event::Subject;
+use super::kind::Rendering;
+use super::settings::Settings;
 use super::spec::{Member, MemberValue, Need};
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::form::Version;
@@ -64,6 +67,21 @@ impl<C> RowBody<C> {
             cells: cells.collect(),
         }
     }
+}
+
+/// Renders the row of the submission that an event is about as the body of a delivery.
+pub(super) fn render_row<C: Serialize>(
+    rendering: Rendering<'_>,
+    cell: impl Fn(&Question, &Value) -> C,
+) -> Option<Vec<u8>> {
+    let Subject::Submission(submission) = &rendering.event.subject else { return None };
+    let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
+    Some(serde_json::to_vec(&row).expect("a row is JSON"))
+}
+
+/// Whether cells are for programs.
+pub(super) fn is_raw(settings: &Settings) -> bool {
+    settings.text(VALUES.name) == Some("raw")
 }
 
 /// The questions of `version` that take an answer and that `selection` lets through, with their ids.

@@ -11,6 +11,7 @@ pub struct IntegrationSpec {
     pub events: &'static [EventType],
     /// Its own members, beside those that all types have.
     pub members: &'static [Member],
+    pub pace: Pace,
     /// How to set it up, in Markdown.
     pub set_up: &'static str,
     /// The limits of the service, and what is cut to keep them.
@@ -19,6 +20,31 @@ pub struct IntegrationSpec {
     pub repeats: &'static str,
     /// Where the service documents its limits; empty for a kind without a service.
     pub source: &'static str,
+}
+
+/// How deliveries are attempted.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub mode: WriteMode,
+    /// Maximum attempts in progress for the same target.
+    pub concurrency: usize,
+    /// Maximum deliveries carried out together, as one write.
+    pub batch: usize,
+    /// Milliseconds from one attempt to the next, as long as attempts succeed.
+    pub interval_ms: i64,
+    /// Waits between attempts in milliseconds.
+    pub schedule: &'static [i64],
+}
+
+/// How what is delivered reaches the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// As a message of its own.
+    Message,
+    /// As a row behind those of the earlier deliveries.
+    Append,
+    /// In a file that is written whole, which carries out all deliveries together.
+    Replace,
 }
 
 /// A member of an integration of some type.
@@ -70,8 +96,8 @@ pub enum MemberValue {
     /// A URL to which secrets are sent: if it leads to another server, they must be sent again.
     Url,
     Secret(Check),
-    /// A URL that is a secret as a whole.
-    SecretUrl,
+    /// A URL that is a secret as a whole; the check is of its host.
+    SecretUrl(Check),
     /// The secret that signs requests; made by the server if it is left out.
     SigningSecret,
     /// Headers of requests by name, each text or a secret.
@@ -100,7 +126,7 @@ impl Member {
 
     /// Whether it is a secret as a whole.
     pub fn is_secret(&self) -> bool {
-        matches!(self.value, MemberValue::Secret(_) | MemberValue::SecretUrl | MemberValue::SigningSecret)
+        matches!(self.value, MemberValue::Secret(_) | MemberValue::SecretUrl(_) | MemberValue::SigningSecret)
     }
 
     pub fn is_list(&self) -> bool {

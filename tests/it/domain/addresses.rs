@@ -45,8 +45,8 @@ fn the_dialled_address_is_checked_like_one_in_a_url() {
     for host in REFUSED.split(' ').chain(PUBLIC.split(' ')) {
         let Ok(address) = host.trim_matches(['[', ']']).parse() else { continue };
         let in_url = is_accepted(&policy, &format!("https://{host}/"));
-        assert_eq!(policy.check_address(address, true).is_ok(), in_url, "{host}");
-        assert!(policy.check_address(address, false).is_err(), "{host} over http");
+        assert_eq!(policy.check_endpoint(address, 443, true).is_ok(), in_url, "{host}");
+        assert!(policy.check_endpoint(address, 443, false).is_err(), "{host} over http");
     }
 }
 

@@ -6,7 +6,7 @@ use forms::domain::integration::Integration;
 use forms::domain::integration::definition::DefinitionContext;
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::integration::outbound::{HttpRequest, Outbound};
-use forms::domain::integration::plan::{PlanError, PlannedAttempt, Rendered};
+use forms::domain::integration::plan::{PlanError, PlannedAttempt};
 use forms::domain::integration::row::RowBody;
 use forms::domain::integration::webhook::signature::sign;
 use forms::domain::json;
@@ -65,10 +65,8 @@ fn completed(answers: &str) -> Event {
 }
 
 fn body((form, version, integration): &(Form, Version, Integration), event: &Event) -> String {
-    match integration.render(event, form, Some(version)) {
-        Rendered::Body(body) => String::from_utf8(body.bytes).unwrap(),
-        Rendered::Skipped => "skipped".to_owned(),
-    }
+    let body = integration.render(event, form, Some(version));
+    body.map_or_else(|| "skipped".to_owned(), |body| String::from_utf8(body).unwrap())
 }
 
 #[test]
@@ -353,7 +351,7 @@ fn a_row_has_a_cell_for_each_question() {
     assert_eq!(head, ["sub_01kagzwy3v0000000000000000", "2025-11-20T16:00:00.123Z"]);
     assert!(all.2.is_file());
     assert_eq!(all.2.destination(), format!("a/b.csv/{}", all.2.id));
-    assert_eq!(all.2.max_concurrency(), 1);
+    assert_eq!(all.2.pace().concurrency, 1);
 }
 
 #[test]
@@ -396,7 +394,7 @@ fn a_schedule_is_the_authors_or_the_operators_or_the_types() {
     let (_, _, hook) = webhook("");
     assert_eq!(hook.retry_schedule(None).len(), 9);
     assert_eq!(hook.retry_schedule(Some(&[5])), [5]);
-    assert_eq!((hook.destination().as_str(), hook.max_batch()), ("example.com", 1));
+    assert_eq!((hook.destination().as_str(), hook.pace().batch), ("example.com", 1));
     let (_, _, own) = webhook(r#","retry":["1s","1m"]"#);
     assert_eq!(own.retry_schedule(Some(&[5])), [1_000, 60_000]);
     let file = form(r#"{"type":"csv_file","path":"a.csv"}"#).2;

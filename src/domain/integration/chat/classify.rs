@@ -10,26 +10,22 @@ use crate::domain::delivery::error_code::ErrorCode;
 /// Maximum characters of a service's answer in an error.
 const MAX_QUOTED: usize = 200;
 
-/// What a service says beside the status.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Hints {
-    /// How long it asks to wait, in milliseconds, in its own way.
-    pub wait_ms: Option<i64>,
-    /// Whether the chat does not exist any more.
-    pub is_gone: bool,
-}
-
 /// Classifies an answer: a request that is refused would be refused again, unless it came too early or the service had a
-/// fault.
-pub(super) fn classify_answer(answer: &HttpAnswer<'_>, hints: Hints) -> Classification {
-    let standard = answer.standard_classification(hints.wait_ms);
-    let code = if hints.is_gone { ErrorCode::Gone } else { ErrorCode::Refused };
+/// fault. `is_gone`: whether the service says that the chat does not exist any more. `wait_ms`: how long it asks to wait, in
+/// milliseconds, in its own way.
+pub(super) fn classify_answer(
+    answer: &HttpAnswer<'_>,
+    is_gone: bool,
+    wait_ms: Option<i64>,
+) -> Classification {
+    let standard = answer.standard_classification(wait_ms);
+    let code = if is_gone { ErrorCode::Gone } else { ErrorCode::Refused };
     let message =
         format!("the service refused the message with status {}{}", answer.status, quoted(answer.body));
     let error = DeliveryError { http_status: Some(answer.status), ..code.error(message) };
     match (&standard.outcome, answer.status) {
         (Outcome::Delivered, _) => standard,
-        _ if hints.is_gone => Outcome::Gone { error }.into(),
+        _ if is_gone => Outcome::Gone { error }.into(),
         (_, 408 | 425 | 500..) | (Outcome::Paced { .. } | Outcome::Gone { .. }, _) => standard,
         _ => Outcome::Permanent { error }.into(),
     }

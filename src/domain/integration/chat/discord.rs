@@ -2,21 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer, member, seconds_to_ms};
+use super::classify::{classify_answer, member, seconds_to_ms};
 use super::text::{MAX_NOTE, Unit, clip, markdown, or_dash, verbatim};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, URL, check_number};
+use super::{
+    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
+    Pace, PlanError, PlannedAttempt, SPEC, Sealer, Settings, ShownAnswer, TITLE, URL, check_number,
+};
 use crate::domain::delivery::attempt::Outcome;
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::{Message, MessageField};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
-
-kind! {
-    /// A message to a Discord channel.
-    Discord
-}
 
 /// Characters of the title of an embed, and of the name of a field.
 const MAX_NAME: usize = 256;
@@ -41,37 +33,37 @@ const THREAD_ID: Member = Member {
     example: r#""1159876543210987654""#,
 };
 
-impl HasSpec for Discord {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static DISCORD: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message to a Discord channel.",
-        events: &EventType::SUBSCRIBABLE,
         members: &[URL, THREAD_ID, TITLE, MAX_FIELDS],
+        pace: Pace { interval_ms: 400, ..SPEC.pace },
         set_up: "In the settings of the channel choose *Integrations*, *Webhooks*, *New Webhook*. Its address is `url`.",
         limits: "As often as Discord says in its answers. A message has 25 answers of 1,024 characters and 6,000 characters in all: long answers are cut, then the last ones are left out.",
-        repeats: AT_LEAST_ONCE,
         source: "https://docs.discord.com/developers/resources/webhook",
-    };
+        ..SPEC
+    },
+    server: None,
+    receiver: None,
+    body,
+    call,
+    classify,
+};
+
+fn body(_: &Settings, message: &Message) -> Value {
+    let embed = message.fit(MAX_VALUE, Embed::new, Embed::is_small_enough);
+    // Without this, answers could mention everybody.
+    json!({ "embeds": [embed.json()], "allowed_mentions": { "parse": [] } })
 }
 
-impl Chat for Discord {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 400;
-
-    fn body(&self, message: &Message) -> Value {
-        let embed = message.fit(MAX_VALUE, Embed::new, Embed::is_small_enough);
-        // Without this, answers could mention everybody.
-        json!({ "embeds": [embed.json()], "allowed_mentions": { "parse": [] } })
+fn call(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+    let mut call = Call::to_secret_url(settings, attempt, sealer)?;
+    // Without `wait`, Discord answers before it has checked the message.
+    call.url.query_pairs_mut().append_pair("wait", "true");
+    if let Some(thread) = settings.text(THREAD_ID.name) {
+        call.url.query_pairs_mut().append_pair("thread_id", thread);
     }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        let mut call = Call::to_secret_url(self, unsealer)?;
-        // Without `wait`, Discord answers before it has checked the message.
-        call.url.query_pairs_mut().append_pair("wait", "true");
-        if let Some(thread) = self.settings().text(THREAD_ID.name) {
-            call.url.query_pairs_mut().append_pair("thread_id", thread);
-        }
-        Ok(call)
-    }
+    Ok(call)
 }
 
 struct Embed {
@@ -83,7 +75,7 @@ struct Embed {
 
 impl Embed {
     fn new(message: &Message, share: usize) -> Self {
-        let field = |field: &MessageField| (escaped(&field.title, MAX_NAME / 2), answer_text(field, share));
+        let field = |field: &ShownAnswer| (escaped(&field.title, MAX_NAME / 2), answer_text(field, share));
         // A footer has no markup.
         let notes: Vec<_> =
             message.notes().map(|note| clip(&note, MAX_NOTE, Unit::Utf16, verbatim)).collect();
@@ -108,7 +100,7 @@ impl Embed {
 }
 
 /// A URL is a link to itself. Of an address Discord makes none.
-fn answer_text(field: &MessageField, share: usize) -> String {
+fn answer_text(field: &ShownAnswer, share: usize) -> String {
     let url = field.shown_link().filter(|shown| shown.contains("://")).map(|url| format!("<{url}>"));
     url.filter(|url| url.len() <= share).unwrap_or_else(|| escaped(&field.text, share))
 }
@@ -128,8 +120,7 @@ fn escaped(text: &str, max: usize) -> String {
 fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let code = member(answer.body, &["code"]).and_then(|code| code.as_i64());
     let wait_ms = member(answer.body, &["retry_after"]).and_then(|wait| seconds_to_ms(wait.as_f64()?));
-    let found =
-        classify_answer(answer, Hints { wait_ms, is_gone: code.is_some_and(|code| GONE.contains(&code)) });
+    let found = classify_answer(answer, code.is_some_and(|code| GONE.contains(&code)), wait_ms);
     let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
     let reset = answer.header("x-ratelimit-reset-after").and_then(|text| seconds_to_ms(text.parse().ok()?));
     match (found.outcome == Outcome::Delivered && is_used_up, reset) {

@@ -2,19 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer, member};
+use super::classify::{classify_answer, member};
 use super::text::{MAX_NOTE, Unit, clip, entities, html_link, or_dash, verbatim};
-use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::{MAX_TITLE, Message, MessageField};
-use crate::domain::integration::spec::IntegrationSpec;
-
-kind! {
-    /// A message to a space of Google Chat.
-    GoogleChat
-}
+use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, ShownAnswer};
+use crate::domain::integration::message::MAX_TITLE;
 
 /// Bytes of a message: Google takes 32,000.
 const MAX_MESSAGE: usize = 30_000;
@@ -25,29 +16,23 @@ const MAX_ANSWER: usize = 4_000;
 /// Bytes of the title of a question, which is shown in one line.
 const MAX_QUESTION: usize = 300;
 
-impl HasSpec for GoogleChat {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static GOOGLE_CHAT: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message to a space of Google Chat.",
-        events: &EventType::SUBSCRIBABLE,
-        members: &[URL, TITLE, MAX_FIELDS],
         set_up: "In the menu of the space choose *Apps & integrations*, *Webhooks*, *Add*. Its address is `url`.",
         limits: "One message a second. A message has at most 30,000 bytes, an answer 4,000: long answers are cut, then the last ones are left out.",
-        repeats: AT_LEAST_ONCE,
         source: "https://developers.google.com/workspace/chat/quickstart/webhooks",
-    };
-}
-
-impl Chat for GoogleChat {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 1_000;
-
-    fn body(&self, message: &Message) -> Value {
-        message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE)
-    }
-}
+        ..SPEC
+    },
+    server: None,
+    receiver: None,
+    body: |_, message| message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE),
+    call: Call::to_secret_url,
+    classify,
+};
 
 fn card(message: &Message, share: usize) -> Value {
-    let answer = |field: &MessageField| {
+    let answer = |field: &ShownAnswer| {
         let title = clip(&field.title, MAX_QUESTION, Unit::Bytes, verbatim);
         json!({ "decoratedText": { "topLabel": title, "text": answer_text(field, share), "wrapText": true } })
     };
@@ -63,8 +48,8 @@ fn card(message: &Message, share: usize) -> Value {
     })
 }
 
-fn answer_text(field: &MessageField, share: usize) -> String {
-    let link = field.shown_link().map(html_link).filter(|link| link.len() <= share);
+fn answer_text(field: &ShownAnswer, share: usize) -> String {
+    let link = field.shown_link().map(|shown| html_link(&shown)).filter(|link| link.len() <= share);
     link.unwrap_or_else(|| marked_up(&field.text, share))
 }
 
@@ -77,5 +62,5 @@ fn marked_up(text: &str, max: usize) -> String {
 fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let status = member(answer.body, &["error", "status"]);
     let is_gone = status.is_some_and(|status| status == "NOT_FOUND");
-    classify_answer(answer, Hints { is_gone, wait_ms: None })
+    classify_answer(answer, is_gone, None)
 }

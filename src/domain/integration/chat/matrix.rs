@@ -2,22 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer, member};
+use super::classify::{classify_answer, member};
 use super::text::{TextStyle, Unit, entities, html_link, verbatim};
-use super::{Call, Chat, MAX_FIELDS, TITLE};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::definition::secret_input::check_bearer_token;
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::Message;
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
-use crate::secret::Secret;
-
-kind! {
-    /// A message in a Matrix room.
-    Matrix
-}
+use super::{
+    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
+    PlanError, PlannedAttempt, SPEC, Sealer, Settings, TITLE, bearer, check_bearer_token,
+};
 
 /// An event has 65,536 bytes, of which the server needs some, and the text is in it twice, in JSON.
 const PLAIN: TextStyle = TextStyle {
@@ -44,10 +34,9 @@ const ROOM_ID: &str = "room_id";
 
 const ACCESS_TOKEN: &str = "access_token";
 
-impl HasSpec for Matrix {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static MATRIX: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message in a Matrix room.",
-        events: &EventType::SUBSCRIBABLE,
         members: &[
             Member {
                 name: HOMESERVER,
@@ -77,48 +66,37 @@ impl HasSpec for Matrix {
         limits: "One message a second, or as often as the server says. A message has at most 16,000 bytes: long answers are cut, then the last ones are left out.",
         repeats: "Once, as long as the server remembers the transaction id of the first attempt, which all attempts have. A manual redelivery is a message of its own.",
         source: "https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid",
-    };
+        ..SPEC
+    },
+    server: Some(HOMESERVER),
+    receiver: Some(ROOM_ID),
+    body,
+    call,
+    classify,
+};
+
+fn body(_: &Settings, message: &Message) -> Value {
+    json!({
+        "msgtype": "m.text",
+        "body": PLAIN.write(message),
+        "format": "org.matrix.custom.html",
+        "formatted_body": HTML.write(message),
+        // Nobody is mentioned, whatever the text says.
+        "m.mentions": {},
+    })
 }
 
-impl Chat for Matrix {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 1_000;
-
-    fn body(&self, message: &Message) -> Value {
-        json!({
-            "msgtype": "m.text",
-            "body": PLAIN.write(message),
-            "format": "org.matrix.custom.html",
-            "formatted_body": HTML.write(message),
-            // Nobody is mentioned, whatever the text says.
-            "m.mentions": {},
-        })
-    }
-
-    fn call(&self, attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        let settings = self.settings();
-        let token = settings.open(ACCESS_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
-        let room = settings.text(ROOM_ID).unwrap_or_default();
-        // What the server has seen under this id it does not show again: a redelivery is to be shown.
-        let transaction = match attempt.redelivery {
-            0 => attempt.delivery.to_string(),
-            earlier => format!("{}.{earlier}", attempt.delivery),
-        };
-        let path = ["_matrix", "client", "v3", "rooms", room, "send", "m.room.message", &transaction];
-        let url = Call::join(settings.url(HOMESERVER)?, &path)?;
-        let bearer = Secret::new(format!("Bearer {}", token.reveal()));
-        let headers = vec![("Authorization".to_owned(), bearer)];
-        Ok(Call { method: "PUT", url, headers, secrets: vec![token], members: Vec::new() })
-    }
-
-    fn host(&self) -> String {
-        Call::host_of(&self.settings().url(HOMESERVER))
-    }
-
-    fn receiver(&self) -> String {
-        let room = self.settings().text(ROOM_ID).unwrap_or_default();
-        format!("{}/{room}", self.host())
-    }
+fn call(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+    let token = settings.open(ACCESS_TOKEN, sealer)?.ok_or(PlanError::Damaged)?;
+    let room = settings.text(ROOM_ID).unwrap_or_default();
+    // What the server has seen under this id it does not show again: a redelivery is to be shown.
+    let transaction = match attempt.redelivery {
+        0 => attempt.delivery.to_string(),
+        earlier => format!("{}.{earlier}", attempt.delivery),
+    };
+    let path = ["_matrix", "client", "v3", "rooms", room, "send", "m.room.message", &transaction];
+    let url = Call::join(settings.url(HOMESERVER)?, &path)?;
+    Ok(Call { method: "PUT", url, headers: vec![bearer(&token)], secrets: vec![token], members: Vec::new() })
 }
 
 fn html(character: char, before: Option<char>, text: &mut String) {
@@ -131,7 +109,7 @@ fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let gone = ["M_UNKNOWN_TOKEN", "M_USER_DEACTIVATED"];
     let is_gone = code.is_some_and(|code| gone.iter().any(|name| code == *name));
     let wait_ms = member(answer.body, &["retry_after_ms"]).and_then(|wait| wait.as_i64());
-    classify_answer(answer, Hints { is_gone, wait_ms })
+    classify_answer(answer, is_gone, wait_ms)
 }
 
 fn check_room(text: &str) -> Result<(), String> {

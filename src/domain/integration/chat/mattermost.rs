@@ -1,45 +1,30 @@
 //! Mattermost: incoming webhooks.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::classify::{Hints, classify_answer};
+use super::classify::classify_answer;
 use super::text::{TextStyle, Unit, markdown};
-use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::Message;
-use crate::domain::integration::spec::IntegrationSpec;
-
-kind! {
-    /// A message to a Mattermost channel.
-    Mattermost
-}
+use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Pace, SPEC};
 
 /// Mattermost takes 16,383 characters, and splits what has more than 4,000 on servers that were set up long ago.
 const STYLE: TextStyle =
     TextStyle { max: 4_000, unit: Unit::Characters, escape, link, bold: ("**", "**"), line_break: "\n" };
 
-impl HasSpec for Mattermost {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static MATTERMOST: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message to a Mattermost channel.",
-        events: &EventType::SUBSCRIBABLE,
-        members: &[URL, TITLE, MAX_FIELDS],
+        pace: Pace { interval_ms: 500, ..SPEC.pace },
         set_up: "In the menu of products choose *Integrations*, *Incoming Webhooks*, *Add*. Its address is `url`.",
         limits: "Two messages a second. A message has at most 4,000 characters: long answers are cut, then the last ones are left out.",
-        repeats: AT_LEAST_ONCE,
         source: "https://developers.mattermost.com/integrate/webhooks/incoming/",
-    };
-}
-
-impl Chat for Mattermost {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 500;
-
-    fn body(&self, message: &Message) -> Value {
-        json!({ "text": STYLE.write(message) })
-    }
-}
+        ..SPEC
+    },
+    server: None,
+    receiver: None,
+    body: |_, message| json!({ "text": STYLE.write(message) }),
+    call: Call::to_secret_url,
+    classify,
+};
 
 fn link(link: &str) -> String {
     format!("<{link}>")
@@ -49,9 +34,10 @@ fn link(link: &str) -> String {
 fn escape(character: char, before: Option<char>, text: &mut String) {
     let begins_word = before.is_none_or(char::is_whitespace);
     match character {
-        // The `@` of an address, which begins no mention.
+        // In an address, it mentions nobody.
         '@' if before.is_some_and(|found| found.is_ascii_alphanumeric()) => text.push('@'),
-        // As code: the server would decode an entity, and mention whoever is named behind it. Two of these must not touch.
+        // As code: an entity would be decoded, and mention whom the text names. Between two, a space of no width keeps the
+        // backticks of each apart.
         '@' => text.push_str(if before == Some('@') { "\u{200b}`@`" } else { "`@`" }),
         '&' => text.push_str("&amp;"),
         '=' if begins_word => text.push_str("&#61;"),
@@ -64,5 +50,5 @@ fn escape(character: char, before: Option<char>, text: &mut String) {
 fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let gone = ["web.incoming_webhook.invalid.app_error", "store.sql_webhooks.get_incoming.app_error"];
     let is_gone = gone.iter().any(|name| answer.body.contains(name));
-    classify_answer(answer, Hints { is_gone, wait_ms: None })
+    classify_answer(answer, is_gone, None)
 }

@@ -16,12 +16,15 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use url::{Position, Url};
 
-use super::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering};
+use super::answers::ShownAnswer;
+use super::event::EventType;
+use super::kind::{Kind, Rendering};
 use super::message::Message;
-use super::outbound::{HttpRequest, Outbound};
-use super::plan::{PlanError, PlannedAttempt, Unsealer};
-use super::spec::{Member, MemberValue, Need};
-use crate::domain::delivery::classify::Classify;
+use super::outbound::{HttpRequest, Outbound, bearer};
+use super::plan::{PlanError, PlannedAttempt, Sealer};
+use super::settings::{Settings, check_bearer_token, host_of};
+use super::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
+use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
 
@@ -35,14 +38,14 @@ const MIN_SECRET_PART: usize = 10;
 const DEFAULT_FIELDS: i64 = 10;
 
 /// The members of every chat.
-pub(super) const TITLE: Member = Member {
+const TITLE: Member = Member {
     name: "title",
     need: Need::Optional,
     value: MemberValue::Template(500),
     about: "The first line, a template.",
     example: r#""New answer to {{ form.title }}""#,
 };
-pub(super) const MAX_FIELDS: Member = Member {
+const MAX_FIELDS: Member = Member {
     name: "max_fields",
     need: Need::Default("10"),
     value: MemberValue::Number { min: 0, max: 40 },
@@ -51,42 +54,48 @@ pub(super) const MAX_FIELDS: Member = Member {
 };
 
 /// The address of services where it is the only secret.
-pub(super) const URL: Member = Member {
+const URL: Member = Member {
     name: "url",
     need: Need::Required,
-    value: MemberValue::SecretUrl,
+    value: MemberValue::SecretUrl(|_| Ok(())),
     about: "The address that the service gives to a webhook; secret as a whole.",
     example: "",
 };
 
 /// The promise of services that do not recognize repeats.
-pub(super) const AT_LEAST_ONCE: &str = "At least once: if the service's response is lost, the message is sent again. Its last line has the submission's id.";
+const AT_LEAST_ONCE: &str = "At least once: if the service's response is lost, the message is sent again. Its last line has the submission's id.";
+
+/// The spec of chats, as far as they are alike.
+const SPEC: IntegrationSpec = IntegrationSpec {
+    about: "",
+    events: &EventType::SUBSCRIBABLE,
+    members: &[URL, TITLE, MAX_FIELDS],
+    pace: Pace {
+        mode: WriteMode::Message,
+        concurrency: 1,
+        batch: 1,
+        interval_ms: 1_000,
+        schedule: &SCHEDULE,
+    },
+    set_up: "",
+    limits: "",
+    repeats: AT_LEAST_ONCE,
+    source: "",
+};
 
 /// A service that shows messages to people.
-pub(super) trait Chat: HasSpec {
-    /// How the service's answers are understood.
-    const CLASSIFY: Classify;
-
-    /// The service takes no second message before this many milliseconds.
-    const INTERVAL_MS: i64;
-
+pub(super) struct Chat {
+    pub spec: IntegrationSpec,
+    /// The member with the URL of the service; `None` if the secret URL leads there.
+    pub server: Option<&'static str>,
+    /// The member that identifies the chat there, as far as settings show it. One message at a time is sent to each.
+    pub receiver: Option<&'static str>,
     /// The body of the request, within the limits of the service.
-    fn body(&self, message: &Message) -> Value;
-
-    /// How the body is sent: to the secret URL. `attempt` identifies the delivery, for services that recognize repeats.
-    fn call(&self, _attempt: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        Call::to_secret_url(self, unsealer)
-    }
-
-    /// The host that it calls; no secret.
-    fn host(&self) -> String {
-        self.settings().secret_host().to_owned()
-    }
-
-    /// Identifies the chat, as far as its settings show it. One message at a time is sent to each.
-    fn receiver(&self) -> String {
-        self.settings().secret_destination()
-    }
+    pub body: fn(&Settings, &Message) -> Value,
+    /// How the body is sent. The attempt identifies the delivery, for services that recognize repeats.
+    pub call: fn(&Settings, &PlannedAttempt<'_>, Sealer<'_>) -> Result<Call, PlanError>,
+    /// How the service's answers are understood.
+    pub classify: Classify,
 }
 
 /// A request without its body.
@@ -101,59 +110,65 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// A `POST` to the secret URL of `chat`.
-    pub(super) fn to_secret_url(chat: &impl Chat, unsealer: Unsealer<'_>) -> Result<Self, PlanError> {
-        let secret = chat.settings().open(URL.name, unsealer)?.ok_or(PlanError::Damaged)?;
+    /// A `POST` to the secret URL.
+    fn to_secret_url(
+        settings: &Settings,
+        _: &PlannedAttempt<'_>,
+        sealer: Sealer<'_>,
+    ) -> Result<Self, PlanError> {
+        let secret = settings.open(URL.name, sealer)?.ok_or(PlanError::Damaged)?;
         let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
         let secrets = [secret].into_iter().chain(secret_parts(&url).map(Secret::new)).collect();
         Ok(Self { method: "POST", url, headers: Vec::new(), secrets, members: Vec::new() })
     }
 
     /// Returns `server` with `segments` behind its path.
-    pub(super) fn join(mut server: Url, segments: &[&str]) -> Result<Url, PlanError> {
+    fn join(mut server: Url, segments: &[&str]) -> Result<Url, PlanError> {
         let mut path = server.path_segments_mut().map_err(|()| PlanError::Damaged)?;
         path.pop_if_empty().extend(segments);
         drop(path);
         Ok(server)
     }
-
-    /// The host of `server`, with its port if it is an unusual one.
-    pub(super) fn host_of(server: &Result<Url, PlanError>) -> String {
-        let Ok(server) = server else { return String::new() };
-        let host = server.host_str().unwrap_or_default();
-        server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-    }
 }
 
-impl<T: Chat> Kind for T {
-    fn target(&self) -> String {
-        self.host()
+impl Kind for Chat {
+    fn spec(&self) -> &IntegrationSpec {
+        &self.spec
     }
 
-    fn destination(&self, id: IntegrationId) -> String {
-        Some(self.receiver())
-            .filter(|receiver| !receiver.is_empty())
-            .unwrap_or_else(|| format!("{}/{id}", self.host()))
+    fn target(&self, settings: &Settings) -> String {
+        match self.server {
+            Some(name) => settings.url(name).as_ref().map(host_of).unwrap_or_default(),
+            None => settings.secret_host().to_owned(),
+        }
     }
 
-    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
-        let settings = self.settings();
+    fn destination(&self, settings: &Settings, id: IntegrationId) -> String {
+        let receiver = match self.receiver {
+            Some(name) => settings.text(name).map(|receiver| format!("{}/{receiver}", self.target(settings))),
+            None => settings.secret_destination(),
+        };
+        receiver.unwrap_or_else(|| format!("{}/{id}", self.target(settings)))
+    }
+
+    fn render(&self, settings: &Settings, rendering: Rendering<'_>) -> Option<Vec<u8>> {
         let max_fields = settings.number(MAX_FIELDS.name).unwrap_or(DEFAULT_FIELDS);
         let max_fields = usize::try_from(max_fields).unwrap_or(0);
         let message = Message::new(rendering, settings.text(TITLE.name), max_fields);
-        Some(self.body(&message).to_string().into_bytes().into())
+        Some((self.body)(settings, &message).to_string().into_bytes())
     }
 
-    fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
-        let Call { method, url, mut headers, secrets, members } = self.call(&attempt, unsealer)?;
+    fn plan(
+        &self,
+        settings: &Settings,
+        attempt: PlannedAttempt<'_>,
+        sealer: Sealer<'_>,
+    ) -> Result<Outbound, PlanError> {
+        let Call { method, url, mut headers, secrets, members } = (self.call)(settings, &attempt, sealer)?;
         let json = Secret::new("application/json; charset=utf-8".to_owned());
         headers.push(("Content-Type".to_owned(), json));
         let body = if members.is_empty() { attempt.body.to_vec() } else { complete(attempt.body, members)? };
-        Ok(Outbound::Http(HttpRequest { method, url, headers, body, secrets, classify: T::CLASSIFY }))
-    }
-
-    fn pace(&self) -> Pace {
-        Pace { concurrency: 1, batch: 1, interval_ms: T::INTERVAL_MS, schedule: &SCHEDULE }
+        Ok(Outbound::Http(HttpRequest { method, url, headers, body, secrets, classify: self.classify }))
     }
 }
 

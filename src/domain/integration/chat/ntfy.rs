@@ -2,22 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer};
+use super::classify::classify_answer;
 use super::text::{TextStyle, Unit, clip, or_dash, verbatim};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::definition::secret_input::check_bearer_token;
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::Message;
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
-use crate::secret::Secret;
-
-kind! {
-    /// A notification of an ntfy topic.
-    Ntfy
-}
+use super::{
+    Call, Chat, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need, PlanError, PlannedAttempt,
+    SPEC, Sealer, Settings, TITLE, bearer, check_bearer_token,
+};
 
 /// ntfy makes an attachment of a message with more than 4,096 bytes.
 const STYLE: TextStyle = TextStyle {
@@ -42,10 +32,9 @@ const PRIORITY: &str = "priority";
 
 const TAGS: &str = "tags";
 
-impl HasSpec for Ntfy {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static NTFY: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A notification of an ntfy topic, on phones and desktops.",
-        events: &EventType::SUBSCRIBABLE,
         members: &[
             Member {
                 name: SERVER,
@@ -87,48 +76,35 @@ impl HasSpec for Ntfy {
         ],
         set_up: "Subscribe to a topic in the app. On a public server choose a name that nobody guesses.",
         limits: "One notification a second, until the server says less: ntfy.sh accepts 60 at once, then one in 5 seconds, and some 250 a day. It has at most 4,096 bytes: long answers are cut, then the last ones are left out.",
-        repeats: AT_LEAST_ONCE,
         source: "https://docs.ntfy.sh/publish/#publish-as-json",
-    };
+        ..SPEC
+    },
+    server: Some(SERVER),
+    receiver: None,
+    body,
+    call,
+    classify: |answer| classify_answer(answer, false, None),
+};
+
+fn body(settings: &Settings, message: &Message) -> Value {
+    json!({
+        "title": or_dash(&clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
+        "message": STYLE.write_body(message),
+        "priority": settings.number(PRIORITY),
+        "tags": settings.texts(TAGS),
+    })
 }
 
-impl Chat for Ntfy {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 1_000;
-
-    fn body(&self, message: &Message) -> Value {
-        let settings = self.settings();
-        json!({
-            "title": or_dash(&clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
-            "message": STYLE.write_body(message),
-            "priority": settings.number(PRIORITY),
-            "tags": settings.texts(TAGS),
-        })
-    }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        let settings = self.settings();
-        let topic = settings.open(TOPIC, unsealer)?.ok_or(PlanError::Damaged)?;
-        let token = settings.open(ACCESS_TOKEN, unsealer)?;
-        let bearer = |token: &Secret<String>| {
-            ("Authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal())))
-        };
-        Ok(Call {
-            method: "POST",
-            url: settings.url(SERVER)?,
-            headers: token.iter().map(bearer).collect(),
-            members: vec![(TOPIC, topic.reveal().as_str().into())],
-            secrets: [Some(topic), token].into_iter().flatten().collect(),
-        })
-    }
-
-    fn host(&self) -> String {
-        Call::host_of(&self.settings().url(SERVER))
-    }
-}
-
-fn classify(answer: &HttpAnswer<'_>) -> Classification {
-    classify_answer(answer, Hints::default())
+fn call(settings: &Settings, _: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+    let topic = settings.open(TOPIC, sealer)?.ok_or(PlanError::Damaged)?;
+    let token = settings.open(ACCESS_TOKEN, sealer)?;
+    Ok(Call {
+        method: "POST",
+        url: settings.url(SERVER)?,
+        headers: token.iter().map(bearer).collect(),
+        members: vec![(TOPIC, topic.reveal().as_str().into())],
+        secrets: [Some(topic), token].into_iter().flatten().collect(),
+    })
 }
 
 fn check_topic(text: &str) -> Result<(), String> {

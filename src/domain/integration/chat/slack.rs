@@ -2,19 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer};
+use super::classify::classify_answer;
 use super::text::{MAX_NOTE, Unit, clip, entities, or_dash, verbatim};
-use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::{Message, MessageField};
-use crate::domain::integration::spec::IntegrationSpec;
-
-kind! {
-    /// A message to a Slack channel.
-    Slack
-}
+use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, Settings, ShownAnswer};
 
 /// Characters of a header block.
 const MAX_HEADER: usize = 150;
@@ -25,33 +15,30 @@ const MAX_TEXT: usize = 2_000;
 /// Characters of all blocks as JSON: Slack refuses some 13,200 and does not document it (`msg_blocks_too_long`).
 const MAX_BLOCKS: usize = 10_000;
 
-impl HasSpec for Slack {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static SLACK: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message to a Slack channel.",
-        events: &EventType::SUBSCRIBABLE,
-        members: &[URL, TITLE, MAX_FIELDS],
         set_up: "Create an app at https://api.slack.com/apps, turn on *Incoming Webhooks* and add one to a channel. Its address is `url`.",
         limits: "One message a second. A message has at most 10,000 characters: long answers are cut, then the last ones are left out.",
-        repeats: AT_LEAST_ONCE,
         source: "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks",
-    };
-}
+        ..SPEC
+    },
+    server: None,
+    receiver: None,
+    body,
+    call: Call::to_secret_url,
+    classify,
+};
 
-impl Chat for Slack {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 1_000;
-
-    fn body(&self, message: &Message) -> Value {
-        let blocks =
-            message.fit(MAX_TEXT, blocks, |blocks| Unit::Utf16.of(&blocks.to_string()) <= MAX_BLOCKS);
-        // Shown in notifications only.
-        let text = clip(&message.title, MAX_HEADER, Unit::Utf16, entities);
-        json!({ "text": text, "blocks": blocks })
-    }
+fn body(_: &Settings, message: &Message) -> Value {
+    let blocks = message.fit(MAX_TEXT, blocks, |blocks| Unit::Utf16.of(&blocks.to_string()) <= MAX_BLOCKS);
+    // Shown in notifications only.
+    let text = clip(&message.title, MAX_HEADER, Unit::Utf16, entities);
+    json!({ "text": text, "blocks": blocks })
 }
 
 fn blocks(message: &Message, share: usize) -> Value {
-    let section = |field: &MessageField| {
+    let section = |field: &ShownAnswer| {
         let texts = [plain_text(&field.title, MAX_HEADER), answer_text(field, share)];
         json!({ "type": "section", "fields": texts })
     };
@@ -62,9 +49,9 @@ fn blocks(message: &Message, share: usize) -> Value {
 }
 
 /// A link to itself, if the answer is one: `<https://example.com>` or `<mailto:ann@example.com|ann@example.com>`.
-fn answer_text(field: &MessageField, share: usize) -> Value {
+fn answer_text(field: &ShownAnswer, share: usize) -> Value {
     let label = field.shown_link().filter(|shown| !shown.contains("://")).map(|shown| format!("|{shown}"));
-    let link = field.link.as_ref().map(|link| format!("<{link}{}>", label.unwrap_or_default()));
+    let link = field.link().map(|link| format!("<{link}{}>", label.unwrap_or_default()));
     match link.map(|link| link.replace('&', "&amp;")).filter(|link| link.len() <= share) {
         Some(link) => json!({ "type": "mrkdwn", "text": link, "verbatim": true }),
         None => plain_text(&field.text, share),
@@ -91,5 +78,5 @@ fn classify(answer: &HttpAnswer<'_>) -> Classification {
         "channel_not_found",
     ];
     let is_gone = answer.status >= 400 && gone.contains(&answer.body.trim());
-    classify_answer(answer, Hints { is_gone, wait_ms: None })
+    classify_answer(answer, is_gone, None)
 }

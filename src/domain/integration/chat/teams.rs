@@ -2,23 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer};
+use super::classify::classify_answer;
 use super::text::{MAX_NOTE, Unit, clip, or_dash, verbatim};
-use super::{AT_LEAST_ONCE, Chat, MAX_FIELDS, TITLE, URL};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::definition::draft_input::DraftInput;
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::{Message, MessageField};
-use crate::domain::integration::settings::SettingsDraft;
-use crate::domain::integration::spec::IntegrationSpec;
-use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::Rule;
-
-kind! {
-    /// A message to a channel or chat of Microsoft Teams.
-    Teams
-}
+use super::{
+    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, SPEC,
+    ShownAnswer, TITLE, URL,
+};
 
 /// Bytes of a message: Teams takes 28 KB.
 const MAX_MESSAGE: usize = 26_000;
@@ -35,36 +24,29 @@ const MAX_LINES: usize = 20;
 /// The hosts of connectors, which Microsoft has retired.
 const RETIRED_HOSTS: [&str; 2] = ["webhook.office.com", "outlook.office.com"];
 
-impl HasSpec for Teams {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static TEAMS: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message to a channel or chat of Microsoft Teams.",
-        events: &EventType::SUBSCRIBABLE,
-        members: &[URL, TITLE, MAX_FIELDS],
+        members: &[Member { value: MemberValue::SecretUrl(check_host), ..URL }, TITLE, MAX_FIELDS],
         set_up: "In the menu of the channel choose *Workflows* and the template *Send webhook alerts to a channel*, which *Anyone* may call. Its address is `url`. Addresses at webhook.office.com belong to connectors, which Microsoft has retired.",
         limits: "One message a second. A message has at most 26,000 bytes, an answer 4,000 bytes and 20 lines: long answers are cut, then the last ones are left out. Teams accepts a message before it posts it; the workflow's run history shows whether it did.",
-        repeats: AT_LEAST_ONCE,
         source: "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using",
-    };
+        ..SPEC
+    },
+    server: None,
+    receiver: None,
+    body: |_, message| message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE),
+    call: Call::to_secret_url,
+    classify,
+};
 
-    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, _: DraftInput<'_>) {
-        let is_of = |host: &str, domain: &str| {
-            host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let host = draft.plain.secret_host();
-        if RETIRED_HOSTS.iter().any(|retired| is_of(host, retired)) {
-            let message = "`url` belongs to a connector, which Microsoft has retired: make a workflow in Teams and send its address";
-            fields.refuse(URL.name, Rule::InvalidUrl, message);
-        }
+fn check_host(host: &str) -> Result<(), String> {
+    let is_of =
+        |domain: &&str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if RETIRED_HOSTS.iter().any(is_of) {
+        return Err("belongs to a connector, which Microsoft has retired: make a workflow in Teams and send its address".to_owned());
     }
-}
-
-impl Chat for Teams {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 1_000;
-
-    fn body(&self, message: &Message) -> Value {
-        message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE)
-    }
+    Ok(())
 }
 
 fn card(message: &Message, share: usize) -> Value {
@@ -91,11 +73,11 @@ fn card(message: &Message, share: usize) -> Value {
 }
 
 /// A link to itself, if the answer is a URL, and lines otherwise.
-fn answer_text(field: &MessageField, share: usize) -> Vec<Value> {
+fn answer_text(field: &ShownAnswer, share: usize) -> Vec<Value> {
     match field.shown_link().filter(|shown| shown.contains("://") && shown.len() <= share) {
         Some(url) => {
             let open = json!({ "selectAction": { "type": "Action.OpenUrl", "url": url } });
-            vec![paragraph(url, share, &open)]
+            vec![paragraph(&url, share, &open)]
         }
         None => lines(&field.text, share).collect(),
     }
@@ -134,5 +116,5 @@ fn paragraph(text: &str, max: usize, style: &Value) -> Value {
 fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let is_gone =
         answer.status == 404 || (answer.status == 400 && answer.body.contains("WorkflowTriggerIsNotEnabled"));
-    classify_answer(answer, Hints { is_gone, wait_ms: None })
+    classify_answer(answer, is_gone, None)
 }

@@ -2,20 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::classify::{Hints, classify_answer, member, seconds_to_ms};
+use super::classify::{classify_answer, member, seconds_to_ms};
 use super::text::{TextStyle, Unit};
-use super::{AT_LEAST_ONCE, Call, Chat, MAX_FIELDS, TITLE, check_number};
-use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
-use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, kind};
-use crate::domain::integration::message::Message;
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
-
-kind! {
-    /// A message of a bot in a Telegram chat.
-    Telegram
-}
+use super::{
+    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
+    Pace, PlanError, PlannedAttempt, SPEC, Sealer, Settings, TITLE, check_number,
+};
 
 /// Telegram takes 4,096 characters, counted as UTF-16.
 const STYLE: TextStyle = TextStyle {
@@ -37,10 +29,9 @@ const SILENT: &str = "silent";
 
 const SERVER: &str = "server";
 
-impl HasSpec for Telegram {
-    const SPEC: IntegrationSpec = IntegrationSpec {
+pub(in crate::domain::integration) static TELEGRAM: Chat = Chat {
+    spec: IntegrationSpec {
         about: "A message of a bot in a Telegram chat.",
-        events: &EventType::SUBSCRIBABLE,
         members: &[
             Member {
                 name: BOT_TOKEN,
@@ -80,44 +71,35 @@ impl HasSpec for Telegram {
             TITLE,
             MAX_FIELDS,
         ],
+        pace: Pace { interval_ms: 3_000, ..SPEC.pace },
         set_up: "Ask https://t.me/BotFather for a `/newbot`, whose token is `bot_token`, and add the bot to the chat. Then `https://api.telegram.org/bot<token>/getUpdates` shows the number of the chat, after somebody wrote in it.",
         limits: "One message every 3 seconds: groups accept 20 a minute. A message has at most 4,096 characters: long answers are cut, then the last ones are left out. Telegram makes links of URLs in answers.",
-        repeats: AT_LEAST_ONCE,
         source: "https://core.telegram.org/bots/api#sendmessage",
-    };
+        ..SPEC
+    },
+    server: Some(SERVER),
+    receiver: Some(CHAT_ID),
+    body,
+    call,
+    classify,
+};
+
+fn body(settings: &Settings, message: &Message) -> Value {
+    // Without `parse_mode` the text has no markup.
+    json!({
+        "text": STYLE.write(message),
+        "link_preview_options": { "is_disabled": true },
+        "disable_notification": settings.flag(SILENT),
+    })
 }
 
-impl Chat for Telegram {
-    const CLASSIFY: Classify = classify;
-    const INTERVAL_MS: i64 = 3_000;
-
-    fn body(&self, message: &Message) -> Value {
-        // Without `parse_mode` the text has no markup.
-        json!({
-            "text": STYLE.write(message),
-            "link_preview_options": { "is_disabled": true },
-            "disable_notification": self.settings().flag(SILENT),
-        })
-    }
-
-    fn call(&self, _: &PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Call, PlanError> {
-        let settings = self.settings();
-        let token = settings.open(BOT_TOKEN, unsealer)?.ok_or(PlanError::Damaged)?;
-        let thread = settings.text(THREAD_ID).and_then(|thread| thread.parse::<i64>().ok());
-        let members = vec![(CHAT_ID, settings.text(CHAT_ID).into()), (THREAD_ID, thread.into())];
-        let bot = format!("bot{}", token.reveal());
-        let url = Call::join(settings.url(SERVER)?, &[&bot, "sendMessage"])?;
-        Ok(Call { method: "POST", url, headers: Vec::new(), secrets: vec![token], members })
-    }
-
-    fn host(&self) -> String {
-        Call::host_of(&self.settings().url(SERVER))
-    }
-
-    fn receiver(&self) -> String {
-        let chat = self.settings().text(CHAT_ID).unwrap_or_default();
-        format!("{}/{chat}", self.host())
-    }
+fn call(settings: &Settings, _: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+    let token = settings.open(BOT_TOKEN, sealer)?.ok_or(PlanError::Damaged)?;
+    let thread = settings.text(THREAD_ID).and_then(|thread| thread.parse::<i64>().ok());
+    let members = vec![(CHAT_ID, settings.text(CHAT_ID).into()), (THREAD_ID, thread.into())];
+    let bot = format!("bot{}", token.reveal());
+    let url = Call::join(settings.url(SERVER)?, &[&bot, "sendMessage"])?;
+    Ok(Call { method: "POST", url, headers: Vec::new(), secrets: vec![token], members })
 }
 
 /// Writes an invisible space into what Telegram would make a link of: `@names`, `/commands`, `#tags` and `$TAGS`. It has no other
@@ -145,7 +127,7 @@ fn classify(answer: &HttpAnswer<'_>) -> Classification {
     let wait = member(answer.body, &["parameters", "retry_after"]);
     let is_gone = matches!(answer.status, 401 | 403 | 404)
         || (answer.status == 400 && answer.body.contains("chat not found"));
-    classify_answer(answer, Hints { is_gone, wait_ms: wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)) })
+    classify_answer(answer, is_gone, wait.and_then(|wait| seconds_to_ms(wait.as_f64()?)))
 }
 
 fn check_token(text: &str) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! Texts within the limits of a service, and inert in its markup.
 
-use crate::domain::integration::message::{MAILTO, Message, MessageField};
+use crate::domain::integration::answers::{MAILTO, ShownAnswer};
+use crate::domain::integration::message::Message;
 
 /// Writes a character, given the one before, so that it means nothing to the service.
 pub(super) type Escape = fn(char, Option<char>, &mut String);
@@ -54,8 +55,9 @@ impl TextStyle {
         text + &notes.join(self.line_break)
     }
 
-    fn answer(self, field: &MessageField, share: usize) -> String {
-        let link = field.shown_link().map(self.link).filter(|link| self.unit.of(link) <= share);
+    fn answer(self, field: &ShownAnswer, share: usize) -> String {
+        let link =
+            field.shown_link().map(|shown| (self.link)(&shown)).filter(|link| self.unit.of(link) <= share);
         link.unwrap_or_else(|| or_dash(&clip(&field.text, share, self.unit, self.escape)).to_owned())
     }
 

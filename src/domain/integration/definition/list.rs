@@ -2,16 +2,22 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::draft::{Draft, default_name};
-use super::draft_input::DraftInput;
 use super::notifications::{self, expand, relocate};
+use super::parse::name_of;
 use super::references::lint_references;
-use super::{DefinitionContext, GeneratedSecret, duplicate_name, duplicate_path, too_many};
+use super::{
+    DefinitionContext, DefinitionInput, GeneratedSecret, Parsed, duplicate_name, duplicate_path, too_many,
+};
+use crate::clock::Timestamp;
 use crate::domain::integration::address::AddressPolicy;
-use crate::domain::integration::{Integration, MAX_INTEGRATIONS, NotificationStyle};
+use crate::domain::integration::settings::PATH;
+use crate::domain::integration::{Integration, MAX_INTEGRATIONS};
 use crate::domain::json::{Value, join};
 use crate::domain::question::Question;
 use crate::domain::validation::violation::{Rule, Violation};
+use crate::id::WorkspaceId;
+use crate::secret::{Secret, SystemRandomness};
+use crate::vault::{MASTER_KEY_BYTES, Vault};
 
 /// The lists that replace the integrations of a form, as sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,27 +44,25 @@ impl Integration {
         context: DefinitionContext<'_>,
         violations: &mut Vec<Violation>,
     ) -> Option<(Vec<Self>, Vec<GeneratedSecret>)> {
-        let reader = ListReader { current, questions: Some(questions), policy: Some(context.policy) };
+        let reader = ListReader { current, questions: Some(questions), context, is_lint: false };
         let before = violations.len();
         let (mut all, mut generated) = (Vec::new(), Vec::new());
         let (notifications, ordinary): (Vec<_>, Vec<_>) =
             current.iter().cloned().partition(|one| one.notification.is_some());
         let integrations = reader.read_integrations(lists.integrations, violations);
-        for (kept, drafts) in [
+        for (kept, parsed) in [
             (ordinary, integrations),
             (notifications, reader.read_notifications(lists.notifications, violations)),
         ] {
-            let Some(drafts) = drafts else {
+            if let Some(parsed) = parsed {
+                for (integration, secret) in parsed {
+                    all.push(integration);
+                    generated.extend(secret);
+                }
+            } else {
                 // The questions may have changed.
                 lint_references(&kept, questions, violations);
                 all.extend(kept);
-                continue;
-            };
-            for StyledDraft { name, draft, style } in drafts {
-                let stored = find_current(current, &name, draft.integration_type.name());
-                let (built, secret) = draft.build(name, stored, context);
-                generated.extend(secret);
-                all.push(Self { notification: style, ..built });
             }
         }
         if violations.len() > before {
@@ -78,7 +82,12 @@ impl Integration {
         questions: Option<&[Question]>,
         violations: &mut Vec<Violation>,
     ) {
-        let reader = ListReader { current: &[], questions, policy: None };
+        // Read as on the server, which seals secrets: here with a key that is thrown away.
+        let (vault, policy) = (Vault::new(&Secret::new([0; MASTER_KEY_BYTES])), AddressPolicy::default());
+        let (workspace, now) = (WorkspaceId::ZERO, Timestamp::from_millis(0));
+        let context =
+            DefinitionContext { workspace, vault: &vault, random: &SystemRandomness, policy: &policy, now };
+        let reader = ListReader { current: &[], questions, context, is_lint: true };
         reader.read_integrations(lists.integrations, violations);
         reader.read_notifications(lists.notifications, violations);
     }
@@ -86,20 +95,13 @@ impl Integration {
 
 const ROOT: &str = "/integrations";
 
-/// A draft with its name.
-struct StyledDraft {
-    name: String,
-    draft: Draft,
-    /// How it is written, if it is a notification.
-    style: Option<NotificationStyle>,
-}
-
 /// Reads lists that replace `current`.
 #[derive(Clone, Copy)]
 struct ListReader<'a> {
     current: &'a [Integration],
     questions: Option<&'a [Question]>,
-    policy: Option<&'a AddressPolicy>,
+    context: DefinitionContext<'a>,
+    is_lint: bool,
 }
 
 impl ListReader<'_> {
@@ -108,17 +110,17 @@ impl ListReader<'_> {
         &self,
         list: Option<&Value>,
         violations: &mut Vec<Violation>,
-    ) -> Option<Vec<StyledDraft>> {
+    ) -> Option<Vec<Parsed>> {
         let items = items(list?, ROOT, violations)?;
         let names = assign_names(items);
         let read = |(place, (item, name)): (usize, (&Value, Option<String>))| {
-            let pointer = join(ROOT, &place.to_string());
-            let draft = self.read(item, name.as_deref(), &pointer, violations);
-            Some(StyledDraft { name: name?, draft: draft?, style: None })
+            let (mut parsed, secret) = self.read(item, name, &join(ROOT, &place.to_string()), violations)?;
+            parsed.notification = None;
+            Some((parsed, secret))
         };
-        let drafts: Vec<_> = items.iter().zip(names).enumerate().map(read).collect();
-        report_duplicates(ROOT, &drafts, violations);
-        Some(drafts.into_iter().flatten().collect())
+        let parsed: Vec<_> = items.iter().zip(names).enumerate().map(read).collect();
+        report_duplicates(ROOT, &parsed, violations);
+        Some(parsed.into_iter().flatten().collect())
     }
 
     /// Parses the list of notifications, if there is one.
@@ -126,7 +128,7 @@ impl ListReader<'_> {
         &self,
         list: Option<&Value>,
         violations: &mut Vec<Violation>,
-    ) -> Option<Vec<StyledDraft>> {
+    ) -> Option<Vec<Parsed>> {
         let items = items(list?, notifications::ROOT, violations)?;
         let mut names = HashSet::new();
         let mut read = |(place, item): (usize, &Value)| {
@@ -134,8 +136,8 @@ impl ListReader<'_> {
             let (style, integration) = expand(item, &pointer, violations)?;
             let name = integration.get("name")?.as_str()?.to_owned();
             let mut found = Vec::new();
-            let draft = self.read(&integration, Some(&name), &pointer, &mut found);
-            if !names.insert(name.clone()) {
+            let parsed = self.read(&integration, Some(name.clone()), &pointer, &mut found);
+            if !names.insert(name) {
                 let message = "this address is notified twice";
                 let violation = Violation::new(join(&pointer, "name"), Rule::DuplicateName, message);
                 let help =
@@ -143,24 +145,29 @@ impl ListReader<'_> {
                 found.push(violation.help(help));
             }
             violations.extend(found.into_iter().map(|violation| relocate(violation, style, &pointer)));
-            Some(StyledDraft { name, draft: draft?, style: Some(style) })
+            let (mut parsed, secret) = parsed?;
+            parsed.notification = Some(style);
+            Some((parsed, secret))
         };
         // Collected first, so that every item is checked.
-        let drafts: Vec<_> = items.iter().enumerate().map(&mut read).collect();
-        Some(drafts.into_iter().flatten().collect())
+        let parsed: Vec<_> = items.iter().enumerate().map(&mut read).collect();
+        Some(parsed.into_iter().flatten().collect())
     }
 
     fn read(
         &self,
         item: &Value,
-        name: Option<&str>,
+        name: Option<String>,
         pointer: &str,
         violations: &mut Vec<Violation>,
-    ) -> Option<Draft> {
-        let Self { questions, policy, .. } = *self;
+    ) -> Option<Parsed> {
+        let Self { questions, context, is_lint, .. } = *self;
         let type_name = item.get("type").and_then(Value::as_str);
-        let current = name.and_then(|name| find_current(self.current, name, type_name?));
-        Draft::read(item, DraftInput { pointer, current, questions, policy }, violations)
+        let is_same =
+            |one: &&Integration| Some(&one.name) == name.as_ref() && Some(one.type_name()) == type_name;
+        let current = self.current.iter().find(is_same);
+        let input = DefinitionInput { pointer, current, questions, context, is_lint };
+        Integration::parse(item, name, input, violations)
     }
 }
 
@@ -197,29 +204,23 @@ fn assign_names(items: &[Value]) -> Vec<Option<String>> {
     let written = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
     let mut taken: HashSet<String> = items.iter().filter_map(written).collect();
     let name = |item: &Value| {
-        written(item).or_else(|| {
-            let name = default_name(item.get("type")?.as_str()?, |name| taken.contains(name));
-            taken.insert(name.clone());
-            Some(name)
-        })
+        let name = name_of(item, |name| taken.contains(name))?;
+        taken.insert(name.clone());
+        Some(name)
     };
     items.iter().map(name).collect()
 }
 
-fn find_current<'a>(current: &'a [Integration], name: &str, type_name: &str) -> Option<&'a Integration> {
-    current.iter().find(|one| one.name == name && one.kind.type_name() == type_name)
-}
-
 /// Reports names and paths that occur twice in a list at `root`.
-fn report_duplicates(root: &str, drafts: &[Option<StyledDraft>], violations: &mut Vec<Violation>) {
+fn report_duplicates(root: &str, parsed: &[Option<Parsed>], violations: &mut Vec<Violation>) {
     let (mut names, mut paths) = (HashMap::new(), HashMap::new());
-    for (place, draft) in drafts.iter().enumerate() {
-        let Some(StyledDraft { name, draft, .. }) = draft else { continue };
+    for (place, parsed) in parsed.iter().enumerate() {
+        let Some((Integration { name, kind, .. }, _)) = parsed else { continue };
         let at = |place: usize| join(root, &place.to_string());
         if let Some(earlier) = names.insert(name.as_str(), place) {
             violations.push(duplicate_name(&at(place), name).related(join(&at(earlier), "name")));
         }
-        let Some(path) = draft.path() else { continue };
+        let Some(path) = kind.settings.text(PATH) else { continue };
         if let Some(earlier) = paths.insert(path.to_ascii_lowercase(), place) {
             violations.push(duplicate_path(&at(place), path).related(join(&at(earlier), "path")));
         }

@@ -1,24 +1,19 @@
 //! Parsing of what authors send: integrations, patches of them, and lists that replace all of a form's.
 
-mod draft;
-pub(in crate::domain::integration) mod draft_input;
 mod list;
-mod merge_patch;
 mod notifications;
+mod parse;
 mod references;
-pub(in crate::domain::integration) mod secret_input;
 mod show;
 
-use self::draft::{Draft, default_name};
-use self::draft_input::DraftInput;
-use self::merge_patch::merged;
-use self::secret_input::Sealer;
+use self::parse::name_of;
 use super::address::AddressPolicy;
+use super::sealer::Sealer;
 use super::settings::signing_secret::{self, MAX_LIVE_SECRETS};
-use super::settings::{PATH, PreviousSecret, SIGNING_SECRET};
+use super::settings::{PATH, PreviousSecret, SIGNING_SECRET, SecretField};
 use super::{Integration, IntegrationKind, MAX_INTEGRATIONS};
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::json::{Value, join};
+use crate::domain::json::{self, Value, join};
 use crate::domain::question::Question;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
 use crate::id::{Random, WorkspaceId};
@@ -45,6 +40,22 @@ pub struct DefinitionContext<'a> {
     pub now: Timestamp,
 }
 
+/// An integration to parse.
+#[derive(Clone, Copy)]
+pub(super) struct DefinitionInput<'a> {
+    pub pointer: &'a str,
+    /// The stored integration of the same type that this replaces.
+    pub current: Option<&'a Integration>,
+    /// The questions of the form; references are not checked without them.
+    pub questions: Option<&'a [Question]>,
+    pub context: DefinitionContext<'a>,
+    /// Whether neither addresses are checked nor whether a secret is missing: only the server knows.
+    pub is_lint: bool,
+}
+
+/// An integration, and the signing secret that was made for it.
+type Parsed = (Integration, Option<GeneratedSecret>);
+
 /// A secret that the server has made. It is shown once, in the response to the request that made it.
 #[derive(Debug, Clone)]
 pub struct GeneratedSecret {
@@ -60,7 +71,7 @@ impl Integration {
         others: &[Self],
         questions: &[Question],
         context: DefinitionContext<'_>,
-    ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
+    ) -> Result<Parsed, Vec<Violation>> {
         collect_violations(|violations| {
             if others.len() >= MAX_INTEGRATIONS {
                 violations.push(too_many("", others.len() + 1));
@@ -77,7 +88,7 @@ impl Integration {
         others: &[Self],
         questions: &[Question],
         context: DefinitionContext<'_>,
-    ) -> Result<(Self, Option<GeneratedSecret>), Vec<Violation>> {
+    ) -> Result<Parsed, Vec<Violation>> {
         let merged = merged(self, patch);
         let (updated, generated) = collect_violations(|violations| {
             Self::read_one(&merged, Some(self), others, questions, context, violations)
@@ -92,24 +103,21 @@ impl Integration {
         questions: &[Question],
         context: DefinitionContext<'_>,
         violations: &mut Vec<Violation>,
-    ) -> Option<(Self, Option<GeneratedSecret>)> {
-        let policy = Some(context.policy);
-        let input = DraftInput { pointer: "", current, questions: Some(questions), policy };
-        let draft = Draft::read(body, input, violations);
+    ) -> Option<Parsed> {
         let taken = |name: &str| others.iter().any(|other| other.name == name);
+        let input =
+            DefinitionInput { pointer: "", current, questions: Some(questions), context, is_lint: false };
+        let parsed = Self::parse(body, name_of(body, taken), input, violations);
         if let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| taken(name)) {
             violations.push(duplicate_name("", name));
         }
-        let draft = draft?;
-        let name = draft.name.clone().unwrap_or_else(|| default_name(draft.integration_type.name(), taken));
-        let mut paths = others.iter().filter_map(|other| other.kind.settings().text(PATH));
         // Some file systems ignore case.
-        if let Some(path) = draft.path()
-            && paths.any(|other| other.eq_ignore_ascii_case(path))
-        {
+        let path = parsed.as_ref().and_then(|(parsed, _)| parsed.kind.settings.text(PATH));
+        let mut paths = others.iter().filter_map(|other| other.kind.settings.text(PATH));
+        if let Some(path) = path.filter(|path| paths.any(|other| other.eq_ignore_ascii_case(path))) {
             violations.push(duplicate_path("", path));
         }
-        Some(draft.build(name, current, context))
+        parsed
     }
 
     /// Replaces the signing secret by a new one. The old ones sign too for `grace_millis` at most, unless they were sealed with
@@ -123,14 +131,14 @@ impl Integration {
         if !(0..=MAX_GRACE).contains(&grace_millis) {
             return refused("/grace", format!("`grace` is at most {} days", MAX_GRACE / DAY_MILLIS));
         }
-        let settings = self.kind.settings();
+        let settings = &self.kind.settings;
         let Some(replaced) = settings.secret(SIGNING_SECRET) else {
-            let message = format!("an integration of type `{}` has no signing secret", self.kind.type_name());
+            let message = format!("an integration of type `{}` has no signing secret", self.type_name());
             return refused("", message);
         };
         let secret = signing_secret::generate(context.random);
-        let sealer = Sealer { integration: self.id, context };
-        let new = sealer.seal(SIGNING_SECRET, secret.reveal(), None);
+        let sealer = Sealer { workspace: context.workspace, integration: self.id, vault: context.vault };
+        let new = SecretField { sealed: sealer.seal(SIGNING_SECRET, &secret, context.random), env: None };
         let valid_until = Timestamp::from_millis(context.now.millis() + grace_millis);
         let replaced = PreviousSecret { secret: replaced.clone(), valid_until };
         let earlier = settings
@@ -138,13 +146,27 @@ impl Integration {
             .iter()
             .map(|old| PreviousSecret { valid_until: old.valid_until.min(valid_until), ..old.clone() });
         let mut previous: Vec<_> = std::iter::once(replaced).chain(earlier).collect();
-        previous
-            .retain(|old| old.valid_until > context.now && sealer.can_unseal(SIGNING_SECRET, &old.secret));
+        previous.retain(|old| {
+            old.valid_until > context.now && sealer.open(SIGNING_SECRET, &old.secret.sealed).is_ok()
+        });
         previous.truncate(MAX_LIVE_SECRETS - 1);
         let settings = settings.with_signing_secret(new, previous);
-        let kind = IntegrationKind::new(self.kind.integration_type(), settings);
+        let kind = IntegrationKind { settings, ..self.kind };
         Ok((Self { kind, updated_at: context.now, ..self.clone() }, secret))
     }
+}
+
+/// Applies a merge patch (RFC 7396) to the members of `target`. A secret that `patch` removes stays as `null`, which removes it:
+/// one that is left out is kept.
+fn merged(target: &Integration, patch: &Value) -> Value {
+    let members = Value::Object(target.members());
+    let merged = json::merge(&members.to_string(), &patch.to_string());
+    let merged = merged.map_or(Ok(members), |text| json::parse(&text));
+    let Ok(Value::Object(mut members)) = merged else { return patch.clone() };
+    let secrets = target.kind.integration_type.spec().members.iter().filter(|member| member.is_secret());
+    let removed = secrets.filter(|member| patch.get(member.name) == Some(&Value::Null));
+    members.extend(removed.map(|member| (member.name.to_owned(), Value::Null)));
+    Value::Object(members)
 }
 
 fn duplicate_name(pointer: &str, name: &str) -> Violation {

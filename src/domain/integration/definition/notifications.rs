@@ -70,7 +70,7 @@ pub(super) fn relocate(violation: Violation, style: NotificationStyle, item: &st
 impl Integration {
     /// Returns it as an ordinary integration if the short form cannot say what it is.
     pub(super) fn with_valid_style(self) -> Self {
-        let settings = self.kind.settings();
+        let settings = &self.kind.settings;
         let is_short = settings.texts(TO).len() == 1
             && settings.text(REPLY_TO_QUESTION).is_none()
             && self.enabled
@@ -83,7 +83,7 @@ impl Integration {
     /// The notification as it was written; `None` for an ordinary integration.
     pub fn short_form(&self) -> Option<Value> {
         let style = self.notification?;
-        let (members, address) = (Value::Object(self.members()), self.kind.settings().texts(TO).first()?);
+        let (members, address) = (Value::Object(self.members()), self.kind.settings.texts(TO).first()?);
         let own = OWN.into_iter().filter_map(|name| Some((name.to_owned(), members.get(name)?.clone())));
         let own: Object = own.collect();
         if style == NotificationStyle::Address && own.is_empty() {

@@ -35,8 +35,8 @@ pub fn lint_references(
         if let Some(selection) = &integration.fields {
             lint_fields(selection, questions, &join(&pointer, "fields"), &mut found);
         }
-        let settings = integration.kind.settings();
-        for member in integration.kind.integration_type().spec().members {
+        let settings = &integration.kind.settings;
+        for member in integration.kind.integration_type.spec().members {
             let (Some(text), pointer) = (settings.text(member.name), join(&pointer, member.name)) else {
                 continue;
             };

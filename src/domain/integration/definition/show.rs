@@ -14,7 +14,7 @@ impl Integration {
         let retry = self.retry.as_ref().map(|waits| waits.iter().map(|wait| show_wait(*wait)).collect());
         let common = [
             ("name", Some(Value::from(&*self.name))),
-            ("type", Some(self.kind.type_name().into())),
+            ("type", Some(self.type_name().into())),
             ("enabled", Some(self.enabled.into())),
             ("events", Some(self.events.iter().map(|event| EventType::name(*event)).collect())),
             ("when", when),
@@ -22,12 +22,7 @@ impl Integration {
             ("retry", retry),
         ];
         let common = common.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        common.chain(self.kind.settings().members(self.kind.integration_type().spec())).collect()
-    }
-
-    /// The short description of where it sends to, without secrets: a host, a file.
-    pub fn target(&self) -> String {
-        self.kind.behaviour().target()
+        common.chain(self.kind.settings.members(self.kind.integration_type.spec())).collect()
     }
 }
 

@@ -2,71 +2,67 @@
 
 use std::fmt::Write as _;
 
-use super::body::MailBody;
-use super::{BODY, Email, REPLY_TO_QUESTION, SUBJECT, TO_QUESTION};
+use super::{BODY, MailBody, REPLY_TO_QUESTION, SUBJECT, TO_QUESTION};
 use crate::domain::integration::answers::ShownAnswer;
-use crate::domain::integration::kind::{HasSpec, Rendering};
+use crate::domain::integration::kind::Rendering;
 use crate::domain::integration::message::{MAX_TITLE, context_of, default_title, footer, one_line};
+use crate::domain::integration::outbound::MailMessage;
+use crate::domain::integration::settings::Settings;
 use crate::domain::integration::template;
 use crate::domain::question::email_domain;
 
 /// Maximum bytes of all answers in a mail; the last ones are left out.
 const MAX_ANSWERS: usize = 256 << 10;
 
-impl Email {
-    /// Returns the mail about an event; `None` if it has no recipient.
-    pub(super) fn compose(&self, rendering: Rendering<'_>) -> Option<MailBody> {
-        let answers = ShownAnswer::all(rendering);
-        let settings = self.settings();
-        let is_confirmation = settings.text(TO_QUESTION).is_some();
-        let (to, answers, reply_to) = match settings.text(TO_QUESTION) {
-            // Of the respondent only the address is used: a confirmation must not carry anybody's words to an address that
-            // somebody else has typed.
-            Some(question) => (vec![respondent(rendering, question)?], Vec::new(), None),
-            None => (Vec::new(), answers, self.reply_to(rendering)),
-        };
-        let context = context_of(rendering, &answers);
-        let own = |name: &str| template::render(settings.text(name)?, &context).ok();
-        let subject = own(SUBJECT).map(|text| one_line(&text)).filter(|text| !text.is_empty());
-        let subject = subject.unwrap_or_else(|| default_subject(rendering, &answers, is_confirmation));
-        let (text, html) = match own(BODY) {
-            Some(text) => (format!("{text}\n"), paragraphs(&text)),
-            None if is_confirmation => thanks(rendering),
-            None => (listed(rendering, &answers), table(rendering, &answers)),
-        };
-        let subject = subject.chars().take(MAX_TITLE).collect();
-        let html = format!("<!DOCTYPE html>\n<html><body>\n{html}</body></html>\n");
-        let list = (!is_confirmation).then(|| rendering.form.id.to_string());
-        Some(MailBody { to, reply_to, subject, text, html, date: rendering.event.at, list, is_confirmation })
-    }
-
-    /// The respondent's address, if it may leave the server.
-    fn reply_to(&self, rendering: Rendering<'_>) -> Option<String> {
-        match self.settings().text(REPLY_TO_QUESTION) {
-            Some(question) => answered_address(rendering, |answer| answer.question == question),
-            None => answered_address(rendering, |answer| answer.type_name == "email"),
+/// Returns the mail about an event; `None` if it has no recipient.
+pub(super) fn compose(settings: &Settings, rendering: Rendering<'_>) -> Option<MailBody> {
+    let answers = ShownAnswer::all(rendering);
+    let is_confirmation = settings.text(TO_QUESTION).is_some();
+    let (to, answers, reply_to) = match settings.text(TO_QUESTION) {
+        // Of the respondent only the address is used: a confirmation must not carry anybody's words to an address that
+        // somebody else has typed. `fields` is about what others get.
+        Some(question) => {
+            let unselected = Rendering { selection: None, ..rendering };
+            (vec![address_in(&ShownAnswer::all(unselected), Some(question))?], Vec::new(), None)
         }
-    }
+        None => {
+            let reply_to = address_in(&answers, settings.text(REPLY_TO_QUESTION));
+            (Vec::new(), answers, reply_to)
+        }
+    };
+    let context = context_of(rendering, &answers);
+    let own = |name: &str| template::render(settings.text(name)?, &context).ok();
+    let subject = own(SUBJECT).map(|text| one_line(&text)).filter(|text| !text.is_empty());
+    let subject = subject.unwrap_or_else(|| match is_confirmation {
+        true => format!("Thank you for your response: {}", one_line(&rendering.form.title)),
+        false => default_title(rendering, &answers),
+    });
+    let (text, html) = match own(BODY) {
+        Some(text) => (format!("{text}\n"), paragraphs(&text)),
+        None if is_confirmation => thanks(rendering),
+        None => (listed(rendering, &answers), table(rendering, &answers)),
+    };
+    let message = MailMessage {
+        id: String::new(),
+        to: String::new(),
+        reply_to,
+        subject: subject.chars().take(MAX_TITLE).collect(),
+        text,
+        html: format!("<!DOCTYPE html>\n<html><body>\n{html}</body></html>\n"),
+        date: rendering.event.at,
+        list: (!is_confirmation).then(|| rendering.form.id.to_string()),
+        is_confirmation,
+    };
+    Some(MailBody { to, message })
 }
 
-/// Returns the first answer for which `is_meant` that is an address.
-fn answered_address(rendering: Rendering<'_>, is_meant: impl Fn(&ShownAnswer) -> bool) -> Option<String> {
-    let found = ShownAnswer::all(rendering).into_iter().find(is_meant)?;
-    Some(found.text).filter(|text| email_domain(text).is_some())
-}
-
-/// Returns the address that a confirmation goes to. `fields` is about what others get.
-fn respondent(rendering: Rendering<'_>, question: &str) -> Option<String> {
-    let unselected = Rendering { selection: None, ..rendering };
-    answered_address(unselected, |answer| answer.question == question)
-}
-
-fn default_subject(rendering: Rendering<'_>, answers: &[ShownAnswer], is_confirmation: bool) -> String {
-    if is_confirmation {
-        format!("Thank you for your response: {}", one_line(&rendering.form.title))
-    } else {
-        default_title(rendering, answers)
-    }
+/// Returns the answer to `question` if it is an address, or without one the first answer to a question of type `email`.
+fn address_in(answers: &[ShownAnswer], question: Option<&str>) -> Option<String> {
+    let found = answers.iter().find(|answer| match question {
+        Some(question) => answer.question == question,
+        None => answer.type_name == "email",
+    });
+    Some(found?.text.clone()).filter(|text| email_domain(text).is_some())
 }
 
 fn thanks(rendering: Rendering<'_>) -> (String, String) {
@@ -150,15 +146,5 @@ fn paragraphs(text: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

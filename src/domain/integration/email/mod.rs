@@ -1,26 +1,32 @@
 //! Mail: to the owner of a form, or a confirmation to the respondent.
 
-mod body;
 mod compose;
 
-use crate::domain::integration::definition::draft_input::DraftInput;
+use serde::{Deserialize, Serialize};
+
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
-use crate::domain::integration::outbound::Outbound;
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::settings::SettingsDraft;
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
+use crate::domain::integration::kind::{Kind, Rendering};
+use crate::domain::integration::outbound::{MailMessage, Outbound};
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer};
+use crate::domain::integration::settings::Settings;
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
 use crate::domain::integration::template;
 use crate::domain::question::email_domain;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 use crate::id::IntegrationId;
 
-use self::body::MailBody;
+/// Mail about events of a form.
+pub(super) struct Email;
 
-kind! {
-    /// Mail about events of a form.
-    Email
+/// The body of a delivery: what is kept from the first attempt on.
+#[derive(Serialize, Deserialize)]
+struct MailBody {
+    /// The respondent's address, of a confirmation; other addresses are those of the settings at each attempt.
+    #[serde(default)]
+    to: Vec<String>,
+    #[serde(flatten)]
+    message: MailMessage,
 }
 
 /// Maximum characters of an address (RFC 5321 §4.5.3.1.3, less the brackets).
@@ -35,9 +41,6 @@ const MAX_SUBJECT: usize = 500;
 /// Maximum characters of a template of a body.
 const MAX_BODY: usize = 20_000;
 
-/// Mails in progress at a time.
-const CONCURRENCY: usize = 4;
-
 /// The waits between attempts in milliseconds, 32.6 hours: a server that defers mail, as some do with every unknown sender,
 /// takes it within an hour, mostly.
 const SCHEDULE: [i64; 6] = [60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 6 * 3_600_000, 24 * 3_600_000];
@@ -48,59 +51,60 @@ pub(super) const SUBJECT: &str = "subject";
 pub(super) const BODY: &str = "body";
 pub(super) const REPLY_TO_QUESTION: &str = "reply_to_question";
 
-impl HasSpec for Email {
-    const SPEC: IntegrationSpec = IntegrationSpec {
-        about: "Mail to your team with the answers, or a confirmation to the respondent.",
-        events: &EventType::SUBSCRIBABLE,
-        members: &[
-            Member {
-                name: TO,
-                need: Need::Optional,
-                value: MemberValue::Texts {
-                    max_items: MAX_ADDRESSES,
-                    max: MAX_ADDRESS,
-                    check: check_address,
-                },
-                about: "Who gets it: 1 to 10 addresses.",
-                example: r#"["team@example.com"]"#,
-            },
-            Member {
-                name: TO_QUESTION,
-                need: Need::Optional,
-                value: MemberValue::EmailQuestion,
-                about: "Instead of `to`: the `email` question whose answer is the address of a confirmation, which has no answers in it.",
-                example: r#""email""#,
-            },
-            Member {
-                name: SUBJECT,
-                need: Need::Optional,
-                value: MemberValue::Template(MAX_SUBJECT),
-                about: "The subject, a template.",
-                example: r#""{{ form.title }}: {{ answers.score }} stars""#,
-            },
-            Member {
-                name: BODY,
-                need: Need::Optional,
-                value: MemberValue::Template(MAX_BODY),
-                about: "The text, a template. Without it, all answers; in a confirmation, which cannot show answers, thanks.",
-                example: "",
-            },
-            Member {
-                name: REPLY_TO_QUESTION,
-                need: Need::Optional,
-                value: MemberValue::EmailQuestion,
-                about: "The `email` question whose answer gets the replies. Without it, the first one.",
-                example: r#""email""#,
-            },
-        ],
-        set_up: "The operator starts the server with `--smtp-url`, `--smtp-username`, `--smtp-password-file` and `--mail-from`, or with `--mail-dir` for files instead. Then give `to`, or in a form file `notifications: [team@example.com]`.",
-        limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form: others that day are `skipped`. A form sends 500 an hour: others wait. A mail has at most 256 KiB of answers.",
-        repeats: "At least once. A repeat has the same `Message-ID`, by which most mail programs show one.",
-        source: "",
-    };
+static SPEC: IntegrationSpec = IntegrationSpec {
+    about: "Mail to your team with the answers, or a confirmation to the respondent.",
+    events: &EventType::SUBSCRIBABLE,
+    members: &[
+        Member {
+            name: TO,
+            need: Need::Optional,
+            value: MemberValue::Texts { max_items: MAX_ADDRESSES, max: MAX_ADDRESS, check: check_address },
+            about: "Who gets it: 1 to 10 addresses.",
+            example: r#"["team@example.com"]"#,
+        },
+        Member {
+            name: TO_QUESTION,
+            need: Need::Optional,
+            value: MemberValue::EmailQuestion,
+            about: "Instead of `to`: the `email` question whose answer is the address of a confirmation, which has no answers in it.",
+            example: r#""email""#,
+        },
+        Member {
+            name: SUBJECT,
+            need: Need::Optional,
+            value: MemberValue::Template(MAX_SUBJECT),
+            about: "The subject, a template.",
+            example: r#""{{ form.title }}: {{ answers.score }} stars""#,
+        },
+        Member {
+            name: BODY,
+            need: Need::Optional,
+            value: MemberValue::Template(MAX_BODY),
+            about: "The text, a template. Without it, all answers; in a confirmation, which cannot show answers, thanks.",
+            example: "",
+        },
+        Member {
+            name: REPLY_TO_QUESTION,
+            need: Need::Optional,
+            value: MemberValue::EmailQuestion,
+            about: "The `email` question whose answer gets the replies. Without it, the first one.",
+            example: r#""email""#,
+        },
+    ],
+    pace: Pace { mode: WriteMode::Message, concurrency: 4, batch: 1, interval_ms: 0, schedule: &SCHEDULE },
+    set_up: "The operator starts the server with `--smtp-url`, `--smtp-username`, `--smtp-password-file` and `--mail-from`, or with `--mail-dir` for files instead. Then give `to`, or in a form file `notifications: [team@example.com]`.",
+    limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form: others that day are `skipped`. A form sends 500 an hour: others wait. A mail has at most 256 KiB of answers.",
+    repeats: "At least once. A repeat has the same `Message-ID`, by which most mail programs show one.",
+    source: "",
+};
 
-    fn check(draft: &SettingsDraft, fields: &mut Fields<'_, '_>, _: DraftInput<'_>) {
-        match (draft.plain.has(TO), draft.plain.has(TO_QUESTION)) {
+impl Kind for Email {
+    fn spec(&self) -> &IntegrationSpec {
+        &SPEC
+    }
+
+    fn check(&self, settings: &Settings, fields: &mut Fields<'_, '_>) {
+        match (settings.has(TO), settings.has(TO_QUESTION)) {
             (true, true) => {
                 fields.refuse(TO_QUESTION, Rule::InvalidRange, "`to` and `to_question` exclude each other");
             }
@@ -109,8 +113,8 @@ impl HasSpec for Email {
             }
             _ => {}
         }
-        for name in [SUBJECT, BODY].into_iter().filter(|_| draft.plain.has(TO_QUESTION)) {
-            if draft.plain.text(name).is_some_and(uses_answers) {
+        for name in [SUBJECT, BODY].into_iter().filter(|_| settings.has(TO_QUESTION)) {
+            if settings.text(name).is_some_and(uses_answers) {
                 let message = format!(
                     "`{name}` of a confirmation must not use `answers` or `fields`: anybody may have typed its address"
                 );
@@ -118,46 +122,35 @@ impl HasSpec for Email {
             }
         }
     }
-}
 
-impl Kind for Email {
-    fn target(&self) -> String {
-        match self.settings().text(TO_QUESTION) {
+    fn target(&self, settings: &Settings) -> String {
+        match settings.text(TO_QUESTION) {
             Some(question) => format!("the answer to {question}"),
-            None => self.settings().texts(TO).join(", "),
+            None => settings.texts(TO).join(", "),
         }
     }
 
     /// All mail leaves by the operator's server.
-    fn destination(&self, _: IntegrationId) -> String {
+    fn destination(&self, _: &Settings, _: IntegrationId) -> String {
         "mail".to_owned()
     }
 
-    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
-        let body = self.compose(rendering)?;
-        let respondent = body.is_confirmation.then(|| mailbox(&body.to.concat()));
-        Some(RenderedBody { bytes: body.to_bytes(), respondent })
+    fn render(&self, settings: &Settings, rendering: Rendering<'_>) -> Option<Vec<u8>> {
+        let body = compose::compose(settings, rendering)?;
+        Some(serde_json::to_vec(&body).expect("a mail is JSON"))
     }
 
-    fn plan(&self, attempt: PlannedAttempt<'_>, _: Unsealer<'_>) -> Result<Outbound, PlanError> {
-        let body = MailBody::from_bytes(attempt.body).ok_or(PlanError::Damaged)?;
-        let addresses = if body.is_confirmation { &body.to } else { self.settings().texts(TO) };
+    fn plan(
+        &self,
+        settings: &Settings,
+        attempt: PlannedAttempt<'_>,
+        _: Sealer<'_>,
+    ) -> Result<Outbound, PlanError> {
+        let body = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
+        let MailBody { to, message } = body;
+        let addresses = if message.is_confirmation { &to } else { settings.texts(TO) };
         let to = addresses.get(attempt.recipient).cloned().ok_or(PlanError::NoRecipient)?;
-        Ok(Outbound::Mail(body.into_message(to, attempt.delivery)))
-    }
-
-    fn recipients(&self) -> u8 {
-        u8::try_from(self.settings().texts(TO).len()).unwrap_or(1).max(1)
-    }
-
-    fn pace(&self) -> Pace {
-        Pace { concurrency: CONCURRENCY, batch: 1, interval_ms: 0, schedule: &SCHEDULE }
-    }
-}
-
-impl Email {
-    pub(crate) fn addresses(&self) -> &[String] {
-        self.settings().texts(TO)
+        Ok(Outbound::Mail(MailMessage { id: attempt.delivery.to_string(), to, ..message }))
     }
 }
 

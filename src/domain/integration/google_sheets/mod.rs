@@ -9,22 +9,17 @@ pub use endpoints::{GoogleEndpoints, InvalidGoogleUrl};
 use self::cell::{cell, raw_cell, time_cell};
 use self::service_account::ServiceAccount;
 use crate::clock::Timestamp;
-use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::integration::kind::{HasSpec, Kind, Pace, RenderedBody, Rendering, kind};
+use crate::domain::integration::event::EventType;
+use crate::domain::integration::kind::{Kind, Rendering};
 use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt, Unsealer};
-use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES};
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need};
+use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer};
+use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, is_raw, render_row};
+use crate::domain::integration::settings::Settings;
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::id::IntegrationId;
 use crate::secret::Secret;
-
-kind! {
-    /// A Google spreadsheet with a row for each submission.
-    GoogleSheets
-}
 
 /// Rows that are appended together.
 const MAX_ROWS: usize = 100;
@@ -43,94 +38,86 @@ const SPREADSHEET_ID: &str = "spreadsheet_id";
 const SHEET: &str = "sheet";
 const SERVICE_ACCOUNT: &str = "service_account";
 
-impl HasSpec for GoogleSheets {
-    const SPEC: IntegrationSpec = IntegrationSpec {
-        about: "A row of a Google spreadsheet for each submission.",
-        events: &[EventType::SubmissionCompleted],
-        members: &[
-            Member {
-                name: SPREADSHEET_ID,
-                need: Need::Required,
-                value: MemberValue::Text { max: MAX_ID, check: check_id },
-                about: "The id of the spreadsheet: in its URL, the part between `/d/` and the next `/`.",
-                example: r#""1AbCdEfGhIjKlMnOpQrStUvWxYz0123456789""#,
-            },
-            Member {
-                name: SHEET,
-                need: Need::Optional,
-                value: MemberValue::Text { max: MAX_SHEET, check: check_sheet },
-                about: "The name of the tab. Without it, the first one.",
-                example: r#""Answers""#,
-            },
-            Member {
-                name: SERVICE_ACCOUNT,
-                need: Need::Required,
-                value: MemberValue::Secret(check_service_account),
-                about: "The key of a service account: the content of its JSON file.",
-                example: "",
-            },
-            VALUES,
-        ],
-        set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",
-        limits: "100 rows at a time, one batch in 2.4 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right, of which a tab has 26 or as many as the form had questions at first: do not rename these. A cell has 50,000 characters; longer answers are cut. Options appear by their labels, lists joined with \"; \", times as dates in UTC. Texts stay texts: none is run as a formula.",
-        repeats: "Once: before a row is appended again, column A is searched for its id; keep the ids there. A row could only appear twice if Google appended it after it had cut the connection.",
-        source: "https://developers.google.com/workspace/sheets/api/limits",
-    };
-}
+static SPEC: IntegrationSpec = IntegrationSpec {
+    about: "A row of a Google spreadsheet for each submission.",
+    events: &[EventType::SubmissionCompleted],
+    members: &[
+        Member {
+            name: SPREADSHEET_ID,
+            need: Need::Required,
+            value: MemberValue::Text { max: MAX_ID, check: check_id },
+            about: "The id of the spreadsheet: in its URL, the part between `/d/` and the next `/`.",
+            example: r#""1AbCdEfGhIjKlMnOpQrStUvWxYz0123456789""#,
+        },
+        Member {
+            name: SHEET,
+            need: Need::Optional,
+            value: MemberValue::Text { max: MAX_SHEET, check: check_sheet },
+            about: "The name of the tab. Without it, the first one.",
+            example: r#""Answers""#,
+        },
+        Member {
+            name: SERVICE_ACCOUNT,
+            need: Need::Required,
+            value: MemberValue::Secret(check_service_account),
+            about: "The key of a service account: the content of its JSON file.",
+            example: "",
+        },
+        VALUES,
+    ],
+    pace: Pace {
+        mode: WriteMode::Append,
+        concurrency: 1,
+        batch: MAX_ROWS,
+        interval_ms: INTERVAL_MS,
+        schedule: &SCHEDULE,
+    },
+    set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",
+    limits: "100 rows at a time, one batch in 2.4 seconds. Spreadsheets with the same service account share its 60 requests a minute, a limit of Google. The first row names the columns by the ids of questions, and a new question gets a column at the right, of which a tab has 26 or as many as the form had questions at first: do not rename these. A cell has 50,000 characters; longer answers are cut. Options appear by their labels, lists joined with \"; \", times as dates in UTC. Texts stay texts: none is run as a formula.",
+    repeats: "Once: before a row is appended again, column A is searched for its id; keep the ids there. A row could only appear twice if Google appended it after it had cut the connection.",
+    source: "https://developers.google.com/workspace/sheets/api/limits",
+};
+
+/// A Google spreadsheet with a row for each submission.
+pub(super) struct GoogleSheets;
 
 impl Kind for GoogleSheets {
-    fn target(&self) -> String {
-        self.spreadsheet_id().to_owned()
+    fn spec(&self) -> &IntegrationSpec {
+        &SPEC
+    }
+
+    fn target(&self, settings: &Settings) -> String {
+        settings.text(SPREADSHEET_ID).unwrap_or_default().to_owned()
     }
 
     /// The digest of the id, for the log: whoever knows the id may be able to read the spreadsheet.
-    fn destination(&self, _: IntegrationId) -> String {
-        format!("sheets.googleapis.com/{}", Secret::new(self.spreadsheet_id().to_owned()).digest())
+    fn destination(&self, settings: &Settings, _: IntegrationId) -> String {
+        format!("sheets.googleapis.com/{}", Secret::new(self.target(settings)).digest())
     }
 
-    fn render(&self, rendering: Rendering<'_>) -> Option<RenderedBody> {
-        let Subject::Submission(submission) = &rendering.event.subject else { return None };
-        let cell = if self.is_raw() { |_: &Question, answer: &Value| raw_cell(answer) } else { cell };
-        let row = RowBody::new(submission, rendering.version?, rendering.selection, cell);
-        Some(serde_json::to_vec(&row).expect("a row is JSON").into())
+    fn render(&self, settings: &Settings, rendering: Rendering<'_>) -> Option<Vec<u8>> {
+        render_row(
+            rendering,
+            if is_raw(settings) { |_: &Question, answer: &Value| raw_cell(answer) } else { cell },
+        )
     }
 
-    fn plan(&self, attempt: PlannedAttempt<'_>, unsealer: Unsealer<'_>) -> Result<Outbound, PlanError> {
+    fn plan(
+        &self,
+        settings: &Settings,
+        attempt: PlannedAttempt<'_>,
+        sealer: Sealer<'_>,
+    ) -> Result<Outbound, PlanError> {
         let row = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
         let RowBody { id, submitted_at, cells } = row;
-        let settings = self.settings();
-        let submitted = Timestamp::parse(&submitted_at).filter(|_| !self.is_raw());
+        let submitted = Timestamp::parse(&submitted_at).filter(|_| !is_raw(settings));
         let submitted_at = submitted.map_or_else(|| submitted_at.into(), time_cell);
         let target = SheetTarget {
-            spreadsheet_id: self.spreadsheet_id().to_owned(),
+            spreadsheet_id: self.target(settings),
             sheet: settings.text(SHEET).map(str::to_owned),
-            service_account: settings.open(SERVICE_ACCOUNT, unsealer)?.ok_or(PlanError::Damaged)?,
+            service_account: settings.open(SERVICE_ACCOUNT, sealer)?.ok_or(PlanError::Damaged)?,
         };
         Ok(Outbound::Sheet(SheetRow { target, id, submitted_at, cells }))
-    }
-
-    fn is_in_order(&self) -> bool {
-        true
-    }
-
-    fn pace(&self) -> Pace {
-        Pace { concurrency: 1, batch: MAX_ROWS, interval_ms: INTERVAL_MS, schedule: &SCHEDULE }
-    }
-
-    /// Each submission is one row.
-    fn can_repeat(&self, delivery: &Delivery) -> bool {
-        delivery.status != DeliveryStatus::Delivered
-    }
-}
-
-impl GoogleSheets {
-    /// Whether cells are for programs.
-    fn is_raw(&self) -> bool {
-        self.settings().text(VALUES.name) == Some("raw")
-    }
-
-    fn spreadsheet_id(&self) -> &str {
-        self.settings().text(SPREADSHEET_ID).unwrap_or_default()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Header, PreviousSecret, SIGNING_SECRET, SecretReceiver, Setting, Settings, header_field};
-use crate::domain::integration::secret_field::SecretField;
+use super::{
+    Header, PreviousSecret, SIGNING_SECRET, SecretField, SecretReceiver, Setting, Settings, header_field,
+};
 
 #[derive(Deserialize)]
 pub(super) struct StoredSettings {

@@ -1,8 +1,8 @@
 //! Parsing of headers, each text or a secret.
 
 use super::read::Reader;
+use super::secrets::{SecretPlace, check_header_text};
 use super::{Header, Setting};
-use crate::domain::integration::definition::secret_input::{SecretInput, check_header_text};
 use crate::domain::json::{Value, join};
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
@@ -63,7 +63,7 @@ impl Reader<'_, '_, '_> {
             headers.push((name.clone(), self.read_header(name, value, &pointer)));
         }
         if !headers.is_empty() {
-            self.draft.plain.values.push((member.to_owned(), Setting::Headers(headers)));
+            self.settings.values.push((member.to_owned(), Setting::Headers(headers)));
         }
     }
 
@@ -71,9 +71,9 @@ impl Reader<'_, '_, '_> {
     fn read_header(&mut self, name: &str, value: &Value, pointer: &str) -> Option<String> {
         let Value::String(text) = value else {
             let field = header_field(name);
-            let rules = self.secret_rules(&field, name, pointer, check_header_text);
-            let input = SecretInput::read(Some(value), rules, self.fields.violations)?;
-            self.draft.secrets.push((field, input));
+            let place = SecretPlace { field: &field, name, pointer, check: check_header_text };
+            let input = self.read_secret_input(Some(value), place)?;
+            self.store_secret(&field, input);
             return None;
         };
         let (rule, problem) = match check_header_text(text) {

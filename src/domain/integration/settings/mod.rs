@@ -3,21 +3,24 @@
 mod earlier;
 mod headers;
 mod read;
+mod secrets;
 pub mod signing_secret;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::secret_field::SecretField;
+use super::sealer::{PlanError, Sealer};
 use super::spec::{IntegrationSpec, Member};
-use super::unsealer::{PlanError, Unsealer};
 use crate::clock::Timestamp;
 use crate::domain::json::{self, Object, Value};
+use crate::domain::question::json::object;
 use crate::secret::Secret;
+use crate::vault::Sealed;
 
 pub use headers::{MAX_HEADERS, header_field};
+pub(super) use read::read_settings;
 pub use read::{MAX_QUESTION_ID, MAX_URL};
-pub(super) use read::{SettingsDraft, read_settings};
+pub(super) use secrets::check_bearer_token;
 
 /// The name of the member that signs requests.
 pub const SIGNING_SECRET: &str = "secret";
@@ -54,6 +57,22 @@ enum Setting {
 
 /// The name of a header and its text; `None` if that is a secret.
 type Header = (String, Option<String>);
+
+/// A stored secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretField {
+    pub sealed: Sealed,
+    /// The environment variable that the author's file takes it from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+}
+
+impl SecretField {
+    /// The secret as shown to readers: that it is set, and its environment variable.
+    pub fn shown(&self) -> Value {
+        object([("set", Some(true.into())), ("env", self.env.as_deref().map(Value::from))])
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SecretReceiver {
@@ -102,17 +121,11 @@ impl Settings {
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        match self.value(name) {
-            Some(Setting::Text(text)) => Some(text),
-            _ => None,
-        }
+        if let Some(Setting::Text(text)) = self.value(name) { Some(text) } else { None }
     }
 
     pub(super) fn number(&self, name: &str) -> Option<i64> {
-        match self.value(name) {
-            Some(Setting::Number(number)) => Some(*number),
-            _ => None,
-        }
+        if let Some(Setting::Number(number)) = self.value(name) { Some(*number) } else { None }
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
@@ -120,18 +133,12 @@ impl Settings {
     }
 
     pub(super) fn texts(&self, name: &str) -> &[String] {
-        match self.value(name) {
-            Some(Setting::Texts(texts)) => texts,
-            _ => &[],
-        }
+        if let Some(Setting::Texts(texts)) = self.value(name) { texts } else { &[] }
     }
 
     /// The names of headers with their texts, `None` for a secret.
     pub(super) fn headers(&self, name: &str) -> &[Header] {
-        match self.value(name) {
-            Some(Setting::Headers(headers)) => headers,
-            _ => &[],
-        }
+        if let Some(Setting::Headers(headers)) = self.value(name) { headers } else { &[] }
     }
 
     /// The URL `name`.
@@ -140,12 +147,8 @@ impl Settings {
     }
 
     /// Unseals the secret `name`; `None` if there is none.
-    pub(super) fn open(
-        &self,
-        name: &str,
-        unsealer: Unsealer<'_>,
-    ) -> Result<Option<Secret<String>>, PlanError> {
-        let secret = self.secret(name).map(|secret| unsealer.open(name, &secret.sealed));
+    pub(super) fn open(&self, name: &str, sealer: Sealer<'_>) -> Result<Option<Secret<String>>, PlanError> {
+        let secret = self.secret(name).map(|secret| sealer.open(name, &secret.sealed));
         Ok(secret.transpose()?)
     }
 
@@ -155,10 +158,8 @@ impl Settings {
     }
 
     /// Identifies its secret URL: the same for two integrations with the same one.
-    pub(super) fn secret_destination(&self) -> String {
-        self.receiver
-            .as_ref()
-            .map_or_else(String::new, |SecretReceiver { host, digest }| format!("{host}/{digest}"))
+    pub(super) fn secret_destination(&self) -> Option<String> {
+        self.receiver.as_ref().map(|SecretReceiver { host, digest }| format!("{host}/{digest}"))
     }
 
     /// The replaced signing secrets, newest first.

@@ -2,10 +2,10 @@
 
 use url::Url;
 
+use super::secrets::{SecretInput, SecretPlace};
 use super::{SIGNING_SECRET, SecretReceiver, Setting, Settings, host_of, signing_secret};
-use crate::domain::integration::definition::draft_input::DraftInput;
-use crate::domain::integration::definition::secret_input::{Sealer, SecretInput, SecretRules};
-use crate::domain::integration::definition::{lint_email_question, lint_template};
+use crate::domain::integration::definition::{DefinitionInput, lint_email_question, lint_template};
+use crate::domain::integration::sealer::Sealer;
 use crate::domain::integration::spec::{Check, IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::integration::template;
 use crate::domain::json::join;
@@ -19,23 +19,17 @@ pub const MAX_URL: usize = 2_000;
 /// Maximum characters of the id of a question.
 pub const MAX_QUESTION_ID: usize = 64;
 
-/// Settings as sent, before their secrets are sealed.
-#[derive(Debug, Default)]
-pub(in crate::domain::integration) struct SettingsDraft {
-    /// All but the secrets.
-    pub plain: Settings,
-    pub(super) secrets: Vec<(String, SecretInput)>,
-    /// The member whose URL leads to another server than the stored one.
-    moved: Option<&'static str>,
-}
-
-/// Parses the members that `spec` declares, and reports every violation.
+/// Parses the members that `spec` declares, and reports every violation. The secrets are sealed; those left out are taken from
+/// the stored settings. Returns the signing secret, too, if it was made.
 pub(in crate::domain::integration) fn read_settings(
     spec: &'static IntegrationSpec,
     fields: &mut Fields<'_, '_>,
-    input: DraftInput<'_>,
-) -> SettingsDraft {
-    let mut reader = Reader { fields, stored: input.stored(), input, draft: SettingsDraft::default() };
+    input: DefinitionInput<'_>,
+    sealer: Sealer<'_>,
+) -> (Settings, Option<Secret<String>>) {
+    let stored = input.current.map(|current| &current.kind.settings);
+    let (settings, moved, generated) = (Settings::default(), None, None);
+    let mut reader = Reader { fields, stored, input, sealer, settings, moved, generated };
     // A URL decides whether the secrets that are sent there are asked for again.
     let (secrets, values): (Vec<_>, Vec<_>) = spec
         .members
@@ -48,17 +42,32 @@ pub(in crate::domain::integration) fn read_settings(
             _ => reader.read_secret(member),
         }
     }
-    reader.draft
+    let Reader { mut settings, moved, generated, .. } = reader;
+    if let Some(stored) = stored {
+        settings.receiver = settings.receiver.or_else(|| stored.receiver.clone());
+        // A signing secret that was replaced on purpose ends at once, and those before it too. Another host never knew them.
+        let sealed = |secret| Some(&Settings::secret(secret, SIGNING_SECRET)?.sealed);
+        if moved.is_none() && sealed(stored) == sealed(&settings) {
+            settings.previous = stored.previous.clone();
+        }
+    }
+    (settings, generated)
 }
 
 pub(super) struct Reader<'r, 'a, 'v> {
     pub(super) fields: &'r mut Fields<'a, 'v>,
-    stored: Option<&'r Settings>,
-    input: DraftInput<'r>,
-    pub(super) draft: SettingsDraft,
+    pub(super) stored: Option<&'r Settings>,
+    pub(super) input: DefinitionInput<'r>,
+    pub(super) sealer: Sealer<'r>,
+    /// What has been read.
+    pub(super) settings: Settings,
+    /// The member whose URL leads to another server than the stored one.
+    pub(super) moved: Option<&'static str>,
+    /// The signing secret that was made.
+    generated: Option<Secret<String>>,
 }
 
-impl<'r> Reader<'r, '_, '_> {
+impl Reader<'_, '_, '_> {
     fn read_value(&mut self, member: &'static Member) {
         let name = member.name;
         if member.need == Need::Required && self.fields.required(name).is_none() {
@@ -71,7 +80,7 @@ impl<'r> Reader<'r, '_, '_> {
             if let (MemberValue::Url, Some(Setting::Text(url))) = (&member.value, &default) {
                 self.note_move(name, url);
             }
-            self.draft.plain.values.extend(default.map(|setting| (name.to_owned(), setting)));
+            self.settings.values.extend(default.map(|setting| (name.to_owned(), setting)));
             return;
         }
         let setting = match member.value {
@@ -86,11 +95,11 @@ impl<'r> Reader<'r, '_, '_> {
             MemberValue::EmailQuestion => self.read_email_question(name).map(Setting::Text),
             MemberValue::Url => self.read_url(name).map(Setting::Text),
             MemberValue::Secret(_)
-            | MemberValue::SecretUrl
+            | MemberValue::SecretUrl(_)
             | MemberValue::SigningSecret
             | MemberValue::Headers => None,
         };
-        self.draft.plain.values.extend(setting.map(|setting| (name.to_owned(), setting)));
+        self.settings.values.extend(setting.map(|setting| (name.to_owned(), setting)));
     }
 
     fn read_text(&mut self, name: &'static str, max: usize, check: Check) -> Option<String> {
@@ -169,7 +178,7 @@ impl<'r> Reader<'r, '_, '_> {
         let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
         let stored = self.stored.and_then(|stored| origin(stored.text(name)?));
         if stored.is_some() && stored != origin(url) {
-            self.draft.moved = Some(name);
+            self.moved = Some(name);
         }
     }
 
@@ -182,8 +191,10 @@ impl<'r> Reader<'r, '_, '_> {
             self.fields.refuse(name, Rule::InvalidUrl, message);
             return None;
         };
-        let policy = self.input.policy.filter(|_| !is_stored);
-        if let Some(Err(refusal)) = policy.map(|policy| policy.check_url(&url)) {
+        if !is_stored
+            && !self.input.is_lint
+            && let Err(refusal) = self.input.context.policy.check_url(&url)
+        {
             let violation =
                 Violation::new(self.fields.pointer_to(name), Rule::AddressNotAllowed, refusal.message);
             self.fields.violations.push(Violation { help: refusal.help, ..violation });
@@ -199,11 +210,10 @@ impl<'r> Reader<'r, '_, '_> {
             MemberValue::SigningSecret => signing_secret::check,
             _ => |_: &str| Ok(()),
         };
-        let rules = self.secret_rules(name, name, &pointer, check);
-        let SecretRules { stored, is_checked, .. } = rules;
-        let Some(input) = SecretInput::read(value, rules, self.fields.violations) else { return };
+        let place = SecretPlace { field: name, name, pointer: &pointer, check };
+        let Some(input) = self.read_secret_input(value, place) else { return };
         let is_missing = match input {
-            SecretInput::Keep => is_checked && stored.is_none() && value.is_none(),
+            SecretInput::Keep => !self.input.is_lint && !self.is_stored(name) && value.is_none(),
             SecretInput::Remove => true,
             SecretInput::Set { .. } => false,
         };
@@ -211,70 +221,20 @@ impl<'r> Reader<'r, '_, '_> {
             let violation = Violation::new(&*pointer, Rule::MissingField, format!("`{name}` is missing"));
             self.fields.violations.push(violation);
         }
-        if let (MemberValue::SecretUrl, SecretInput::Set { value, .. }) = (&member.value, &input) {
-            let url = self.check_url(name, value.reveal(), false);
-            self.draft.plain.receiver = url.map(|url| receiver_of(value, &url));
+        if let (MemberValue::SecretUrl(check), SecretInput::Set { value, .. }) = (member.value, &input)
+            && let Some(url) = self.check_url(name, value.reveal(), false)
+        {
+            let host = host_of(&url);
+            if let Err(problem) = check(&host) {
+                self.fields.refuse(name, Rule::InvalidUrl, format!("`{name}` {problem}"));
+            }
+            self.settings.receiver = Some(SecretReceiver { host, digest: value.digest() });
         }
-        self.draft.secrets.push((name.to_owned(), input));
-    }
-
-    /// How to read the secret called `name`, which is stored as `field`.
-    pub(super) fn secret_rules<'s>(
-        &self,
-        field: &str,
-        name: &'s str,
-        pointer: &'s str,
-        check: Check,
-    ) -> SecretRules<'s>
-    where
-        'r: 's,
-    {
-        let stored = self.stored.and_then(|stored| stored.secret(field));
-        let is_checked = self.input.policy.is_some();
-        SecretRules { pointer, name, stored, moved: self.draft.moved, is_checked, check }
-    }
-}
-
-fn receiver_of(secret: &Secret<String>, url: &Url) -> SecretReceiver {
-    SecretReceiver { host: host_of(url), digest: secret.digest() }
-}
-
-impl SettingsDraft {
-    pub(in crate::domain::integration) fn secret(&self, name: &str) -> Option<&SecretInput> {
-        self.secrets.iter().find(|(known, _)| known == name).map(|(_, input)| input)
-    }
-
-    /// Seals the secrets; those left out are taken from `stored`. Returns the signing secret, too, if that was made.
-    pub(in crate::domain::integration) fn build(
-        self,
-        spec: &IntegrationSpec,
-        stored: Option<&Settings>,
-        sealer: Sealer<'_>,
-    ) -> (Settings, Option<Secret<String>>) {
-        let mut generated = None;
-        let is_signing = |name: &str| {
-            spec.member(name).is_some_and(|member| matches!(member.value, MemberValue::SigningSecret))
-        };
-        let seal = |(name, input): (String, SecretInput)| {
-            let old = stored.and_then(|stored| stored.secret(&name));
-            let sealed = sealer.apply(&name, input, old).or_else(|| {
-                let made = is_signing(&name).then(|| signing_secret::generate(sealer.context.random))?;
-                let sealed = sealer.seal(&name, made.reveal(), None);
-                generated = Some(made);
-                Some(sealed)
-            });
-            Some((name, sealed?))
-        };
-        let secrets = self.secrets.into_iter().filter_map(seal).collect();
-        let receiver = self.plain.receiver.or_else(|| stored.and_then(|stored| stored.receiver.clone()));
-        let new = Settings { secrets, receiver, ..self.plain };
-        // A signing secret that was replaced on purpose ends at once, and those before it too. Another host never knew them.
-        let sealed =
-            |settings: &Settings| settings.secret(SIGNING_SECRET).map(|secret| secret.sealed.clone());
-        let same = stored.filter(|stored| self.moved.is_none() && sealed(stored) == sealed(&new));
-        (
-            Settings { previous: same.map(|stored| stored.previous.clone()).unwrap_or_default(), ..new },
-            generated,
-        )
+        let is_set = self.store_secret(name, input);
+        if !is_set && matches!(member.value, MemberValue::SigningSecret) {
+            let value = signing_secret::generate(self.input.context.random);
+            self.store_secret(name, SecretInput::Set { value: value.clone(), env: None });
+            self.generated = Some(value);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::Payload;
 use crate::domain::form::Version;
 use crate::domain::integration::FieldSelection;
 use crate::domain::integration::event::{Event, EventType, Subject};
@@ -20,16 +19,16 @@ const FORMAT: u32 = 1;
 /// Bytes of the members beside a submission.
 const OVERHEAD: usize = 1_024;
 
-/// Renders the body for an event.
-pub(super) fn render_body(rendering: Rendering<'_>, payload: Payload) -> Vec<u8> {
+/// Renders the body for an event, with ids only if it `is_thin`.
+pub(super) fn render_body(rendering: Rendering<'_>, is_thin: bool) -> Vec<u8> {
     let event = rendering.event;
-    if payload == Payload::Full {
+    if !is_thin {
         let body = render(event, false, &full_data(rendering));
         if body.len() <= MAX_BODY {
             return body.into_bytes();
         }
     }
-    render(event, payload == Payload::Full, &thin_data(event)).into_bytes()
+    render(event, !is_thin, &thin_data(event)).into_bytes()
 }
 
 fn render(event: &Event, is_truncated: bool, data: &str) -> String {

@@ -1,6 +1,6 @@
-//! The secrets of an integration, for the attempt that needs them.
+//! The secrets of one integration, sealed with the server's master key.
 
-use crate::id::{IntegrationId, WorkspaceId};
+use crate::id::{IntegrationId, Random, WorkspaceId};
 use crate::secret::Secret;
 use crate::vault::{DecryptError, Sealed, SecretContext, Vault};
 
@@ -17,18 +17,22 @@ pub enum PlanError {
     NoRecipient,
 }
 
-/// Unseals the secrets of an integration.
+/// Seals and opens the secrets of an integration, each for the setting that it belongs to.
 #[derive(Clone, Copy)]
-pub(super) struct Unsealer<'a> {
+pub(super) struct Sealer<'a> {
     pub(super) workspace: WorkspaceId,
     pub(super) integration: IntegrationId,
     pub(super) vault: &'a Vault,
 }
 
-impl Unsealer<'_> {
-    /// Unseals the secret of the setting `field`.
+impl Sealer<'_> {
     pub(super) fn open(&self, field: &str, sealed: &Sealed) -> Result<Secret<String>, DecryptError> {
         let Self { workspace, integration, vault } = *self;
         vault.unseal(SecretContext { workspace, integration, field }, sealed)
+    }
+
+    pub(super) fn seal(&self, field: &str, secret: &Secret<String>, random: &dyn Random) -> Sealed {
+        let Self { workspace, integration, vault } = *self;
+        vault.seal(SecretContext { workspace, integration, field }, secret.reveal(), random)
     }
 }

@@ -1,16 +1,15 @@
-//! The members that all types of integration have.
+//! Parsing of one integration: the members that all types have, then those of its type.
 
 use std::time::Duration;
 
-use super::draft_input::DraftInput;
 use super::references::lint_fields;
-use super::secret_input::Sealer;
-use super::{DefinitionContext, GeneratedSecret, READ_ONLY};
+use super::{DefinitionInput, GeneratedSecret, Parsed, READ_ONLY};
 use crate::clock::DAY_MILLIS;
 use crate::domain::condition::{Condition, lint_condition};
 use crate::domain::form::slug::is_slug;
 use crate::domain::integration::event::EventType;
-use crate::domain::integration::settings::{PATH, SettingsDraft, read_settings};
+use crate::domain::integration::sealer::Sealer;
+use crate::domain::integration::settings::read_settings;
 use crate::domain::integration::{FieldSelection, Integration, IntegrationKind, IntegrationType};
 use crate::domain::json::{Value, join};
 use crate::domain::question::Question;
@@ -35,74 +34,46 @@ const MAX_WHEN: usize = 10_000;
 /// Maximum characters of a question id.
 const MAX_ID: usize = 64;
 
-/// An integration as sent, before its secrets are sealed.
-pub(super) struct Draft {
-    pub name: Option<String>,
-    enabled: bool,
-    events: Vec<EventType>,
-    when: Option<Box<str>>,
-    selection: Option<FieldSelection>,
-    retry: Option<Vec<i64>>,
-    pub integration_type: IntegrationType,
-    settings: SettingsDraft,
-}
-
-impl Draft {
-    /// Parses an integration, and reports every violation.
-    pub(super) fn read(
+impl Integration {
+    /// Parses an integration called `name`, and reports every violation. Its secrets are sealed.
+    pub(super) fn parse(
         value: &Value,
-        input: DraftInput<'_>,
+        name: Option<String>,
+        input: DefinitionInput<'_>,
         violations: &mut Vec<Violation>,
-    ) -> Option<Self> {
-        let mut fields = Fields::open(value, input.pointer, "the integration", violations)?;
-        let integration_type = read_type(&mut fields, input.current);
-        let name = read_name(&mut fields);
-        let enabled = fields.flag("enabled").unwrap_or(true);
-        let events = read_events(&mut fields, integration_type);
-        let when = read_when(&mut fields, events.as_deref(), input.questions);
-        let selection = fields.value("fields");
-        let retry = read_retry(&mut fields);
-        let settings = match integration_type {
-            Some(integration_type) => read_own(integration_type, &mut fields, input),
-            None => {
-                fields.known.extend(IntegrationType::all_members().map(|member| member.name));
-                None
-            }
-        };
-        fields.close(&READ_ONLY);
-        let pointer = join(input.pointer, "fields");
-        let selection = match selection {
-            Some(selection) => Some(read_selection(selection, &pointer, input.questions, violations)?),
-            None => None,
-        };
-        let (events, integration_type, settings) = (events?, integration_type?, settings?);
-        Some(Self { name, enabled, events, when, selection, retry, integration_type, settings })
-    }
-
-    /// The file that it writes, which no other integration of the form may write.
-    pub(super) fn path(&self) -> Option<&str> {
-        self.settings.plain.text(PATH)
-    }
-
-    /// Returns the integration called `name`, which replaces `current`, with its secrets sealed.
-    pub(super) fn build(
-        self,
-        name: String,
-        current: Option<&Integration>,
-        context: DefinitionContext<'_>,
-    ) -> (Integration, Option<GeneratedSecret>) {
-        let Self { name: _, enabled, events, when, selection: fields, retry, integration_type, settings } =
-            self;
+    ) -> Option<Parsed> {
+        let DefinitionInput { pointer, current, questions, context, .. } = input;
+        let mut members = Fields::open(value, pointer, "the integration", violations)?;
+        let integration_type = read_type(&mut members, current);
+        check_name(&mut members);
+        let enabled = members.flag("enabled").unwrap_or(true);
+        let events = read_events(&mut members, integration_type);
+        let when = read_when(&mut members, events.as_deref(), questions);
+        let selection = members.value("fields");
+        let retry = read_retry(&mut members);
         let id = current.map_or_else(|| IntegrationId::draw(context.random), |current| current.id);
-        let stored = current.map(|current| current.kind.settings());
-        let sealer = Sealer { integration: id, context };
-        let (settings, secret) = settings.build(integration_type.spec(), stored, sealer);
-        let kind = IntegrationKind::new(integration_type, settings);
-        let generated = secret.map(|secret| GeneratedSecret { integration: name.clone(), secret });
-        let notification = current.and_then(|current| current.notification);
+        let settings = integration_type.and_then(|integration_type| {
+            let before = members.violations.len();
+            let sealer = Sealer { workspace: context.workspace, integration: id, vault: context.vault };
+            let read = read_settings(integration_type.spec(), &mut members, input, sealer);
+            integration_type.kind().check(&read.0, &mut members);
+            (members.violations.len() == before).then_some(read)
+        });
+        if integration_type.is_none() {
+            members.known.extend(IntegrationType::all_members().map(|member| member.name));
+        }
+        members.close(&READ_ONLY);
+        let pointer = join(pointer, "fields");
+        let fields =
+            selection.and_then(|selection| read_selection(selection, &pointer, questions, violations));
+        let (name, events, integration_type, (settings, secret)) =
+            (name?, events?, integration_type?, settings?);
         let (created_at, updated_at) =
             current.map_or((context.now, context.now), |current| (current.created_at, current.updated_at));
-        let mut built = Integration {
+        let notification = current.and_then(|current| current.notification);
+        let generated = secret.map(|secret| GeneratedSecret { integration: name.clone(), secret });
+        let kind = IntegrationKind { integration_type, settings };
+        let mut parsed = Self {
             id,
             name,
             enabled,
@@ -115,40 +86,28 @@ impl Draft {
             created_at,
             updated_at,
         };
-        if current.is_some_and(|current| *current != built) {
-            built.updated_at = context.now;
+        if current.is_some_and(|current| *current != parsed) {
+            parsed.updated_at = context.now;
         }
-        (built, generated)
+        Some((parsed, generated))
     }
 }
 
-/// Returns the name of an integration whose author gives none: its type, then `webhook-2`.
-pub(super) fn default_name(type_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let base = type_name.replace('_', "-");
+/// Returns the name of an integration: the one written, or else its type, then `webhook-2`. `None` if there is neither.
+pub(super) fn name_of(item: &Value, is_taken: impl Fn(&str) -> bool) -> Option<String> {
+    if let Some(name) = item.get("name").and_then(Value::as_str) {
+        return Some(name.to_owned());
+    }
+    let base = item.get("type")?.as_str()?.replace('_', "-");
     let numbered = (2..).map(|number| format!("{base}-{number}"));
-    let mut names = std::iter::once(base.clone()).chain(numbered);
-    names.find(|name| !is_taken(name)).unwrap_or(base)
+    std::iter::once(base.clone()).chain(numbered).find(|name| !is_taken(name))
 }
 
-/// Parses the members of the type.
-fn read_own(
-    integration_type: IntegrationType,
-    fields: &mut Fields<'_, '_>,
-    input: DraftInput<'_>,
-) -> Option<SettingsDraft> {
-    let before = fields.violations.len();
-    let draft = read_settings(integration_type.spec(), fields, input);
-    integration_type.check(&draft, fields, input);
-    (fields.violations.len() == before).then_some(draft)
-}
-
-fn read_name(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let name = fields.string("name")?;
-    if !is_slug(name) {
+fn check_name(fields: &mut Fields<'_, '_>) {
+    if fields.string("name").is_some_and(|name| !is_slug(name)) {
         let message = "`name` has lower-case letters, digits and single hyphens, 64 at most";
         fields.refuse("name", Rule::InvalidSlug, message);
     }
-    Some(name.to_owned())
 }
 
 fn read_type(fields: &mut Fields<'_, '_>, current: Option<&Integration>) -> Option<IntegrationType> {
@@ -163,7 +122,7 @@ fn read_type(fields: &mut Fields<'_, '_>, current: Option<&Integration>) -> Opti
         fields.violations.push(violation.allowed(name, IntegrationType::ALL.map(IntegrationType::name)));
     }
     if let (Some(found), Some(current)) = (found, current)
-        && found != current.kind.integration_type()
+        && found != current.kind.integration_type
     {
         let message = format!("the type of `{}` cannot be changed", current.name);
         let violation = Violation::new(fields.pointer_to("type"), Rule::ReadOnlyField, message);
