@@ -100,11 +100,10 @@ impl IntegrationDetail {
         integration: &Integration,
         health: &IntegrationHealth,
         secret: Option<&Secret<String>>,
-    ) -> String {
+    ) -> Box<RawValue> {
         let Integration { id, created_at, updated_at, .. } = *integration;
         let members = Value::Object(shown_members(integration, secret));
-        serde_json::to_string(&ShownIntegration { id, members, health, created_at, updated_at })
-            .expect("an integration is JSON")
+        to_raw(&ShownIntegration { id, members, health, created_at, updated_at })
     }
 
     /// The text of the secret, if the server has made it for this request.
@@ -132,7 +131,7 @@ pub(super) fn form_notifications(integrations: &[Integration]) -> Vec<Box<RawVal
     integrations.iter().filter_map(Integration::short_form).map(|shown| to_raw(&shown)).collect()
 }
 
-fn to_raw(value: &Value) -> Box<RawValue> {
+fn to_raw(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("members are JSON")
 }
 

@@ -7,42 +7,19 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::keys::invalid;
 use super::{
-    App, AppError, IdempotentRequest, ListPage, ReplayableBody, integrations, into_result, no_delivery,
-    require_scope, require_unlimited,
+    ApiError, App, IdempotentRequest, ReplayableBody, integrations, into_result, require_scope,
+    require_unlimited,
 };
+use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::Integration;
+use crate::domain::form::admission::Refusal;
 use crate::domain::workspace::{Caller, Scope};
 use crate::id::{DeliveryId, IntegrationId};
-use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult, TypeStats};
-
-/// A delivery for output.
-#[derive(Debug, Clone)]
-pub struct DeliveryView {
-    pub delivery: Delivery,
-    /// Its form, which may be in the trash.
-    form: Option<Arc<Form>>,
-}
-
-impl DeliveryView {
-    /// The integration, if it still exists.
-    pub fn integration(&self) -> Option<&Integration> {
-        self.form.as_ref()?.integration(self.delivery.target.integration)
-    }
-
-    /// The address that it goes to, or went to, if its integration has addresses.
-    pub fn to(&self) -> Option<&str> {
-        let recipient = usize::from(self.delivery.target.recipient);
-        let current = || self.integration()?.addresses().get(recipient).map(String::as_str);
-        let last = self.delivery.to.as_deref();
-        if self.delivery.status.is_final() { last.or_else(current) } else { current().or(last) }
-    }
-}
+use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult};
 
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
@@ -61,25 +38,24 @@ impl App {
         selection: DeliverySelection,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<DeliveryView>, AppError> {
+    ) -> Result<DeliveryList, ApiError> {
         require_scope(caller, Scope::Read)?;
         let filter = self.delivery_filter(caller, selection).await?;
         let cursors = self.cursors(format!("deliveries {} {filter:?}", caller.workspace)).await?;
         let after = cursors.read_bytes(cursor)?;
         let page = self.store.list_deliveries(caller.workspace, &filter, after, limit).await?;
-        let (mut items, mut forms) = (Vec::new(), HashMap::new());
+        let (mut deliveries, mut forms) = (Vec::new(), HashMap::new());
         for delivery in page.rows {
-            let form = match forms.get(&delivery.form) {
+            let form: Option<Arc<Form>> = match forms.get(&delivery.form) {
                 Some(known) => Option::clone(known),
                 None => {
                     self.store.find_delivery(caller.workspace, delivery.id()).await?.map(|(form, _)| form)
                 }
             };
-            forms.insert(delivery.form, form.clone());
-            items.push(DeliveryView { delivery, form });
+            deliveries.push(DeliveryDetail::new(&delivery, form.as_deref()));
+            forms.insert(delivery.form, form);
         }
-        let next = page.next.map(|position| cursors.write(&position));
-        Ok(ListPage { items, next, total: None })
+        Ok(DeliveryList { deliveries, next_cursor: page.next.map(|position| cursors.write(&position)) })
     }
 
     /// Resolves the names in `selection`. An id may be that of an integration that was deleted.
@@ -87,7 +63,7 @@ impl App {
         &self,
         caller: &Caller,
         selection: DeliverySelection,
-    ) -> Result<DeliveryFilter, AppError> {
+    ) -> Result<DeliveryFilter, ApiError> {
         let DeliverySelection { form, integration, submission, status, since, until, .. } = selection;
         let form_id = match &form {
             Some(form) => Some(self.form_id(caller, form).await?),
@@ -105,47 +81,48 @@ impl App {
     }
 
     /// Returns one delivery.
-    pub async fn get_delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
+    pub async fn get_delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryDetail, ApiError> {
         require_scope(caller, Scope::Read)?;
-        self.delivery(caller, id).await
+        let (form, delivery) = self.delivery(caller, id).await?;
+        Ok(DeliveryDetail::new(&delivery, Some(&form)))
     }
 
-    /// Finds a delivery that the caller's key may be used for.
-    async fn delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
-        let parsed = id.parse().map_err(|_invalid| no_delivery(id))?;
-        let found = self.store.find_delivery(caller.workspace, parsed).await?;
+    /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
+    async fn delivery(&self, caller: &Caller, id: &str) -> Result<(Arc<Form>, Delivery), ApiError> {
+        let found = match id.parse() {
+            Ok(id) => self.store.find_delivery(caller.workspace, id).await?,
+            Err(_) => None,
+        };
         let visible = found.filter(|(form, _)| caller.may_use(form.id));
-        let (form, delivery) = visible.ok_or_else(|| no_delivery(id))?;
-        Ok(DeliveryView { delivery, form: Some(form) })
+        visible.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
     /// Lists the attempts of a delivery, oldest first.
-    pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, AppError> {
+    pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, ApiError> {
         require_scope(caller, Scope::Read)?;
-        let found = self.delivery(caller, id).await?;
-        Ok(self.store.list_attempts(&found.delivery).await?)
+        let (_, delivery) = self.delivery(caller, id).await?;
+        Ok(self.store.list_attempts(&delivery).await?)
     }
 
     /// Returns the exact body that a delivery sends, JSON.
-    pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, AppError> {
+    pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, ApiError> {
         require_scope(caller, Scope::Read)?;
-        let DeliveryView { delivery, form } = self.delivery(caller, id).await?;
-        let form = form.ok_or_else(|| no_delivery(id))?;
-        self.deliveries.event_body(&form, &delivery).await?.ok_or_else(|| no_delivery(id))
+        let (form, delivery) = self.delivery(caller, id).await?;
+        let body = self.deliveries.event_body(&form, &delivery).await?;
+        body.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
-    /// Changes a delivery by hand. `render` makes the body of the response.
+    /// Changes a delivery by hand.
     pub async fn change_delivery(
         &self,
         caller: &Caller,
         id: &str,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<ReplayableBody, AppError> {
+    ) -> Result<ReplayableBody, ApiError> {
         require_scope(caller, Scope::Write)?;
-        let found = self.delivery(caller, id).await?;
-        let delivery = found.delivery.id();
+        let (form, delivery) = self.delivery(caller, id).await?;
+        let delivery = delivery.id();
         let operation = match change {
             ManualChange::Redeliver { .. } => IdempotentOperation::Redeliver(delivery),
             ManualChange::Cancel => IdempotentOperation::CancelDelivery(delivery),
@@ -153,21 +130,20 @@ impl App {
         let idempotency_key = request.idempotency_key(caller, operation);
         let work = async {
             let step = self.store.change_delivery(caller.workspace, delivery, change, self.now()).await?;
-            let (delivery, _) = into_result(step, no_delivery(id))?;
-            Ok(render(&DeliveryView { delivery, ..found }))
+            let (delivery, _) = into_result(step, Code::DeliveryNotFound, id)?;
+            Ok(DeliveryDetail::new(&delivery, Some(&form)))
         };
         self.run_once(idempotency_key, work).await
     }
 
     /// Changes all deliveries of the selection in the body: by default redelivers those that failed for good, or cancels those
-    /// that wait. `render` makes the body of the response of their number, and whether there may be more.
+    /// that wait.
     pub async fn change_deliveries(
         &self,
         caller: &Caller,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-        render: impl Fn(u64, bool) -> String,
-    ) -> Result<ReplayableBody, AppError> {
+    ) -> Result<ReplayableBody, ApiError> {
         require_scope(caller, Scope::Write)?;
         let (operation, has_rate, status) = match change {
             ManualChange::Redeliver { .. } => {
@@ -179,7 +155,7 @@ impl App {
             }
         };
         let body = self.parse(caller, request.body).await?;
-        let mut selection = DeliverySelection::read(&body, has_rate).map_err(invalid)?;
+        let mut selection = DeliverySelection::read(&body, has_rate).map_err(Refusal::InvalidBody)?;
         if selection.status.is_empty() {
             selection.status = status;
         }
@@ -187,26 +163,21 @@ impl App {
             true => None,
             false => request.idempotency_key(caller, operation),
         };
-        let work = async {
-            let (count, has_more) = self.change_all(caller, selection, change).await?;
-            Ok(render(count, has_more))
-        };
-        self.run_once(idempotency_key, work).await
+        self.run_once(idempotency_key, self.change_all(caller, selection, change)).await
     }
 
     /// Changes, or counts, the newest deliveries of `selection`, oldest event first. Those of a page are written together.
-    /// Returns their number, and whether there may be more.
     async fn change_all(
         &self,
         caller: &Caller,
         selection: DeliverySelection,
         change: ManualChange,
-    ) -> Result<(u64, bool), AppError> {
+    ) -> Result<DeliveryCount, ApiError> {
         let (dry_run, rate, now) = (selection.dry_run, selection.rate, self.now());
         let filter = self.delivery_filter(caller, selection).await?;
         let (found, has_more) = self.find_all(caller, &filter, change).await?;
         if dry_run {
-            return Ok((found.len() as u64, has_more));
+            return Ok(DeliveryCount { count: found.len() as u64, has_more });
         }
         let numbered: Vec<_> = (0..).zip(found.into_iter().rev()).collect();
         let mut count = 0;
@@ -223,7 +194,7 @@ impl App {
             let done = try_join_all(steps).await?;
             count += done.iter().filter(|step| matches!(step, StepResult::Done(_))).count() as u64;
         }
-        Ok((count, has_more))
+        Ok(DeliveryCount { count, has_more })
     }
 
     /// Finds the deliveries that match `filter` and can be changed, newest event first, and whether there may be more.
@@ -232,7 +203,7 @@ impl App {
         caller: &Caller,
         filter: &DeliveryFilter,
         change: ManualChange,
-    ) -> Result<(Vec<DeliveryId>, bool), AppError> {
+    ) -> Result<(Vec<DeliveryId>, bool), ApiError> {
         let _permit = self.job_permit(caller).await?;
         let (mut found, mut after, started) = (Vec::new(), None, Instant::now());
         loop {
@@ -256,7 +227,7 @@ impl App {
         caller: &Caller,
         delivery: &Delivery,
         change: ManualChange,
-    ) -> Result<bool, AppError> {
+    ) -> Result<bool, ApiError> {
         if change == ManualChange::Cancel {
             return Ok(!delivery.status.is_final());
         }
@@ -267,11 +238,21 @@ impl App {
         Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
-    /// Returns statistics of the workspace's deliveries, by the name of the integration's type.
-    pub async fn delivery_stats(&self, caller: &Caller) -> Result<Vec<(&'static str, TypeStats)>, AppError> {
+    /// Returns statistics of the workspace's deliveries.
+    pub async fn delivery_stats(&self, caller: &Caller) -> Result<DeliveryStats, ApiError> {
         require_scope(caller, Scope::Read)?;
         require_unlimited(caller)?;
         let _permit = self.job_permit(caller).await?;
-        Ok(self.store.delivery_stats(caller.workspace, self.now()).await?)
+        let types = self.store.delivery_stats(caller.workspace, self.now()).await?;
+        let types = types.into_iter().map(|(kind, stats)| DeliveryTypeStats {
+            kind: kind.to_owned(),
+            pending: stats.pending,
+            in_flight: stats.in_flight,
+            paused: stats.paused,
+            dead: stats.dead,
+            oldest_due_at: stats.oldest_due_at,
+            delivered_24h: stats.delivered,
+        });
+        Ok(DeliveryStats { types: types.collect() })
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::integrations::log_changes;
 use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, Resource, conceal_holder, into_result,
-    no_form, require_scope, require_unlimited_scope,
+    ApiError, App, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, require_scope,
+    require_unlimited_scope,
 };
+use crate::api::{Code, FormCreated, FormDetail, FormEntry, VersionView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::form::definition::{Definition, FormPatch};
@@ -34,27 +35,8 @@ pub struct FormListRequest {
     pub count: bool,
 }
 
-/// A form for output, with its questions as JSON, which need not be compiled.
-#[derive(Debug, Clone)]
-pub struct FormView {
-    pub form: Arc<Form>,
-    pub version: StoredVersion,
-    /// Number of submissions.
-    pub responses: u64,
-    /// Secrets that the server has made for this request.
-    pub generated: Vec<GeneratedSecret>,
-}
-
-/// A form that was created, or would be in a dry run.
-#[derive(Debug, Clone)]
-pub struct CreatedForm {
-    pub form: Form,
-    pub version: Version,
-    /// Secrets that were made for its integrations; those of a replay are others than the stored ones.
-    pub generated: Vec<GeneratedSecret>,
-    /// Whether an earlier request created it.
-    pub replayed: bool,
-}
+/// A form as a caller sees it, and its revision.
+type ShownForm = (FormDetail, u64);
 
 impl App {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -63,82 +45,91 @@ impl App {
         caller: &Caller,
         body: &str,
         read: impl FnOnce(&Value, &Limits) -> Result<T, Vec<Violation>> + Send + 'static,
-    ) -> Result<T, AppError> {
+    ) -> Result<T, ApiError> {
         let (body, limits) = (body.to_owned(), self.limits);
-        let work = move || {
-            let value = json::parse(&body).map_err(AppError::Malformed)?;
-            read(&value, &limits)
-                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))
-        };
+        let work = move || Ok(read(&json::parse(&body)?, &limits).map_err(Refusal::InvalidDefinition)?);
         self.run_job(caller, work).await
     }
 
-    /// Creates a draft from the definition in the body.
+    /// Creates a draft from the definition in the body. Returns it with its revision, and true if that was replayed.
     pub async fn create_form(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         request: IdempotentRequest<'_>,
-    ) -> Result<CreatedForm, AppError> {
+    ) -> Result<(FormCreated, u64, bool), ApiError> {
         require_unlimited_scope(caller, Scope::Write)?;
-        let (mut draft, stored) = self.draft(caller, request.body).await?;
+        let (mut form, version, generated) = self.draft(caller, request.body).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
-        let new = NewForm { form: draft.form.clone(), version: stored, idempotency_key };
+        let new = NewForm { form: form.clone(), version: version.clone(), idempotency_key };
+        // If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
         let step = self.store.insert_form(new).await?;
-        // It is missing if the caller's workspace was deleted. If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
-        let ((id, created_at), replayed) = into_result(step, AppError::Unauthenticated)?;
-        // The same body makes the same form, so a replay needs only the first one's id and time.
-        let form = &mut draft.form;
-        (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
-        (draft.version.created_at, draft.replayed) = (created_at, replayed);
-        if !replayed {
-            log_changes(caller, &[], &draft.form);
+        if matches!(step, StepResult::Missing) {
+            // The caller's workspace was deleted.
+            return Err(ApiError::new(Code::Unauthorized));
         }
-        Ok(draft)
+        let ((id, created_at), replayed) = into_result(step, Code::WorkspaceNotFound, "")?;
+        // The same body makes the same form, so a replay needs only the first one's id and time. Its secrets are others.
+        (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
+        if !replayed {
+            log_changes(caller, &[], &form);
+        }
+        let secrets = if replayed { &[] } else { &*generated };
+        Ok((FormCreated::new(&form, version.questions, secrets), form.revision, replayed))
     }
 
-    /// Parses the definition in the body, on the pool, without storing it.
-    async fn draft(&self, caller: &Caller, body: &str) -> Result<(CreatedForm, StoredVersion), AppError> {
-        let (id, sealing) = (FormId::draw(&*self.random), self.sealing(caller));
+    /// Parses the definition in the body, on the pool, without storing it. Returns the secrets made for integrations, too.
+    async fn draft(
+        self: &Arc<Self>,
+        caller: &Caller,
+        body: &str,
+    ) -> Result<(Form, StoredVersion, Vec<GeneratedSecret>), ApiError> {
+        let (id, workspace, now) = (FormId::draw(&*self.random), caller.workspace, self.now());
+        let app = Arc::clone(self);
         let read = move |value: &Value, limits: &Limits| {
-            let context = sealing.context();
+            let context = app.definition_context(workspace, now);
             let mut definition = Definition::read_on_server(value, limits, context)?;
             let generated = std::mem::take(&mut definition.generated);
-            let (form, version) = Form::create(id, context.workspace, definition, context.now);
-            let stored = version.to_stored();
-            Ok((CreatedForm { form, version, generated, replayed: false }, stored))
+            let (form, version) = Form::create(id, workspace, definition, now);
+            Ok((form, version.to_stored(), generated))
         };
         self.read_definition(caller, body, read).await
     }
 
-    /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
-    pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<CreatedForm, AppError> {
+    /// Dry run of [`create_form`](Self::create_form): returns the form that would be created, with an id of zeros.
+    pub async fn try_form(self: &Arc<Self>, caller: &Caller, body: &str) -> Result<FormCreated, ApiError> {
         require_unlimited_scope(caller, Scope::Write)?;
-        let (draft, _) = self.draft(caller, body).await?;
-        self.refuse_taken_slug(caller, draft.form.slug.as_deref()).await?;
-        Ok(draft)
+        let (form, version, _) = self.draft(caller, body).await?;
+        self.refuse_taken_slug(caller, form.slug.as_deref()).await?;
+        Ok(FormCreated { id: FormId::ZERO, ..FormCreated::new(&form, version.questions, &[]) })
     }
 
     /// Returns the form with its questions and its number of submissions.
-    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<FormView, AppError> {
+    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<ShownForm, ApiError> {
         require_form_access(caller)?;
         let found = self.form(caller, form).await?;
         let version = self.stored_version(&found).await?;
-        self.view(found, version).await
+        self.show_form(caller, &found, version, &[]).await
     }
 
-    async fn view(&self, form: Arc<Form>, version: StoredVersion) -> Result<FormView, AppError> {
+    async fn show_form(
+        &self,
+        caller: &Caller,
+        form: &Form,
+        version: StoredVersion,
+        secrets: &[GeneratedSecret],
+    ) -> Result<ShownForm, ApiError> {
         let responses = self.store.count_submissions(form.workspace, form.id).await?;
-        Ok(FormView { form, version, responses, generated: Vec::new() })
+        Ok(show_form_at(caller, form, FormDetail::new(form, version, responses, self.now()), secrets))
     }
 
     /// Returns the current version of a form outside the trash, as it is stored.
-    async fn stored_version(&self, form: &Form) -> Result<StoredVersion, AppError> {
+    async fn stored_version(&self, form: &Form) -> Result<StoredVersion, ApiError> {
         let found = self.store.find_version(form.workspace, form.id, form.version).await?;
-        found.ok_or_else(|| no_form(&form.id.to_string()))
+        found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &form.id.to_string()))
     }
 
     /// Returns the text of the JSON Schema of the form's answers.
-    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, AppError> {
+    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, ApiError> {
         require_form_access(caller)?;
         let Current { form, version } = self.current(caller, form).await?;
         let write = move || Ok(version.schema(&form.title, form.settings.unknown_answers()).to_string());
@@ -150,7 +141,7 @@ impl App {
         &self,
         caller: &Caller,
         request: FormListRequest,
-    ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
+    ) -> Result<ListPage<FormEntry>, ApiError> {
         require_scope(caller, Scope::Read)?;
         let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
         filter.forms = caller.forms.clone();
@@ -170,26 +161,28 @@ impl App {
             true => self.store.count_forms(caller.workspace, &filter).await?,
             false => None,
         };
-        Ok(ListPage { items: page.rows, next, total })
+        let now = self.now();
+        let items = page.rows.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
+        Ok(ListPage { items, next, total })
     }
 
     /// Applies the merge patch in the body to the form, if it is at the `expected` revision. A dry run stores nothing, and
     /// returns the form as it would be.
     pub async fn update_form(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         form: &str,
         body: &str,
         expected: ExpectedRevision,
         dry_run: bool,
-    ) -> Result<FormView, AppError> {
+    ) -> Result<ShownForm, ApiError> {
         require_scope(caller, Scope::Write)?;
         let id = self.form(caller, form).await?.id;
         let change = Arc::new(self.read_definition(caller, body, FormPatch::read).await?);
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
-            expected.check(current.form.revision).map_err(AppError::Refused)?;
+            expected.check(current.form.revision)?;
             let (update, generated) = self.edit_form(caller, &current, Arc::clone(&change)).await?;
             // Read before anything is stored: an edit that was made is reported, whatever happens to the form meanwhile.
             let version = match update.as_ref().and_then(|update| update.version.clone()) {
@@ -210,32 +203,32 @@ impl App {
                 }
             };
             if !matches!(step, StepResult::Recheck) {
-                let step = into_result(step, no_form(form));
-                let (edited, _) = step.map_err(|error| conceal_holder(caller, error))?;
-                if !dry_run {
-                    log_changes(caller, &current.form.integrations, &edited);
+                let (edited, _) = into_result(conceal_holder(caller, step), Code::FormNotFound, form)?;
+                if dry_run {
+                    return self.show_form(caller, &edited, version, &[]).await;
                 }
-                return Ok(FormView { generated, ..self.view(edited, version).await? });
+                log_changes(caller, &current.form.integrations, &edited);
+                return self.show_form(caller, &edited, version, &generated).await;
             }
         }
-        Err(AppError::Overloaded)
+        Err(ApiError::overloaded())
     }
 
     /// Applies `change` to a form, on the pool; `None` if that changes nothing. Returns the secrets made for integrations, too.
     async fn edit_form(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         current: &Current,
         change: Arc<FormPatch>,
-    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), AppError> {
+    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), ApiError> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
             None => RetiredIds::new(),
         };
-        let (Current { form, version }, sealing) = (current.clone(), self.sealing(caller));
+        let (Current { form, version }, app, now) = (current.clone(), Arc::clone(self), self.now());
         let work = move || {
-            let edited = form.change(&version, &retired, &change, sealing.context());
-            let edited = edited.map_err(AppError::Refused)?;
+            let context = app.definition_context(form.workspace, now);
+            let edited = form.change(&version, &retired, &change, context)?;
             let Some(edited) = edited else { return Ok((None, Vec::new())) };
             let update = FormUpdate {
                 seen_revision: form.revision,
@@ -250,12 +243,12 @@ impl App {
         self.run_job(caller, work).await
     }
 
-    async fn refuse_taken_slug(&self, caller: &Caller, slug: Option<&str>) -> Result<(), AppError> {
+    async fn refuse_taken_slug(&self, caller: &Caller, slug: Option<&str>) -> Result<(), ApiError> {
         let Some(slug) = slug else { return Ok(()) };
         match self.store.find_slug(caller.workspace, slug).await? {
             Some(holder) => {
-                let taken = AppError::Refused(Refusal::slug_taken(slug, holder));
-                Err(conceal_holder(caller, taken))
+                let holder = Some(holder).filter(|holder| caller.may_use(*holder));
+                Err(Refusal::SlugTaken { slug: slug.to_owned(), holder }.into())
             }
             None => Ok(()),
         }
@@ -269,7 +262,7 @@ impl App {
         form: &str,
         purge: bool,
         expected: ExpectedRevision,
-    ) -> Result<(), AppError> {
+    ) -> Result<(), ApiError> {
         require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let id = self.form_id(caller, form).await?;
         let step = if purge {
@@ -277,28 +270,28 @@ impl App {
         } else {
             self.store.trash_form(caller.workspace, id, expected, self.now()).await?
         };
-        into_result(step, no_form(form))?;
+        into_result(step, Code::FormNotFound, form)?;
         if purge {
             self.deliveries.remove_erased_files().await;
         }
         Ok(())
     }
 
-    /// Restores the form from the trash. Returns it with the time, and true if that was replayed.
+    /// Restores the form from the trash. Returns it as it was then, and true if that was replayed.
     pub async fn restore_form(
         &self,
         caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<(FormView, Timestamp, bool), AppError> {
+    ) -> Result<(ShownForm, bool), ApiError> {
         require_scope(caller, Scope::Write)?;
         let id = self.form_id(caller, form).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
         let step = self.store.restore_form(caller.workspace, id, idempotency_key, self.now()).await?;
-        let step = into_result(step, no_form(form));
-        let (restored, replayed) = step.map_err(|error| conceal_holder(caller, error))?;
+        let (restored, replayed) = into_result(conceal_holder(caller, step), Code::FormNotFound, form)?;
         let Restored { form, version, responses, at } = restored;
-        Ok((FormView { form, version, responses, generated: Vec::new() }, at, replayed))
+        let detail = FormDetail::new(&form, version, responses, at);
+        Ok((show_form_at(caller, &form, detail, &[]), replayed))
     }
 
     /// Lists the form's versions, newest first: at most `limit`, from `cursor` on.
@@ -308,15 +301,16 @@ impl App {
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<StoredVersion>, AppError> {
+    ) -> Result<ListPage<VersionView>, ApiError> {
         require_scope(caller, Scope::Read)?;
         let id = self.form_id(caller, form).await?;
         let cursors = self.cursors(format!("versions {} {id}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_versions(caller.workspace, id, before, limit).await?;
-        let page = page.ok_or_else(|| no_form(form))?;
+        let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
-        Ok(ListPage { items: page.rows, next, total: None })
+        let items = page.rows.into_iter().map(VersionView::from).collect();
+        Ok(ListPage { items, next, total: None })
     }
 
     /// Returns one version of the form's questions.
@@ -325,22 +319,39 @@ impl App {
         caller: &Caller,
         form: &str,
         number: &str,
-    ) -> Result<StoredVersion, AppError> {
+    ) -> Result<VersionView, ApiError> {
         require_scope(caller, Scope::Read)?;
         let id = self.form_id(caller, form).await?;
         // Only the canonical form: `+1` and `01` are not valid.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
         let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
-        let newest = found.ok_or_else(|| no_form(form))?.rows.pop();
+        let newest = found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
-        version.ok_or_else(|| AppError::NotFound(Resource::Version, number.to_owned()))
+        version.map(VersionView::from).ok_or_else(|| ApiError::not_found(Code::VersionNotFound, number))
     }
 }
 
 /// Requires `submit` or `read`: a key that may submit answers may read the questions.
-fn require_form_access(caller: &Caller) -> Result<(), AppError> {
+fn require_form_access(caller: &Caller) -> Result<(), ApiError> {
     if caller.has_scope(Scope::Submit) { Ok(()) } else { require_scope(caller, Scope::Read) }
+}
+
+/// Adds the integrations of `form` to `detail` if the caller may read them, with the `secrets` made for this request.
+fn show_form_at(caller: &Caller, form: &Form, detail: FormDetail, secrets: &[GeneratedSecret]) -> ShownForm {
+    let detail = if caller.has_scope(Scope::Read) { detail.with_integrations(form, secrets) } else { detail };
+    (detail, form.revision)
+}
+
+/// Leaves out of a refusal which form has a slug, if the caller's key may not be used for that form.
+fn conceal_holder<T>(caller: &Caller, step: StepResult<T>) -> StepResult<T> {
+    match step {
+        StepResult::Refused(Refusal::SlugTaken { slug, holder }) => {
+            let holder = holder.filter(|holder| caller.may_use(*holder));
+            StepResult::Refused(Refusal::SlugTaken { slug, holder })
+        }
+        other => other,
+    }
 }
 
 /// Returns the time and the id in the cursor of a form.

@@ -1,15 +1,11 @@
 //! API keys: authentication, and creating, listing, revoking and rotating them.
 
-use std::sync::Arc;
-
-use super::{
-    App, AppError, IdempotentRequest, Resource, into_result, no_workspace, require_scope,
-    require_unlimited_scope,
-};
+use super::{ApiError, App, IdempotentRequest, into_result, require_scope, require_unlimited_scope};
+use crate::api::{Code, KeyDetail, KeyList, KeyView, Whoami, WorkspaceView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
 use crate::domain::json::Value;
-use crate::domain::validation::violation::Violation;
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::{
     ApiKey, Caller, KeyReferences, KeyRequest, Rotation, Scope, Workspace, read_grace,
 };
@@ -17,31 +13,35 @@ use crate::id::{Random, WorkspaceId};
 use crate::secret::{KeyId, KeyText};
 use crate::store::{IdempotentOperation, NewKey, Store, StoreError};
 
-/// An API key that was created, with its text, which is shown once: not when the creation is replayed.
-pub type CreatedKey = (ApiKey, Option<KeyText>);
-
 impl App {
     /// Authenticates the API key `text`. The checksum is verified before the store is queried.
-    pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
-        let sent: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
+    pub async fn authenticate(&self, text: &str) -> Result<Caller, ApiError> {
+        let sent: KeyText = text.parse().map_err(|_unfit| ApiError::new(Code::Unauthorized))?;
         let (known, now) = (self.store.find_key(sent.id()).await?, self.now());
         let valid = known.filter(|key| sent.matches(&key.hash) && key.is_valid(now));
-        let key = valid.ok_or(AppError::Unauthenticated)?;
+        let key = valid.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
         self.key_uses.record(key.id, now);
         Ok(Caller::authenticated(key))
     }
 
-    /// Returns the caller's workspace.
-    pub async fn get_workspace(&self, caller: &Caller) -> Result<Workspace, AppError> {
-        self.store.find_workspace(caller.workspace).await?.ok_or(AppError::Unauthenticated)
+    /// Returns the caller's workspace and key.
+    pub async fn whoami(&self, caller: &Caller) -> Result<Whoami, ApiError> {
+        let found = self.store.find_workspace(caller.workspace).await?;
+        let Workspace { id, name, .. } = found.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
+        let workspace = WorkspaceView { id, name };
+        let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
+        let (name, forms) = (caller.name.clone(), caller.forms.clone());
+        let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.end() };
+        Ok(Whoami { workspace, key })
     }
 
     /// Creates a key of the caller's workspace, or of the one that the body names: an operator may do that, with any scopes.
+    /// The text of the key is shown once: not when the creation is replayed.
     pub async fn create_key(
         &self,
         caller: &Caller,
         request: IdempotentRequest<'_>,
-    ) -> Result<CreatedKey, AppError> {
+    ) -> Result<KeyDetail, ApiError> {
         let is_operator = caller.has_scope(Scope::Operator);
         require_unlimited_scope(caller, if is_operator { Scope::Operator } else { Scope::Admin })?;
         let body = self.parse(caller, request.body).await?;
@@ -52,20 +52,21 @@ impl App {
         // Before all validation: what the body names may be gone since.
         if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
             let undecodable = |error| StoreError::Undecodable(format!("a created key: {error}"));
-            return Ok((serde_json::from_slice(&record.extra).map_err(undecodable)?, None));
+            let key = serde_json::from_slice(&record.extra).map_err(undecodable)?;
+            return Ok(KeyDetail::new(&key, None, None));
         }
         let (references, now) = (self.find_references(caller, &body).await?, self.now());
-        let wanted = KeyRequest::read(&body, &references, now).map_err(invalid)?;
+        let wanted = KeyRequest::read(&body, &references, now).map_err(Refusal::InvalidBody)?;
         let (workspace, text) =
             (references.workspace.unwrap_or(caller.workspace), KeyText::draw(&*self.random));
         let key = wanted.into_key(workspace, &text, now);
         let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
-        let (key, replayed) = into_result(step, no_workspace(&workspace.to_string()))?;
-        Ok((key, (!replayed).then_some(text)))
+        let (key, replayed) = into_result(step, Code::WorkspaceNotFound, &workspace.to_string())?;
+        Ok(KeyDetail::new(&key, None, (!replayed).then_some(&text)))
     }
 
     /// Finds the workspace and the forms that the request for a key names.
-    async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, AppError> {
+    async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, ApiError> {
         let workspace = match KeyRequest::named_workspace(body) {
             None => Some(caller.workspace),
             Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
@@ -81,36 +82,32 @@ impl App {
         Ok(references)
     }
 
-    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>, AppError> {
+    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>, ApiError> {
         let Ok(id) = id.parse() else { return Ok(None) };
         Ok(self.store.find_workspace(id).await?.map(|found| found.id))
     }
 
     /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
-    async fn managed_workspace(&self, caller: &Caller, named: Option<&str>) -> Result<WorkspaceId, AppError> {
+    async fn managed_workspace(&self, caller: &Caller, named: Option<&str>) -> Result<WorkspaceId, ApiError> {
         let Some(named) = named else {
             require_unlimited_scope(caller, Scope::Admin)?;
             return Ok(caller.workspace);
         };
         require_unlimited_scope(caller, Scope::Operator)?;
-        self.find_named_workspace(named).await?.ok_or_else(|| no_workspace(named))
+        let found = self.find_named_workspace(named).await?;
+        found.ok_or_else(|| ApiError::not_found(Code::WorkspaceNotFound, named))
     }
 
     /// Lists the keys of the caller's workspace, or of the one that an operator names, newest first, each with the minute of
     /// its last use.
-    pub async fn list_keys(
-        &self,
-        caller: &Caller,
-        workspace: Option<&str>,
-    ) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>, AppError> {
+    pub async fn list_keys(&self, caller: &Caller, workspace: Option<&str>) -> Result<KeyList, ApiError> {
         let workspace = self.managed_workspace(caller, workspace).await?;
         // Before the store is read: what is written in between is then in both.
         let unwritten = self.key_uses.snapshot();
-        let mut keys = self.store.list_keys(workspace).await?;
-        for (key, last_used_at) in &mut keys {
-            *last_used_at = unwritten.get(&key.id).copied().or(*last_used_at);
-        }
-        Ok(keys)
+        let keys = self.store.list_keys(workspace).await?.into_iter().map(|(key, last_used_at)| {
+            KeyDetail::new(&key, unwritten.get(&key.id).copied().or(last_used_at), None)
+        });
+        Ok(KeyList { keys: keys.collect() })
     }
 
     /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
@@ -119,12 +116,12 @@ impl App {
         caller: &Caller,
         id: &str,
         workspace: Option<&str>,
-    ) -> Result<(), AppError> {
+    ) -> Result<(), ApiError> {
         let workspace = self.managed_workspace(caller, workspace).await?;
         let key = key_id(id)?;
         self.require_scopes_of(caller, key).await?;
         let step = self.store.delete_key(workspace, key).await?;
-        into_result(step, no_key(id)).map(drop)
+        into_result(step, Code::KeyNotFound, id).map(drop)
     }
 
     /// Replaces a key of the caller's workspace by one with the same name, scopes, limits and expiry.
@@ -133,12 +130,12 @@ impl App {
         caller: &Caller,
         id: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<CreatedKey, AppError> {
+    ) -> Result<KeyDetail, ApiError> {
         require_unlimited_scope(caller, Scope::Admin)?;
         let key = key_id(id)?;
         let grace_millis = match request.body {
             "" => 0,
-            body => read_grace(&self.parse(caller, body).await?, 0).map_err(invalid)?,
+            body => read_grace(&self.parse(caller, body).await?, 0).map_err(Refusal::InvalidBody)?,
         };
         self.require_scopes_of(caller, key).await?;
         let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RotateKey(key));
@@ -146,13 +143,13 @@ impl App {
         let rotation = Rotation { id: text.id(), hash: text.hash(), grace_millis };
         let step =
             self.store.rotate_key(caller.workspace, key, rotation, idempotency_key, self.now()).await?;
-        let (key, replayed) = into_result(step, no_key(id))?;
-        Ok((key, (!replayed).then_some(text)))
+        let (key, replayed) = into_result(step, Code::KeyNotFound, id)?;
+        Ok(KeyDetail::new(&key, None, (!replayed).then_some(&text)))
     }
 
     /// Requires `operator` if the key has that scope. Otherwise an admin could rotate an operator's key, and get its
     /// permissions, or revoke it.
-    async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), AppError> {
+    async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), ApiError> {
         let found = self.store.find_key(key).await?.filter(|key| key.workspace == caller.workspace);
         match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
             true => require_scope(caller, Scope::Operator),
@@ -173,17 +170,8 @@ impl App {
     }
 }
 
-fn key_id(id: &str) -> Result<KeyId, AppError> {
-    id.parse().map_err(|_invalid| no_key(id))
-}
-
-fn no_key(id: &str) -> AppError {
-    AppError::NotFound(Resource::Key, id.to_owned())
-}
-
-/// The error for a body that breaks rules.
-pub(super) fn invalid(violations: Vec<Violation>) -> AppError {
-    AppError::Refused(Refusal::InvalidBody(violations))
+fn key_id(id: &str) -> Result<KeyId, ApiError> {
+    id.parse().map_err(|_invalid| ApiError::not_found(Code::KeyNotFound, id))
 }
 
 /// Creates the workspace `default` with the operator key `key`. Returns false, and changes nothing, if the store already has

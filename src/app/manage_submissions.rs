@@ -1,9 +1,8 @@
 //! Editing, deleting and restoring submissions, and their history.
 
 use super::submissions::{body_error, is_costly, submission_id};
-use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, no_submission, require_scope,
-};
+use super::{ApiError, App, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, require_scope};
+use crate::api::Code;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::revision::ExpectedRevision;
@@ -24,7 +23,7 @@ impl App {
         id: &str,
         body: &str,
         expected: &ExpectedRevision,
-    ) -> Result<(Submission, Vec<String>), AppError> {
+    ) -> Result<(Submission, Vec<String>), ApiError> {
         require_scope(caller, Scope::Write)?;
         let current = self.current(caller, form).await?;
         let submission = submission_id(id)?;
@@ -33,11 +32,11 @@ impl App {
         for _ in 0..MAX_TRIES {
             let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
             if !matches!(step, StepResult::Recheck) {
-                let (edited, _) = into_result(step, no_submission(id))?;
+                let (edited, _) = into_result(step, Code::SubmissionNotFound, id)?;
                 return Ok(edited);
             }
         }
-        Err(AppError::Overloaded)
+        Err(ApiError::overloaded())
     }
 
     /// Applies `patch` to the submission, unless it is edited meanwhile. Returns it with the dropped keys.
@@ -48,7 +47,7 @@ impl App {
         submission: SubmissionId,
         mut patch: SubmissionPatch,
         expected: &ExpectedRevision,
-    ) -> Result<StepResult<(Submission, Vec<String>)>, AppError> {
+    ) -> Result<StepResult<(Submission, Vec<String>)>, ApiError> {
         let (form, workspace) = (current.form.id, current.form.workspace);
         let found = self.store.find_submission(workspace, form, submission).await?;
         let Some(found) = found else { return Ok(StepResult::Missing) };
@@ -62,10 +61,7 @@ impl App {
         };
         let is_costly = patch.has_answers() && is_costly(&version, found.size() + patch.size());
         let (original, limits) = (found.clone(), self.limits);
-        let work = move || {
-            let invalid = |violations| AppError::Refused(Refusal::InvalidAnswers(violations));
-            patch.apply(&original, &version, &limits).map_err(invalid)
-        };
+        let work = move || Ok(patch.apply(&original, &version, &limits).map_err(Refusal::InvalidAnswers)?);
         let edit = self.run_here_or_job(caller, is_costly, work).await?;
         let Some(edit) = edit else { return Ok(StepResult::Done((found, dropped))) };
         let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
@@ -81,13 +77,13 @@ impl App {
         id: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<ReplacedState>, AppError> {
+    ) -> Result<ListPage<ReplacedState>, ApiError> {
         require_scope(caller, Scope::Read)?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
         let cursors = self.cursors(format!("history {} {form} {submission}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
         let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
-        let page = page.ok_or_else(|| no_submission(id))?;
+        let page = page.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
     }
@@ -101,7 +97,7 @@ impl App {
         id: &str,
         purge: bool,
         expected: ExpectedRevision,
-    ) -> Result<(), AppError> {
+    ) -> Result<(), ApiError> {
         require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
         let step = if purge {
@@ -110,7 +106,7 @@ impl App {
             let now = self.now();
             self.store.trash_submission(caller.workspace, form, submission, expected, now).await?
         };
-        into_result(step, no_submission(id)).map(drop)
+        into_result(step, Code::SubmissionNotFound, id).map(drop)
     }
 
     /// Restores a submission from the trash. Returns true with it if that was replayed.
@@ -120,13 +116,13 @@ impl App {
         form: &str,
         id: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<(Submission, bool), AppError> {
+    ) -> Result<(Submission, bool), ApiError> {
         require_scope(caller, Scope::Write)?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
         let operation = IdempotentOperation::RestoreSubmission(form, submission);
         let key = request.idempotency_key(caller, operation);
         let step = self.store.restore_submission(caller.workspace, form, submission, key, self.now()).await?;
-        into_result(step, no_submission(id))
+        into_result(step, Code::SubmissionNotFound, id)
     }
 
     /// Resolves the ids of a form, which must exist outside the trash, and a submission.
@@ -135,7 +131,7 @@ impl App {
         caller: &Caller,
         form: &str,
         id: &str,
-    ) -> Result<(FormId, SubmissionId), AppError> {
+    ) -> Result<(FormId, SubmissionId), ApiError> {
         Ok((self.form(caller, form).await?.id, submission_id(id)?))
     }
 }

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::cursor::Cursors;
-use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, no_form, no_submission,
-    require_scope,
-};
+use super::{ApiError, App, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, require_scope};
+use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
 use crate::domain::form::settings::UnknownAnswers;
@@ -49,7 +47,7 @@ impl App {
         form: &str,
         request: IdempotentRequest<'_>,
         notify: bool,
-    ) -> Result<Accepted, AppError> {
+    ) -> Result<Accepted, ApiError> {
         require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
         for _ in 0..MAX_TRIES {
             let current = self.current(caller, form).await?;
@@ -76,14 +74,14 @@ impl App {
             if matches!(step, StepResult::Recheck) {
                 continue;
             }
-            return match into_result(step, no_form(form))? {
+            return match into_result(step, Code::FormNotFound, form)? {
                 (id, true) => self.replay(caller, id, &current, request.body).await,
                 (id, false) => {
                     Ok(Accepted { submission: to_submission(id, &current, sent), replayed: false, dropped })
                 }
             };
         }
-        Err(AppError::Overloaded)
+        Err(ApiError::overloaded())
     }
 
     /// Dry run of [`create_submission`](Self::create_submission). Returns the form's id, the answers that would be stored,
@@ -94,7 +92,7 @@ impl App {
         form: &str,
         body: &str,
         notify: bool,
-    ) -> Result<(FormId, SubmittedAnswers, Vec<String>), AppError> {
+    ) -> Result<(FormId, SubmittedAnswers, Vec<String>), ApiError> {
         require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
         let current = self.current(caller, form).await?;
         let accepting = self.accepting(&current.form).await?;
@@ -103,7 +101,7 @@ impl App {
     }
 
     /// Returns whether `form` accepts answers now.
-    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, AppError> {
+    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, ApiError> {
         // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
             Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
@@ -119,7 +117,7 @@ impl App {
         current: &Current,
         body: &str,
         accepting: Result<(), AcceptingReason>,
-    ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
+    ) -> Result<(SubmittedAnswers, Vec<String>), ApiError> {
         let (limits, now) = (self.limits, self.now());
         let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
@@ -135,7 +133,7 @@ impl App {
         id: SubmissionId,
         current: &Current,
         body: &str,
-    ) -> Result<Accepted, AppError> {
+    ) -> Result<Accepted, ApiError> {
         let form = current.form.id;
         let original = self.store.find_original(caller.workspace, form, id).await?;
         let version = match &original {
@@ -155,11 +153,11 @@ impl App {
         caller: &Caller,
         form: &str,
         id: &str,
-    ) -> Result<Submission, AppError> {
+    ) -> Result<Submission, ApiError> {
         require_scope(caller, Scope::Read)?;
         let (form, submission) = self.resolve_submission(caller, form, id).await?;
         let found = self.store.find_submission(caller.workspace, form, submission).await?;
-        found.ok_or_else(|| no_submission(id))
+        found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
     /// Lists the form's submissions.
@@ -168,7 +166,7 @@ impl App {
         caller: &Caller,
         form: &str,
         request: SubmissionListRequest,
-    ) -> Result<ListPage<Submission>, AppError> {
+    ) -> Result<ListPage<Submission>, ApiError> {
         require_scope(caller, Scope::Read)?;
         let found = self.form(caller, form).await?;
         let SubmissionListRequest { query, order, cursor, limit, count } = request;
@@ -185,7 +183,7 @@ impl App {
             true => self.store.count_filtered(workspace, id, &filter).await?,
             false => None,
         };
-        Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, total))
+        list_page(page, form, &cursors, total)
     }
 
     /// Prepares `query`, on the pool if it tests answers: compiling its patterns may take 50 ms.
@@ -194,13 +192,13 @@ impl App {
         caller: &Caller,
         form: &Form,
         query: SubmissionQuery,
-    ) -> Result<SubmissionFilter, AppError> {
+    ) -> Result<SubmissionFilter, ApiError> {
         if query.answers.is_empty() {
-            return SubmissionFilter::new(&query, &[]).map_err(AppError::InvalidQuery);
+            return SubmissionFilter::new(&query, &[]).map_err(ApiError::invalid_query);
         }
         let version = self.current_version(form).await?;
         let prepare =
-            move || SubmissionFilter::new(&query, &version.questions).map_err(AppError::InvalidQuery);
+            move || SubmissionFilter::new(&query, &version.questions).map_err(ApiError::invalid_query);
         self.run_job(caller, prepare).await
     }
 
@@ -211,31 +209,37 @@ impl App {
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<Submission>, AppError> {
+    ) -> Result<ListPage<Submission>, ApiError> {
         require_scope(caller, Scope::Read)?;
         let id = self.form_id(caller, form).await?;
         let cursors = self.cursors(format!("trashed submissions {} {id}", caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
         let page = self.store.list_trashed_submissions(caller.workspace, id, before, limit).await?;
-        Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, None))
+        list_page(page, form, &cursors, None)
     }
 }
 
-fn list_page(page: SubmissionRows, cursors: &Cursors, total: Option<u64>) -> ListPage<Submission> {
+fn list_page(
+    page: Option<SubmissionRows>,
+    form: &str,
+    cursors: &Cursors,
+    total: Option<u64>,
+) -> Result<ListPage<Submission>, ApiError> {
+    let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
     let next = page.next.map(|last| cursors.write(&last.to_bytes()));
-    ListPage { items: page.rows, next, total }
+    Ok(ListPage { items: page.rows, next, total })
 }
 
 /// Parses the id of a submission.
-pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
-    id.parse().map_err(|_invalid| no_submission(id))
+pub(super) fn submission_id(id: &str) -> Result<SubmissionId, ApiError> {
+    id.parse().map_err(|_invalid| ApiError::not_found(Code::SubmissionNotFound, id))
 }
 
 /// Converts a [`BodyError`].
-pub(super) fn body_error(why: BodyError) -> AppError {
+pub(super) fn body_error(why: BodyError) -> ApiError {
     match why {
-        BodyError::Syntax(error) => AppError::Malformed(error),
-        BodyError::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
+        BodyError::Syntax(error) => error.into(),
+        BodyError::Shape(violations) => Refusal::InvalidAnswers(violations).into(),
     }
 }
 
@@ -255,9 +259,9 @@ fn validate_body(
     accepting: Result<(), AcceptingReason>,
     limits: &Limits,
     now: Timestamp,
-) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
+) -> Result<(SubmittedAnswers, Vec<String>), ApiError> {
     let sent = submission::read(body, limits).map_err(body_error)?;
-    accepting.map_err(|why| AppError::Refused(Refusal::not_accepting(&current.form, why)))?;
+    accepting.map_err(|why| Refusal::not_accepting(&current.form, why))?;
     let (sent, dropped) = drop_unknown(current, sent);
     Ok((validate_answers(&current.version, sent, limits, now)?, dropped))
 }
@@ -270,7 +274,7 @@ fn rebuild(
     original: Option<Submission>,
     id: SubmissionId,
     limits: &Limits,
-) -> Result<(Submission, Vec<String>), AppError> {
+) -> Result<(Submission, Vec<String>), ApiError> {
     let sent = submission::read(body, limits).map_err(body_error)?;
     if let Some(original) = original {
         // Keys that the questions of its version do not have were dropped.
@@ -300,13 +304,13 @@ fn validate_answers(
     mut sent: SubmittedAnswers,
     limits: &Limits,
     now: Timestamp,
-) -> Result<SubmittedAnswers, AppError> {
+) -> Result<SubmittedAnswers, ApiError> {
     let defaults = version.check(sent.answers.values(), limits, now).unwrap_or_else(|violations| {
         sent.violations.extend(violations);
         Vec::new()
     });
     if !sent.violations.is_empty() {
-        return Err(AppError::Refused(Refusal::InvalidAnswers(sent.violations)));
+        return Err(Refusal::InvalidAnswers(sent.violations).into());
     }
     Ok(SubmittedAnswers { answers: sent.answers.with_defaults(defaults), ..sent })
 }

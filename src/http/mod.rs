@@ -15,13 +15,13 @@ use axum::Router;
 use axum::routing::get;
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::app::App;
 use crate::config::HttpSettings;
 use crate::http::openapi::DocumentText;
 use crate::http::routes::about;
 use crate::http::server::budget::Budgets;
 use crate::http::server::rate_limiter::RateLimiter;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::AppState;
 use crate::store::StoreHealth;
 

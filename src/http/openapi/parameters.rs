@@ -17,8 +17,9 @@ impl Parameters {
         self.0["headers"].clone()
     }
 
-    /// Completes the parameters, the body and the success headers of the operation `method` `path`: each name in the path is
-    /// a parameter, and so is the header that all operations of a method have.
+    /// Completes the parameters, the body and the response headers of the operation `method` `path`: each name in the path is
+    /// a parameter, and so is the header that all operations of a method have. All pages have a `Link`, all creations a
+    /// `Location`.
     pub(crate) fn complete(&self, method: &str, path: &str, operation: &mut Value) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
         let names = path.split(['{', '}']).skip(1).step_by(2);
@@ -45,7 +46,7 @@ impl Parameters {
             }
         }
         if !parameters.is_empty() {
-            operation["parameters"] = parameters.into();
+            operation["parameters"] = parameters.clone().into();
         }
         if let Some(body) = operation.get_mut("requestBody") {
             // Only the body of a rotation may be left out.
@@ -54,10 +55,19 @@ impl Parameters {
                 body["content"]["application/merge-patch+json"] = body["content"]["application/json"].clone();
             }
         }
-        for (_, response) in members(&mut operation["responses"]) {
+        let is_page = parameters.iter().any(|parameter| parameter["name"] == "cursor");
+        let success = if operation["responses"].get("201").is_some() { "201" } else { "200" };
+        for (status, response) in members(&mut operation["responses"]) {
             if response.get("$ref").is_none() {
                 let named = response["headers"].as_object().into_iter().flatten();
-                let all = named.map(|(name, _)| name.as_str()).chain(["X-Request-Id"]);
+                let common = [
+                    ("Idempotency-Replayed", method == "post" && status == success),
+                    ("Link", is_page && status == "200"),
+                    ("Location", status == "201"),
+                    ("X-Request-Id", true),
+                ];
+                let common = common.into_iter().filter(|(_, applies)| *applies).map(|(name, _)| name);
+                let all = named.map(|(name, _)| name.as_str()).chain(common);
                 let all = all.map(|name| (name.to_owned(), component("headers", name)));
                 response["headers"] = Value::Object(all.collect::<Map<_, _>>());
             }

@@ -5,13 +5,13 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::api::{HistoryList, SubmissionDetail};
+use crate::app::ApiError;
 use crate::http::routes::forms::PurgeQuery;
 use crate::http::routes::submissions::submission_response;
-use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::call::Call;
 use crate::http::wire::conditional::IfMatch;
-use crate::http::wire::extract::{PathParams, read_empty_body, read_patch};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{NoParams, PageQuery, QueryParams};
+use crate::http::wire::extract::{read_empty_body, read_patch};
+use crate::http::wire::query::PageQuery;
 use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link, with_replayed};
 
 /// Update a submission
@@ -26,9 +26,7 @@ use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link,
         headers(("ETag" = String), ("Forms-Dropped" = String))))
 )]
 pub(crate) async fn edit_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, submission)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { caller, shared, path: (form, submission), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -47,9 +45,10 @@ pub(crate) async fn edit_submission(
     responses((status = 204, description = "The submission is in the trash, or erased"))
 )]
 pub(crate) async fn delete_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, submission)): PathParams<(String, String)>,
-    QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
+    Call { caller, shared, path: (form, submission), query: PurgeQuery { purge } }: Call<
+        (String, String),
+        PurgeQuery,
+    >,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, ApiError> {
     shared.app.delete_submission(&caller, &form, &submission, purge, expected).await?;
@@ -62,12 +61,10 @@ pub(crate) async fn delete_submission(
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions",
     responses((status = 200, body = SubmissionDetail, description = "The submission",
-        headers(("ETag" = String), ("Idempotency-Replayed" = String))))
+        headers(("ETag" = String))))
 )]
 pub(crate) async fn restore_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, submission)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { caller, shared, path: (form, submission), .. }: Call<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
@@ -81,13 +78,13 @@ pub(crate) async fn restore_submission(
 /// The states that edits replaced, newest first. The next page is in the header `Link`.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions", params(PageQuery),
-    responses((status = 200, body = HistoryList, description = "A page of replaced states",
-        headers(("Link" = String))))
+    responses((status = 200, body = HistoryList, description = "A page of replaced states"))
 )]
 pub(crate) async fn list_submission_history(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, submission)): PathParams<(String, String)>,
-    QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
+    Call { caller, shared, path: (form, submission), query: PageQuery { limit, cursor } }: Call<
+        (String, String),
+        PageQuery,
+    >,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let found = shared.app.list_history(&caller, &form, &submission, cursor.as_deref(), limit).await?;

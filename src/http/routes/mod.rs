@@ -18,8 +18,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::http::openapi;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 
 /// Returns the routes of all operations, and the document that describes them. Those of submissions have a second path each,

@@ -7,15 +7,15 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
+use crate::app::ApiError;
 use crate::app::{Accepted, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
-use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::call::Call;
 use crate::http::wire::conditional::with_etag;
-use crate::http::wire::extract::{PathParams, read_json};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader, point_to_where};
+use crate::http::wire::extract::read_json;
+use crate::http::wire::query::{FromQuery, PageQuery, QueryReader, point_to_where};
 use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
 
 /// Query of `create_submission`.
@@ -77,16 +77,17 @@ impl FromQuery for ListSubmissionsQuery {
     ),
     responses(
         (status = 201, body = SubmissionBody, description = "The submission, stored",
-            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String),
+            headers(("ETag" = String),
                 ("Forms-Dropped" = String))),
         (status = 200, body = SubmissionBody, headers(("Forms-Dropped" = String)),
             description = "Dry run: the submission as it would be, with an id of zeros")
     )
 )]
 pub(crate) async fn create_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(CreateSubmissionQuery { dry_run, notify }): QueryParams<CreateSubmissionQuery>,
+    Call { caller, shared, path: form, query: CreateSubmissionQuery { dry_run, notify } }: Call<
+        String,
+        CreateSubmissionQuery,
+    >,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
@@ -130,13 +131,13 @@ pub(crate) async fn create_submission(
             description = "Only submissions whose answers satisfy all tests, each a question, an operator of \
                 `filter` and a value: `score.gte=4`, `q3=yes`.")
     ),
-    responses((status = 200, body = SubmissionList, description = "A page of submissions",
-        headers(("Link" = String))))
+    responses((status = 200, body = SubmissionList, description = "A page of submissions"))
 )]
 pub(crate) async fn list_submissions(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(ListSubmissionsQuery { trashed, request }): QueryParams<ListSubmissionsQuery>,
+    Call { caller, shared, path: form, query: ListSubmissionsQuery { trashed, request } }: Call<
+        String,
+        ListSubmissionsQuery,
+    >,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let (app, limit) = (&shared.app, request.limit);
@@ -160,9 +161,7 @@ pub(crate) async fn list_submissions(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn get_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, submission)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { caller, shared, path: (form, submission), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
     Ok(submission_response(&shared.app.get_submission(&caller, &form, &submission).await?))
 }

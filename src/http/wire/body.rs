@@ -9,9 +9,9 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::config::HttpSettings;
 use crate::http::server::budget::{Reservation, uncharged};
-use crate::http::wire::problem::ApiError;
 
 /// Time after which a body counts against its key's share of those that are received slowly.
 const SLOW: Duration = Duration::from_secs(1);

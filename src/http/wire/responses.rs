@@ -7,8 +7,8 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use crate::app::ApiError;
 use crate::app::ReplayableBody;
-use crate::http::wire::problem::ApiError;
 
 /// Serializes `body` as a JSON response.
 pub(crate) fn json(body: &impl Serialize) -> Result<Response, ApiError> {
