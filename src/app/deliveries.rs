@@ -7,17 +7,14 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::{
-    ApiError, App, IdempotentRequest, ReplayableBody, integrations, into_result, require_scope,
-    require_unlimited,
-};
+use super::{ApiError, IdempotentRequest, ReplayableBody, Session, integrations, into_result};
 use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
-use crate::domain::workspace::{Caller, Scope};
+use crate::domain::workspace::Scope;
 use crate::id::{DeliveryId, IntegrationId};
 use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult};
 
@@ -30,27 +27,28 @@ const BULK_PAGE: usize = 500;
 /// Time after which a bulk operation searches no further.
 const SEARCH_TIME: Duration = Duration::from_secs(10);
 
-impl App {
+impl Session {
     /// Lists deliveries, newest event first.
     pub async fn list_deliveries(
         &self,
-        caller: &Caller,
         selection: DeliverySelection,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<DeliveryList, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let filter = self.delivery_filter(caller, selection).await?;
-        let cursors = self.cursors(format!("deliveries {} {filter:?}", caller.workspace)).await?;
+        self.require_scope(Scope::Read)?;
+        let filter = self.delivery_filter(selection).await?;
+        let cursors = self.cursors(format!("deliveries {} {filter:?}", self.caller.workspace)).await?;
         let after = cursors.read_bytes(cursor)?;
-        let page = self.store.list_deliveries(caller.workspace, &filter, after, limit).await?;
+        let page = self.store.list_deliveries(self.caller.workspace, &filter, after, limit).await?;
         let (mut deliveries, mut forms) = (Vec::new(), HashMap::new());
         for delivery in page.rows {
             let form: Option<Arc<Form>> = match forms.get(&delivery.form) {
                 Some(known) => Option::clone(known),
-                None => {
-                    self.store.find_delivery(caller.workspace, delivery.id()).await?.map(|(form, _)| form)
-                }
+                None => self
+                    .store
+                    .find_delivery(self.caller.workspace, delivery.id())
+                    .await?
+                    .map(|(form, _)| form),
             };
             deliveries.push(DeliveryDetail::new(&delivery, form.as_deref()));
             forms.insert(delivery.form, form);
@@ -59,55 +57,51 @@ impl App {
     }
 
     /// Resolves the names in `selection`. An id may be that of an integration that was deleted.
-    async fn delivery_filter(
-        &self,
-        caller: &Caller,
-        selection: DeliverySelection,
-    ) -> Result<DeliveryFilter, ApiError> {
+    async fn delivery_filter(&self, selection: DeliverySelection) -> Result<DeliveryFilter, ApiError> {
         let DeliverySelection { form, integration, submission, status, since, until, .. } = selection;
         let form_id = match &form {
-            Some(form) => Some(self.form_id(caller, form).await?),
+            Some(form) => Some(self.form_id(form).await?),
             None => None,
         };
         let integration = match (integration, &form) {
             (None, _) => None,
             (Some(name), Some(form)) if name.parse::<IntegrationId>().is_err() => {
-                Some(integrations::find(&*self.form(caller, form).await?, &name)?.id)
+                Some(integrations::find(&*self.form(form).await?, &name)?.id)
             }
             (Some(id), _) => id.parse().ok(),
         };
-        let forms = caller.forms.clone();
+        let forms = self.caller.forms.clone();
         Ok(DeliveryFilter { form: form_id, forms, integration, submission, status, since, until })
     }
 
     /// Returns one delivery.
-    pub async fn get_delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryDetail, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let (form, delivery) = self.delivery(caller, id).await?;
+    pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, delivery) = self.delivery(id).await?;
         Ok(DeliveryDetail::new(&delivery, Some(&form)))
     }
 
     /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
-    async fn delivery(&self, caller: &Caller, id: &str) -> Result<(Arc<Form>, Delivery), ApiError> {
+    async fn delivery(&self, id: &str) -> Result<(Arc<Form>, Delivery), ApiError> {
         let found = match id.parse() {
-            Ok(id) => self.store.find_delivery(caller.workspace, id).await?,
+            Ok(id) => self.store.find_delivery(self.caller.workspace, id).await?,
             Err(_) => None,
         };
-        let visible = found.filter(|(form, _)| caller.may_use(form.id));
+        let visible = found.filter(|(form, _)| self.caller.may_use(form.id));
         visible.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
     /// Lists the attempts of a delivery, oldest first.
-    pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let (_, delivery) = self.delivery(caller, id).await?;
+    pub async fn list_attempts(&self, id: &str) -> Result<Vec<Attempt>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (_, delivery) = self.delivery(id).await?;
         Ok(self.store.list_attempts(&delivery).await?)
     }
 
     /// Returns the exact body that a delivery sends, JSON.
-    pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let (form, delivery) = self.delivery(caller, id).await?;
+    pub async fn get_delivery_event(&self, id: &str) -> Result<Vec<u8>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, delivery) = self.delivery(id).await?;
         let body = self.deliveries.event_body(&form, &delivery).await?;
         body.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
@@ -115,21 +109,21 @@ impl App {
     /// Changes a delivery by hand.
     pub async fn change_delivery(
         &self,
-        caller: &Caller,
         id: &str,
         change: ManualChange,
         request: IdempotentRequest<'_>,
     ) -> Result<ReplayableBody, ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let (form, delivery) = self.delivery(caller, id).await?;
+        self.require_scope(Scope::Write)?;
+        let (form, delivery) = self.delivery(id).await?;
         let delivery = delivery.id();
         let operation = match change {
             ManualChange::Redeliver { .. } => IdempotentOperation::Redeliver(delivery),
             ManualChange::Cancel => IdempotentOperation::CancelDelivery(delivery),
         };
-        let idempotency_key = request.idempotency_key(caller, operation);
+        let idempotency_key = request.idempotency_key(&self.caller, operation);
         let work = async {
-            let step = self.store.change_delivery(caller.workspace, delivery, change, self.now()).await?;
+            let step =
+                self.store.change_delivery(self.caller.workspace, delivery, change, self.now()).await?;
             let (delivery, _) = into_result(step, Code::DeliveryNotFound, id)?;
             Ok(DeliveryDetail::new(&delivery, Some(&form)))
         };
@@ -140,11 +134,10 @@ impl App {
     /// that wait.
     pub async fn change_deliveries(
         &self,
-        caller: &Caller,
         change: ManualChange,
         request: IdempotentRequest<'_>,
     ) -> Result<ReplayableBody, ApiError> {
-        require_scope(caller, Scope::Write)?;
+        self.require_scope(Scope::Write)?;
         let (operation, has_rate, status) = match change {
             ManualChange::Redeliver { .. } => {
                 (IdempotentOperation::RedeliverAll, true, vec![DeliveryStatus::Dead])
@@ -154,28 +147,27 @@ impl App {
                 (IdempotentOperation::CancelDeliveries, false, waiting)
             }
         };
-        let body = self.parse(caller, request.body).await?;
+        let body = self.parse(request.body).await?;
         let mut selection = DeliverySelection::read(&body, has_rate).map_err(Refusal::InvalidBody)?;
         if selection.status.is_empty() {
             selection.status = status;
         }
         let idempotency_key = match selection.dry_run {
             true => None,
-            false => request.idempotency_key(caller, operation),
+            false => request.idempotency_key(&self.caller, operation),
         };
-        self.run_once(idempotency_key, self.change_all(caller, selection, change)).await
+        self.run_once(idempotency_key, self.change_all(selection, change)).await
     }
 
     /// Changes, or counts, the newest deliveries of `selection`, oldest event first. Those of a page are written together.
     async fn change_all(
         &self,
-        caller: &Caller,
         selection: DeliverySelection,
         change: ManualChange,
     ) -> Result<DeliveryCount, ApiError> {
         let (dry_run, rate, now) = (selection.dry_run, selection.rate, self.now());
-        let filter = self.delivery_filter(caller, selection).await?;
-        let (found, has_more) = self.find_all(caller, &filter, change).await?;
+        let filter = self.delivery_filter(selection).await?;
+        let (found, has_more) = self.find_all(&filter, change).await?;
         if dry_run {
             return Ok(DeliveryCount { count: found.len() as u64, has_more });
         }
@@ -189,7 +181,7 @@ impl App {
                     }
                     _ => change,
                 };
-                self.store.change_delivery(caller.workspace, *id, change, now)
+                self.store.change_delivery(self.caller.workspace, *id, change, now)
             });
             let done = try_join_all(steps).await?;
             count += done.iter().filter(|step| matches!(step, StepResult::Done(_))).count() as u64;
@@ -200,17 +192,16 @@ impl App {
     /// Finds the deliveries that match `filter` and can be changed, newest event first, and whether there may be more.
     async fn find_all(
         &self,
-        caller: &Caller,
         filter: &DeliveryFilter,
         change: ManualChange,
     ) -> Result<(Vec<DeliveryId>, bool), ApiError> {
-        let _permit = self.job_permit(caller).await?;
+        let _permit = self.job_permit().await?;
         let (mut found, mut after, started) = (Vec::new(), None, Instant::now());
         loop {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
-            let page = self.store.list_deliveries(caller.workspace, filter, after, limit).await?;
+            let page = self.store.list_deliveries(self.caller.workspace, filter, after, limit).await?;
             for delivery in &page.rows {
-                if self.may_change(caller, delivery, change).await? {
+                if self.may_change(delivery, change).await? {
                     found.push(delivery.id());
                 }
             }
@@ -222,16 +213,11 @@ impl App {
     }
 
     /// Whether the change may have an effect on `delivery`.
-    async fn may_change(
-        &self,
-        caller: &Caller,
-        delivery: &Delivery,
-        change: ManualChange,
-    ) -> Result<bool, ApiError> {
+    async fn may_change(&self, delivery: &Delivery, change: ManualChange) -> Result<bool, ApiError> {
         if change == ManualChange::Cancel {
             return Ok(!delivery.status.is_final());
         }
-        let Some(form) = self.store.find_form(caller.workspace, delivery.form).await? else {
+        let Some(form) = self.store.find_form(self.caller.workspace, delivery.form).await? else {
             // It is in the trash, and the store decides.
             return Ok(true);
         };
@@ -239,11 +225,10 @@ impl App {
     }
 
     /// Returns statistics of the workspace's deliveries.
-    pub async fn delivery_stats(&self, caller: &Caller) -> Result<DeliveryStats, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        require_unlimited(caller)?;
-        let _permit = self.job_permit(caller).await?;
-        let types = self.store.delivery_stats(caller.workspace, self.now()).await?;
+    pub async fn delivery_stats(&self) -> Result<DeliveryStats, ApiError> {
+        self.require_unlimited_scope(Scope::Read)?;
+        let _permit = self.job_permit().await?;
+        let types = self.store.delivery_stats(self.caller.workspace, self.now()).await?;
         let types = types.into_iter().map(|(kind, stats)| DeliveryTypeStats {
             kind: kind.to_owned(),
             pending: stats.pending,

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::integrations::log_changes;
-use super::{
-    ApiError, App, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, require_scope,
-    require_unlimited_scope,
-};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
 use crate::api::{Code, FormCreated, FormDetail, FormEntry, VersionView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -38,28 +35,26 @@ pub struct FormListRequest {
 /// A form as a caller sees it, and its revision.
 type ShownForm = (FormDetail, u64);
 
-impl App {
+impl Session {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
     async fn read_definition<T: Send + 'static>(
         &self,
-        caller: &Caller,
         body: &str,
         read: impl FnOnce(&Value, &Limits) -> Result<T, Vec<Violation>> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || Ok(read(&json::parse(&body)?, &limits).map_err(Refusal::InvalidDefinition)?);
-        self.run_job(caller, work).await
+        self.run_job(work).await
     }
 
     /// Creates a draft from the definition in the body. Returns it with its revision, and true if that was replayed.
     pub async fn create_form(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         request: IdempotentRequest<'_>,
     ) -> Result<(FormCreated, u64, bool), ApiError> {
-        require_unlimited_scope(caller, Scope::Write)?;
-        let (mut form, version, generated) = self.draft(caller, request.body).await?;
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
+        self.require_unlimited_scope(Scope::Write)?;
+        let (mut form, version, generated) = self.draft(request.body).await?;
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::CreateForm);
         let new = NewForm { form: form.clone(), version: version.clone(), idempotency_key };
         // If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
         let step = self.store.insert_form(new).await?;
@@ -71,20 +66,16 @@ impl App {
         // The same body makes the same form, so a replay needs only the first one's id and time. Its secrets are others.
         (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
         if !replayed {
-            log_changes(caller, &[], &form);
+            log_changes(&self.caller, &[], &form);
         }
         let secrets = if replayed { &[] } else { &*generated };
         Ok((FormCreated::new(&form, version.questions, secrets), form.revision, replayed))
     }
 
     /// Parses the definition in the body, on the pool, without storing it. Returns the secrets made for integrations, too.
-    async fn draft(
-        self: &Arc<Self>,
-        caller: &Caller,
-        body: &str,
-    ) -> Result<(Form, StoredVersion, Vec<GeneratedSecret>), ApiError> {
-        let (id, workspace, now) = (FormId::draw(&*self.random), caller.workspace, self.now());
-        let app = Arc::clone(self);
+    async fn draft(&self, body: &str) -> Result<(Form, StoredVersion, Vec<GeneratedSecret>), ApiError> {
+        let (id, workspace, now) = (FormId::draw(&*self.random), self.caller.workspace, self.now());
+        let app = Arc::clone(&self.app);
         let read = move |value: &Value, limits: &Limits| {
             let context = app.definition_context(workspace, now);
             let mut definition = Definition::read_on_server(value, limits, context)?;
@@ -92,34 +83,38 @@ impl App {
             let (form, version) = Form::create(id, workspace, definition, now);
             Ok((form, version.to_stored(), generated))
         };
-        self.read_definition(caller, body, read).await
+        self.read_definition(body, read).await
     }
 
     /// Dry run of [`create_form`](Self::create_form): returns the form that would be created, with an id of zeros.
-    pub async fn try_form(self: &Arc<Self>, caller: &Caller, body: &str) -> Result<FormCreated, ApiError> {
-        require_unlimited_scope(caller, Scope::Write)?;
-        let (form, version, _) = self.draft(caller, body).await?;
-        self.refuse_taken_slug(caller, form.slug.as_deref()).await?;
+    pub async fn try_form(&self, body: &str) -> Result<FormCreated, ApiError> {
+        self.require_unlimited_scope(Scope::Write)?;
+        let (form, version, _) = self.draft(body).await?;
+        self.refuse_taken_slug(form.slug.as_deref()).await?;
         Ok(FormCreated { id: FormId::ZERO, ..FormCreated::new(&form, version.questions, &[]) })
     }
 
+    /// Requires `submit` or `read`: a key that may submit answers may read the questions.
+    fn require_form_access(&self) -> Result<(), ApiError> {
+        if self.caller.has_scope(Scope::Submit) { Ok(()) } else { self.require_scope(Scope::Read) }
+    }
+
     /// Returns the form with its questions and its number of submissions.
-    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<ShownForm, ApiError> {
-        require_form_access(caller)?;
-        let found = self.form(caller, form).await?;
+    pub async fn get_form(&self, form: &str) -> Result<ShownForm, ApiError> {
+        self.require_form_access()?;
+        let found = self.form(form).await?;
         let version = self.stored_version(&found).await?;
-        self.show_form(caller, &found, version, &[]).await
+        self.show_form(&found, version, &[]).await
     }
 
     async fn show_form(
         &self,
-        caller: &Caller,
         form: &Form,
         version: StoredVersion,
         secrets: &[GeneratedSecret],
     ) -> Result<ShownForm, ApiError> {
         let responses = self.store.count_submissions(form.workspace, form.id).await?;
-        Ok(show_form_at(caller, form, FormDetail::new(form, version, responses, self.now()), secrets))
+        Ok(show_form_at(&self.caller, form, FormDetail::new(form, version, responses, self.now()), secrets))
     }
 
     /// Returns the current version of a form outside the trash, as it is stored.
@@ -129,36 +124,32 @@ impl App {
     }
 
     /// Returns the text of the JSON Schema of the form's answers.
-    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, ApiError> {
-        require_form_access(caller)?;
-        let Current { form, version } = self.current(caller, form).await?;
+    pub async fn get_schema(&self, form: &str) -> Result<String, ApiError> {
+        self.require_form_access()?;
+        let Current { form, version } = self.current(form).await?;
         let write = move || Ok(version.schema(&form.title, form.settings.unknown_answers()).to_string());
-        self.run_job(caller, write).await
+        self.run_job(write).await
     }
 
     /// Lists the workspace's forms with their numbers of submissions, newest first.
-    pub async fn list_forms(
-        &self,
-        caller: &Caller,
-        request: FormListRequest,
-    ) -> Result<ListPage<FormEntry>, ApiError> {
-        require_scope(caller, Scope::Read)?;
+    pub async fn list_forms(&self, request: FormListRequest) -> Result<ListPage<FormEntry>, ApiError> {
+        self.require_scope(Scope::Read)?;
         let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
-        filter.forms = caller.forms.clone();
-        let list = format!("forms {} {filter:?} {accepting_reason:?}", caller.workspace);
+        filter.forms = self.caller.forms.clone();
+        let list = format!("forms {} {filter:?} {accepting_reason:?}", self.caller.workspace);
         filter.accepting_reason = accepting_reason.map(|reason| (reason, self.now()));
         let cursors = self.cursors(list).await?;
         let after = cursors.read(cursor.as_deref())?.map(form_position);
         let _permit = match filter.matches_all() && !count {
             true => None,
-            false => Some(self.job_permit(caller).await?),
+            false => Some(self.job_permit().await?),
         };
-        let page = self.store.list_forms(caller.workspace, &filter, after, limit).await?;
+        let page = self.store.list_forms(self.caller.workspace, &filter, after, limit).await?;
         let next = page
             .next
             .map(|(time, id)| cursors.write(&[&time.millis().to_be_bytes()[..], &id.to_bytes()].concat()));
         let total = match count {
-            true => self.store.count_forms(caller.workspace, &filter).await?,
+            true => self.store.count_forms(self.caller.workspace, &filter).await?,
             false => None,
         };
         let now = self.now();
@@ -169,21 +160,20 @@ impl App {
     /// Applies the merge patch in the body to the form, if it is at the `expected` revision. A dry run stores nothing, and
     /// returns the form as it would be.
     pub async fn update_form(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         form: &str,
         body: &str,
         expected: ExpectedRevision,
         dry_run: bool,
     ) -> Result<ShownForm, ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let id = self.form(caller, form).await?.id;
-        let change = Arc::new(self.read_definition(caller, body, FormPatch::read).await?);
+        self.require_scope(Scope::Write)?;
+        let id = self.form(form).await?.id;
+        let change = Arc::new(self.read_definition(body, FormPatch::read).await?);
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
-            let current = self.current(caller, form).await?;
+            let current = self.current(form).await?;
             expected.check(current.form.revision)?;
-            let (update, generated) = self.edit_form(caller, &current, Arc::clone(&change)).await?;
+            let (update, generated) = self.edit_form(&current, Arc::clone(&change)).await?;
             // Read before anything is stored: an edit that was made is reported, whatever happens to the form meanwhile.
             let version = match update.as_ref().and_then(|update| update.version.clone()) {
                 Some(new) => new,
@@ -193,22 +183,22 @@ impl App {
                 None => StepResult::Done(Arc::clone(&current.form)),
                 Some(FormUpdate { form: edited, .. }) if dry_run => {
                     if edited.slug != current.form.slug {
-                        self.refuse_taken_slug(caller, edited.slug.as_deref()).await?;
+                        self.refuse_taken_slug(edited.slug.as_deref()).await?;
                     }
                     StepResult::Done(Arc::new(edited))
                 }
                 Some(update) => {
                     let edited = Arc::new(update.form.clone());
-                    self.store.replace_form(caller.workspace, update).await?.map(|()| edited)
+                    self.store.replace_form(self.caller.workspace, update).await?.map(|()| edited)
                 }
             };
             if !matches!(step, StepResult::Recheck) {
-                let (edited, _) = into_result(conceal_holder(caller, step), Code::FormNotFound, form)?;
+                let (edited, _) = into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
                 if dry_run {
-                    return self.show_form(caller, &edited, version, &[]).await;
+                    return self.show_form(&edited, version, &[]).await;
                 }
-                log_changes(caller, &current.form.integrations, &edited);
-                return self.show_form(caller, &edited, version, &generated).await;
+                log_changes(&self.caller, &current.form.integrations, &edited);
+                return self.show_form(&edited, version, &generated).await;
             }
         }
         Err(ApiError::overloaded())
@@ -216,8 +206,7 @@ impl App {
 
     /// Applies `change` to a form, on the pool; `None` if that changes nothing. Returns the secrets made for integrations, too.
     async fn edit_form(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         current: &Current,
         change: Arc<FormPatch>,
     ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), ApiError> {
@@ -225,7 +214,7 @@ impl App {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
             None => RetiredIds::new(),
         };
-        let (Current { form, version }, app, now) = (current.clone(), Arc::clone(self), self.now());
+        let (Current { form, version }, app, now) = (current.clone(), Arc::clone(&self.app), self.now());
         let work = move || {
             let context = app.definition_context(form.workspace, now);
             let edited = form.change(&version, &retired, &change, context)?;
@@ -240,14 +229,14 @@ impl App {
             };
             Ok((Some(update), edited.generated))
         };
-        self.run_job(caller, work).await
+        self.run_job(work).await
     }
 
-    async fn refuse_taken_slug(&self, caller: &Caller, slug: Option<&str>) -> Result<(), ApiError> {
+    async fn refuse_taken_slug(&self, slug: Option<&str>) -> Result<(), ApiError> {
         let Some(slug) = slug else { return Ok(()) };
-        match self.store.find_slug(caller.workspace, slug).await? {
+        match self.store.find_slug(self.caller.workspace, slug).await? {
             Some(holder) => {
-                let holder = Some(holder).filter(|holder| caller.may_use(*holder));
+                let holder = Some(holder).filter(|holder| self.caller.may_use(*holder));
                 Err(Refusal::SlugTaken { slug: slug.to_owned(), holder }.into())
             }
             None => Ok(()),
@@ -258,17 +247,16 @@ impl App {
     /// that needs the scope `admin`.
     pub async fn delete_form(
         &self,
-        caller: &Caller,
         form: &str,
         purge: bool,
         expected: ExpectedRevision,
     ) -> Result<(), ApiError> {
-        require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
-        let id = self.form_id(caller, form).await?;
+        self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
+        let id = self.form_id(form).await?;
         let step = if purge {
-            self.store.purge_form(caller.workspace, id, expected).await?
+            self.store.purge_form(self.caller.workspace, id, expected).await?
         } else {
-            self.store.trash_form(caller.workspace, id, expected, self.now()).await?
+            self.store.trash_form(self.caller.workspace, id, expected, self.now()).await?
         };
         into_result(step, Code::FormNotFound, form)?;
         if purge {
@@ -280,33 +268,31 @@ impl App {
     /// Restores the form from the trash. Returns it as it was then, and true if that was replayed.
     pub async fn restore_form(
         &self,
-        caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
     ) -> Result<(ShownForm, bool), ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let id = self.form_id(caller, form).await?;
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
-        let step = self.store.restore_form(caller.workspace, id, idempotency_key, self.now()).await?;
-        let (restored, replayed) = into_result(conceal_holder(caller, step), Code::FormNotFound, form)?;
+        self.require_scope(Scope::Write)?;
+        let id = self.form_id(form).await?;
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::RestoreForm(id));
+        let step = self.store.restore_form(self.caller.workspace, id, idempotency_key, self.now()).await?;
+        let (restored, replayed) = into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
         let Restored { form, version, responses, at } = restored;
         let detail = FormDetail::new(&form, version, responses, at);
-        Ok((show_form_at(caller, &form, detail, &[]), replayed))
+        Ok((show_form_at(&self.caller, &form, detail, &[]), replayed))
     }
 
     /// Lists the form's versions, newest first: at most `limit`, from `cursor` on.
     pub async fn list_versions(
         &self,
-        caller: &Caller,
         form: &str,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPage<VersionView>, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
-        let cursors = self.cursors(format!("versions {} {id}", caller.workspace)).await?;
+        self.require_scope(Scope::Read)?;
+        let id = self.form_id(form).await?;
+        let cursors = self.cursors(format!("versions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
-        let page = self.store.list_versions(caller.workspace, id, before, limit).await?;
+        let page = self.store.list_versions(self.caller.workspace, id, before, limit).await?;
         let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         let items = page.rows.into_iter().map(VersionView::from).collect();
@@ -314,27 +300,17 @@ impl App {
     }
 
     /// Returns one version of the form's questions.
-    pub async fn get_version(
-        &self,
-        caller: &Caller,
-        form: &str,
-        number: &str,
-    ) -> Result<VersionView, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
+    pub async fn get_version(&self, form: &str, number: &str) -> Result<VersionView, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let id = self.form_id(form).await?;
         // Only the canonical form: `+1` and `01` are not valid.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
-        let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
+        let found = self.store.list_versions(self.caller.workspace, id, above, 1).await?;
         let newest = found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
         version.map(VersionView::from).ok_or_else(|| ApiError::not_found(Code::VersionNotFound, number))
     }
-}
-
-/// Requires `submit` or `read`: a key that may submit answers may read the questions.
-fn require_form_access(caller: &Caller) -> Result<(), ApiError> {
-    if caller.has_scope(Scope::Submit) { Ok(()) } else { require_scope(caller, Scope::Read) }
 }
 
 /// Adds the integrations of `form` to `detail` if the caller may read them, with the `secrets` made for this request.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::{
-    ApiError, App, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, into_result, require_scope,
-};
+use super::{ApiError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Session, into_result};
 use crate::api::{Code, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::Form;
@@ -53,29 +51,20 @@ impl Edited {
 
 const ANY: ExpectedRevision = ExpectedRevision::Any;
 
-impl App {
+impl Session {
     /// Lists the integrations of a form. Returns its revision, too.
-    pub async fn list_integrations(
-        &self,
-        caller: &Caller,
-        form: &str,
-    ) -> Result<(IntegrationList, u64), ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let form = self.form(caller, form).await?;
+    pub async fn list_integrations(&self, form: &str) -> Result<(IntegrationList, u64), ApiError> {
+        self.require_scope(Scope::Read)?;
+        let form = self.form(form).await?;
         let totals = self.store.queue_totals(form.workspace, form.id).await?;
         let shown = form.integrations.iter().zip(&totals).map(|(one, totals)| show(one, totals, None));
         Ok((IntegrationList { integrations: shown.collect() }, form.revision))
     }
 
     /// Returns the integration with the name or id `name`.
-    pub async fn get_integration(
-        &self,
-        caller: &Caller,
-        form: &str,
-        name: &str,
-    ) -> Result<ShownIntegration, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let form = self.form(caller, form).await?;
+    pub async fn get_integration(&self, form: &str, name: &str) -> Result<ShownIntegration, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let form = self.form(form).await?;
         self.show_integration(&form, find(&form, name)?, None).await
     }
 
@@ -93,15 +82,14 @@ impl App {
 
     /// Creates an integration of the form.
     pub async fn create_integration(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         form: &str,
         request: IdempotentRequest<'_>,
     ) -> Result<ReplayableBody, ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let body = Arc::new(self.parse(caller, request.body).await?);
-        let operation = IdempotentOperation::CreateIntegration(self.form(caller, form).await?.id);
-        let key = request.idempotency_key(caller, operation);
+        self.require_scope(Scope::Write)?;
+        let body = Arc::new(self.parse(request.body).await?);
+        let operation = IdempotentOperation::CreateIntegration(self.form(form).await?.id);
+        let key = request.idempotency_key(&self.caller, operation);
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let (others, questions) = (&current.form.integrations, &current.version.questions);
             let (new, secret) =
@@ -112,23 +100,22 @@ impl App {
             let new = form.integrations.last().expect("it was just added");
             Ok(show(new, &QueueTotals::default(), secret.as_ref()).get().to_owned())
         };
-        self.edit_integrations(caller, (form, None), &ANY, change, key, render).await?.into_body(render)
+        self.edit_integrations((form, None), &ANY, change, key, render).await?.into_body(render)
     }
 
     /// Applies the merge patch in the body to an integration, if its form is at the `expected` revision. `enabled: true` also
     /// ends a pause by the server.
     pub async fn update_integration(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         form: &str,
         name: &str,
         body: &str,
         expected: &ExpectedRevision,
     ) -> Result<ShownIntegration, ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let patch = Arc::new(self.parse(caller, body).await?);
+        self.require_scope(Scope::Write)?;
+        let patch = Arc::new(self.parse(body).await?);
         let enables = patch.get("enabled") == Some(&Value::Bool(true));
-        let id = find(&*self.form(caller, form).await?, name)?.id;
+        let id = find(&*self.form(form).await?, name)?.id;
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let others = replaced(&current.form, id, None);
             let (edited, secret) = find_id(&current.form, id)?
@@ -137,43 +124,41 @@ impl App {
             Ok((replaced(&current.form, id, Some(edited)), secret.map(|generated| generated.secret)))
         };
         let resumed = (form, enables.then_some(id));
-        let edited = self.edit_integrations(caller, resumed, expected, change, None, unrecorded).await?;
+        let edited = self.edit_integrations(resumed, expected, change, None, unrecorded).await?;
         self.show_integration(&edited.form, find_id(&edited.form, id)?, edited.secret.as_ref()).await
     }
 
     /// Deletes an integration, if its form is at the `expected` revision. What waits is canceled.
     pub async fn delete_integration(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         form: &str,
         name: &str,
         expected: &ExpectedRevision,
     ) -> Result<(), ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let id = find(&*self.form(caller, form).await?, name)?.id;
+        self.require_scope(Scope::Write)?;
+        let id = find(&*self.form(form).await?, name)?.id;
         let change = move |current: &Current, _: DefinitionContext<'_>| {
             find_id(&current.form, id)?;
             Ok((replaced(&current.form, id, None), None))
         };
-        self.edit_integrations(caller, (form, None), expected, change, None, unrecorded).await.map(drop)
+        self.edit_integrations((form, None), expected, change, None, unrecorded).await.map(drop)
     }
 
     /// Replaces the signing secret of an integration.
     pub async fn rotate_secret(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
     ) -> Result<ReplayableBody, ApiError> {
-        require_scope(caller, Scope::Write)?;
+        self.require_scope(Scope::Write)?;
         let grace_millis = match request.body {
             "" => DAY_MILLIS,
-            body => read_grace(&self.parse(caller, body).await?, DAY_MILLIS).map_err(Refusal::InvalidBody)?,
+            body => read_grace(&self.parse(body).await?, DAY_MILLIS).map_err(Refusal::InvalidBody)?,
         };
-        let found = self.form(caller, form).await?;
+        let found = self.form(form).await?;
         let id = find(&found, name)?.id;
-        let key = request.idempotency_key(caller, IdempotentOperation::RotateSecret(found.id, id));
+        let key = request.idempotency_key(&self.caller, IdempotentOperation::RotateSecret(found.id, id));
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let old = find_id(&current.form, id)?;
             let (integration, secret) =
@@ -184,22 +169,21 @@ impl App {
             let previous_valid_until = Timestamp::from_millis(form.updated_at.millis() + grace_millis);
             Ok(serde_json::to_string(&SecretRotated { secret, previous_valid_until })?)
         };
-        self.edit_integrations(caller, (form, None), &ANY, change, key, render).await?.into_body(render)
+        self.edit_integrations((form, None), &ANY, change, key, render).await?.into_body(render)
     }
 
     /// Sends a test event to an integration at once.
     pub async fn test_integration(
         &self,
-        caller: &Caller,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
     ) -> Result<ReplayableBody, ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let form = self.form(caller, form).await?;
+        self.require_scope(Scope::Write)?;
+        let form = self.form(form).await?;
         let integration = find(&form, name)?;
         let operation = IdempotentOperation::TestIntegration(form.id, integration.id);
-        let idempotency_key = request.idempotency_key(caller, operation);
+        let idempotency_key = request.idempotency_key(&self.caller, operation);
         self.run_once(idempotency_key, async { Ok(self.deliveries.send_test(&form, integration).await) })
             .await
     }
@@ -207,18 +191,17 @@ impl App {
     /// Applies `change` to the integrations of a form, and ends a pause of `resumed`. Writes nothing if that changes nothing.
     /// Records the response, `render`ed without the secret, under the idempotency key.
     async fn edit_integrations(
-        self: &Arc<Self>,
-        caller: &Caller,
+        &self,
         (form, resumed): (&str, Option<IntegrationId>),
         expected: &ExpectedRevision,
         change: impl Fn(&Current, DefinitionContext<'_>) -> Result<Change, ApiError> + Send + Sync + 'static,
         idempotency_key: Option<IdempotencyKey>,
         render: impl Fn(&Form, Option<Secret<String>>) -> Result<String, ApiError>,
     ) -> Result<Edited, ApiError> {
-        let (id, change) = (self.form(caller, form).await?.id, Arc::new(change));
+        let (id, change) = (self.form(form).await?.id, Arc::new(change));
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
-            let current = self.current(caller, form).await?;
+            let current = self.current(form).await?;
             // After the form was read: a response that is recorded later moves the form's revision.
             let replayed = self.find_response(idempotency_key.as_ref()).await?;
             if replayed.is_some() {
@@ -226,10 +209,10 @@ impl App {
             }
             expected.check(current.form.revision)?;
             let (app, seen, change, now) =
-                (Arc::clone(self), current.clone(), Arc::clone(&change), self.now());
+                (Arc::clone(&self.app), current.clone(), Arc::clone(&change), self.now());
             // On the pool: conditions have patterns to compile.
             let work = move || change(&seen, app.definition_context(seen.form.workspace, now));
-            let (integrations, secret) = self.run_job(caller, work).await?;
+            let (integrations, secret) = self.run_job(work).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
                 return Ok(Edited { form: current.form, secret, replayed });
@@ -259,10 +242,10 @@ impl App {
                 resumed: resumed_ids,
                 response,
             };
-            let step = self.store.replace_form(caller.workspace, update).await?;
+            let step = self.store.replace_form(self.caller.workspace, update).await?;
             if !matches!(step, StepResult::Recheck) {
                 into_result(step, Code::FormNotFound, form)?;
-                log_changes(caller, &current.form.integrations, &edited);
+                log_changes(&self.caller, &current.form.integrations, &edited);
                 return Ok(Edited { form: edited, secret, replayed });
             }
         }

@@ -1,6 +1,6 @@
 //! API keys: authentication, and creating, listing, revoking and rotating them.
 
-use super::{ApiError, App, IdempotentRequest, into_result, require_scope, require_unlimited_scope};
+use super::{ApiError, App, IdempotentRequest, Session, into_result};
 use crate::api::{Code, KeyDetail, KeyList, KeyView, Whoami, WorkspaceView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
@@ -24,41 +24,51 @@ impl App {
         Ok(Caller::authenticated(key))
     }
 
+    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is kept for the next
+    /// call.
+    pub async fn store_key_uses(&self) -> Result<(), StoreError> {
+        let uses = self.key_uses.snapshot();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.store.record_key_uses(uses.clone().into_iter().collect()).await?;
+        self.key_uses.remove(&uses);
+        Ok(())
+    }
+}
+
+impl Session {
     /// Returns the caller's workspace and key.
-    pub async fn whoami(&self, caller: &Caller) -> Result<Whoami, ApiError> {
-        let found = self.store.find_workspace(caller.workspace).await?;
+    pub async fn whoami(&self) -> Result<Whoami, ApiError> {
+        let found = self.store.find_workspace(self.caller.workspace).await?;
         let Workspace { id, name, .. } = found.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
         let workspace = WorkspaceView { id, name };
-        let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
-        let (name, forms) = (caller.name.clone(), caller.forms.clone());
-        let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.end() };
+        let scopes = self.caller.scopes.iter().copied().map(OpenEnum::from).collect();
+        let (name, forms) = (self.caller.name.clone(), self.caller.forms.clone());
+        let key = KeyView { id: self.caller.id, name, scopes, forms, expires_at: self.caller.end() };
         Ok(Whoami { workspace, key })
     }
 
     /// Creates a key of the caller's workspace, or of the one that the body names: an operator may do that, with any scopes.
     /// The text of the key is shown once: not when the creation is replayed.
-    pub async fn create_key(
-        &self,
-        caller: &Caller,
-        request: IdempotentRequest<'_>,
-    ) -> Result<KeyDetail, ApiError> {
-        let is_operator = caller.has_scope(Scope::Operator);
-        require_unlimited_scope(caller, if is_operator { Scope::Operator } else { Scope::Admin })?;
-        let body = self.parse(caller, request.body).await?;
+    pub async fn create_key(&self, request: IdempotentRequest<'_>) -> Result<KeyDetail, ApiError> {
+        let is_operator = self.caller.has_scope(Scope::Operator);
+        self.require_unlimited_scope(if is_operator { Scope::Operator } else { Scope::Admin })?;
+        let body = self.parse(request.body).await?;
         for scope in KeyRequest::needed_scopes(&body) {
-            require_scope(caller, scope)?;
+            self.require_scope(scope)?;
         }
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateKey);
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::CreateKey);
         // Before all validation: what the body names may be gone since.
         if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
             let undecodable = |error| StoreError::Undecodable(format!("a created key: {error}"));
             let key = serde_json::from_slice(&record.extra).map_err(undecodable)?;
             return Ok(KeyDetail::new(&key, None, None));
         }
-        let (references, now) = (self.find_references(caller, &body).await?, self.now());
+        let (references, now) = (self.find_references(&body).await?, self.now());
         let wanted = KeyRequest::read(&body, &references, now).map_err(Refusal::InvalidBody)?;
         let (workspace, text) =
-            (references.workspace.unwrap_or(caller.workspace), KeyText::draw(&*self.random));
+            (references.workspace.unwrap_or(self.caller.workspace), KeyText::draw(&*self.random));
         let key = wanted.into_key(workspace, &text, now);
         let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
         let (key, replayed) = into_result(step, Code::WorkspaceNotFound, &workspace.to_string())?;
@@ -66,9 +76,9 @@ impl App {
     }
 
     /// Finds the workspace and the forms that the request for a key names.
-    async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, ApiError> {
+    async fn find_references(&self, body: &Value) -> Result<KeyReferences, ApiError> {
         let workspace = match KeyRequest::named_workspace(body) {
-            None => Some(caller.workspace),
+            None => Some(self.caller.workspace),
             Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
         };
         let mut references = KeyReferences { workspace, ..KeyReferences::default() };
@@ -88,20 +98,20 @@ impl App {
     }
 
     /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
-    async fn managed_workspace(&self, caller: &Caller, named: Option<&str>) -> Result<WorkspaceId, ApiError> {
+    async fn managed_workspace(&self, named: Option<&str>) -> Result<WorkspaceId, ApiError> {
         let Some(named) = named else {
-            require_unlimited_scope(caller, Scope::Admin)?;
-            return Ok(caller.workspace);
+            self.require_unlimited_scope(Scope::Admin)?;
+            return Ok(self.caller.workspace);
         };
-        require_unlimited_scope(caller, Scope::Operator)?;
+        self.require_unlimited_scope(Scope::Operator)?;
         let found = self.find_named_workspace(named).await?;
         found.ok_or_else(|| ApiError::not_found(Code::WorkspaceNotFound, named))
     }
 
     /// Lists the keys of the caller's workspace, or of the one that an operator names, newest first, each with the minute of
     /// its last use.
-    pub async fn list_keys(&self, caller: &Caller, workspace: Option<&str>) -> Result<KeyList, ApiError> {
-        let workspace = self.managed_workspace(caller, workspace).await?;
+    pub async fn list_keys(&self, workspace: Option<&str>) -> Result<KeyList, ApiError> {
+        let workspace = self.managed_workspace(workspace).await?;
         // Before the store is read: what is written in between is then in both.
         let unwritten = self.key_uses.snapshot();
         let keys = self.store.list_keys(workspace).await?.into_iter().map(|(key, last_used_at)| {
@@ -111,62 +121,40 @@ impl App {
     }
 
     /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
-    pub async fn revoke_key(
-        &self,
-        caller: &Caller,
-        id: &str,
-        workspace: Option<&str>,
-    ) -> Result<(), ApiError> {
-        let workspace = self.managed_workspace(caller, workspace).await?;
+    pub async fn revoke_key(&self, id: &str, workspace: Option<&str>) -> Result<(), ApiError> {
+        let workspace = self.managed_workspace(workspace).await?;
         let key = key_id(id)?;
-        self.require_scopes_of(caller, key).await?;
+        self.require_scopes_of(key).await?;
         let step = self.store.delete_key(workspace, key).await?;
         into_result(step, Code::KeyNotFound, id).map(drop)
     }
 
     /// Replaces a key of the caller's workspace by one with the same name, scopes, limits and expiry.
-    pub async fn rotate_key(
-        &self,
-        caller: &Caller,
-        id: &str,
-        request: IdempotentRequest<'_>,
-    ) -> Result<KeyDetail, ApiError> {
-        require_unlimited_scope(caller, Scope::Admin)?;
+    pub async fn rotate_key(&self, id: &str, request: IdempotentRequest<'_>) -> Result<KeyDetail, ApiError> {
+        self.require_unlimited_scope(Scope::Admin)?;
         let key = key_id(id)?;
         let grace_millis = match request.body {
             "" => 0,
-            body => read_grace(&self.parse(caller, body).await?, 0).map_err(Refusal::InvalidBody)?,
+            body => read_grace(&self.parse(body).await?, 0).map_err(Refusal::InvalidBody)?,
         };
-        self.require_scopes_of(caller, key).await?;
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RotateKey(key));
+        self.require_scopes_of(key).await?;
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::RotateKey(key));
         let text = KeyText::draw(&*self.random);
         let rotation = Rotation { id: text.id(), hash: text.hash(), grace_millis };
         let step =
-            self.store.rotate_key(caller.workspace, key, rotation, idempotency_key, self.now()).await?;
+            self.store.rotate_key(self.caller.workspace, key, rotation, idempotency_key, self.now()).await?;
         let (key, replayed) = into_result(step, Code::KeyNotFound, id)?;
         Ok(KeyDetail::new(&key, None, (!replayed).then_some(&text)))
     }
 
     /// Requires `operator` if the key has that scope. Otherwise an admin could rotate an operator's key, and get its
     /// permissions, or revoke it.
-    async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), ApiError> {
-        let found = self.store.find_key(key).await?.filter(|key| key.workspace == caller.workspace);
+    async fn require_scopes_of(&self, key: KeyId) -> Result<(), ApiError> {
+        let found = self.store.find_key(key).await?.filter(|key| key.workspace == self.caller.workspace);
         match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
-            true => require_scope(caller, Scope::Operator),
+            true => self.require_scope(Scope::Operator),
             false => Ok(()),
         }
-    }
-
-    /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is kept for the next
-    /// call.
-    pub async fn store_key_uses(&self) -> Result<(), StoreError> {
-        let uses = self.key_uses.snapshot();
-        if uses.is_empty() {
-            return Ok(());
-        }
-        self.store.record_key_uses(uses.clone().into_iter().collect()).await?;
-        self.key_uses.remove(&uses);
-        Ok(())
     }
 }
 

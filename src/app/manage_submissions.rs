@@ -1,36 +1,35 @@
 //! Editing, deleting and restoring submissions, and their history.
 
 use super::submissions::{body_error, is_costly, submission_id};
-use super::{ApiError, App, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, require_scope};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
 use crate::api::Code;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::edit::SubmissionPatch;
 use crate::domain::submission::{ReplacedState, Submission};
-use crate::domain::workspace::{Caller, Scope};
+use crate::domain::workspace::Scope;
 use crate::id::{FormId, SubmissionId};
 use crate::store::{CheckedEdit, IdempotentOperation, StepResult};
 
-impl App {
+impl Session {
     /// Applies the merge patch in the body to a submission, if it is at the `expected` revision. The result must be valid for
     /// the version that the submission was validated against, whatever the form is now. Returns it with the unknown keys,
     /// which were dropped.
     pub async fn edit_submission(
         &self,
-        caller: &Caller,
         form: &str,
         id: &str,
         body: &str,
         expected: &ExpectedRevision,
     ) -> Result<(Submission, Vec<String>), ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let current = self.current(caller, form).await?;
+        self.require_scope(Scope::Write)?;
+        let current = self.current(form).await?;
         let submission = submission_id(id)?;
         let patch = SubmissionPatch::read(body).map_err(body_error)?;
         let _permit = self.submission_edits.acquire(submission).await;
         for _ in 0..MAX_TRIES {
-            let step = self.edit_once(caller, &current, submission, patch.clone(), expected).await?;
+            let step = self.edit_once(&current, submission, patch.clone(), expected).await?;
             if !matches!(step, StepResult::Recheck) {
                 let (edited, _) = into_result(step, Code::SubmissionNotFound, id)?;
                 return Ok(edited);
@@ -42,7 +41,6 @@ impl App {
     /// Applies `patch` to the submission, unless it is edited meanwhile. Returns it with the dropped keys.
     async fn edit_once(
         &self,
-        caller: &Caller,
         current: &Current,
         submission: SubmissionId,
         mut patch: SubmissionPatch,
@@ -54,7 +52,7 @@ impl App {
         if let Err(why) = expected.check(found.revision()) {
             return Ok(StepResult::Refused(why));
         }
-        let version = self.version(workspace, form, found.form_version).await?;
+        let version = self.version(form, found.form_version).await?;
         let dropped = match current.form.settings.unknown_answers() {
             UnknownAnswers::Drop => patch.split_unknown(&version),
             UnknownAnswers::Reject => Vec::new(),
@@ -62,7 +60,7 @@ impl App {
         let is_costly = patch.has_answers() && is_costly(&version, found.size() + patch.size());
         let (original, limits) = (found.clone(), self.limits);
         let work = move || Ok(patch.apply(&original, &version, &limits).map_err(Refusal::InvalidAnswers)?);
-        let edit = self.run_here_or_job(caller, is_costly, work).await?;
+        let edit = self.run_here_or_job(is_costly, work).await?;
         let Some(edit) = edit else { return Ok(StepResult::Done((found, dropped))) };
         let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
         let step = self.store.edit_submission(workspace, checked, self.now()).await?;
@@ -72,17 +70,16 @@ impl App {
     /// Lists the states that edits of a submission replaced, newest first: at most `limit`, from `cursor` on.
     pub async fn list_history(
         &self,
-        caller: &Caller,
         form: &str,
         id: &str,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPage<ReplacedState>, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let (form, submission) = self.resolve_submission(caller, form, id).await?;
-        let cursors = self.cursors(format!("history {} {form} {submission}", caller.workspace)).await?;
+        self.require_scope(Scope::Read)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let cursors = self.cursors(format!("history {} {form} {submission}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
-        let page = self.store.list_history(caller.workspace, form, submission, before, limit).await?;
+        let page = self.store.list_history(self.caller.workspace, form, submission, before, limit).await?;
         let page = page.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
@@ -92,19 +89,18 @@ impl App {
     /// that needs the scope `admin`.
     pub async fn delete_submission(
         &self,
-        caller: &Caller,
         form: &str,
         id: &str,
         purge: bool,
         expected: ExpectedRevision,
     ) -> Result<(), ApiError> {
-        require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
-        let (form, submission) = self.resolve_submission(caller, form, id).await?;
+        self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
         let step = if purge {
-            self.store.purge_submission(caller.workspace, form, submission, expected, self.now()).await?
+            self.store.purge_submission(self.caller.workspace, form, submission, expected, self.now()).await?
         } else {
             let now = self.now();
-            self.store.trash_submission(caller.workspace, form, submission, expected, now).await?
+            self.store.trash_submission(self.caller.workspace, form, submission, expected, now).await?
         };
         into_result(step, Code::SubmissionNotFound, id).map(drop)
     }
@@ -112,26 +108,25 @@ impl App {
     /// Restores a submission from the trash. Returns true with it if that was replayed.
     pub async fn restore_submission(
         &self,
-        caller: &Caller,
         form: &str,
         id: &str,
         request: IdempotentRequest<'_>,
     ) -> Result<(Submission, bool), ApiError> {
-        require_scope(caller, Scope::Write)?;
-        let (form, submission) = self.resolve_submission(caller, form, id).await?;
+        self.require_scope(Scope::Write)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
         let operation = IdempotentOperation::RestoreSubmission(form, submission);
-        let key = request.idempotency_key(caller, operation);
-        let step = self.store.restore_submission(caller.workspace, form, submission, key, self.now()).await?;
+        let key = request.idempotency_key(&self.caller, operation);
+        let step =
+            self.store.restore_submission(self.caller.workspace, form, submission, key, self.now()).await?;
         into_result(step, Code::SubmissionNotFound, id)
     }
 
     /// Resolves the ids of a form, which must exist outside the trash, and a submission.
     pub(super) async fn resolve_submission(
         &self,
-        caller: &Caller,
         form: &str,
         id: &str,
     ) -> Result<(FormId, SubmissionId), ApiError> {
-        Ok((self.form(caller, form).await?.id, submission_id(id)?))
+        Ok((self.form(form).await?.id, submission_id(id)?))
     }
 }

@@ -13,6 +13,7 @@ mod key_uses;
 mod keys;
 mod maintenance;
 mod manage_submissions;
+mod session;
 mod submissions;
 mod workspaces;
 
@@ -24,14 +25,12 @@ use crate::api::Code;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::CpuPool;
 use crate::delivery::DeliveryService;
-use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, Version};
 use crate::domain::integration::definition::DefinitionContext;
-use crate::domain::json::{self, Value};
 use crate::domain::validation::limits::Limits;
-use crate::domain::workspace::{Caller, Scope};
+use crate::domain::workspace::Caller;
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
-use crate::keyed_semaphore::{FairPermit, FairSemaphore, KeyedSemaphore};
+use crate::keyed_semaphore::{FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
 
@@ -40,6 +39,7 @@ pub use forms::FormListRequest;
 pub use idempotency::ReplayableBody;
 pub use keys::{bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
+pub use session::Session;
 pub use submissions::{Accepted, SubmissionListRequest};
 
 /// Maximum attempts to store a change. A submission is validated again if its form is edited meanwhile. Edits of one object
@@ -131,86 +131,6 @@ impl App {
         let (vault, policy) = (&self.deliveries.vault, &self.deliveries.settings.policy);
         DefinitionContext { workspace, vault, random: &*self.random, policy, now }
     }
-
-    /// Runs `work` on the pool as one of the caller's jobs.
-    async fn run_job<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let _permit = self.job_permit(caller).await?;
-        self.pool.run(work).await?
-    }
-
-    /// Runs `work` here, or on the pool if it `is_costly`.
-    async fn run_here_or_job<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        is_costly: bool,
-        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        if is_costly { self.run_job(caller, work).await } else { work() }
-    }
-
-    /// Parses the JSON in `body`, on the pool if it is large.
-    async fn parse(&self, caller: &Caller, body: &str) -> Result<Value, ApiError> {
-        const LARGE: usize = 64 << 10;
-        let text = body.to_owned();
-        let work = move || Ok(json::parse(&text)?);
-        self.run_here_or_job(caller, body.len() > LARGE, work).await
-    }
-
-    /// Waits for a permit for one more job of the caller.
-    async fn job_permit(&self, caller: &Caller) -> Result<FairPermit, ApiError> {
-        self.jobs.acquire(caller.id).await.ok_or_else(ApiError::overloaded)
-    }
-
-    /// Finds the form with the id or slug `text`, outside the trash, with its questions.
-    async fn current(&self, caller: &Caller, text: &str) -> Result<Current, ApiError> {
-        let form = self.form(caller, text).await?;
-        let version = self.current_version(&form).await?;
-        Ok(Current { form, version })
-    }
-
-    /// Returns the current version of `form`, compiled.
-    async fn current_version(&self, form: &Form) -> Result<Arc<Version>, ApiError> {
-        self.version(form.workspace, form.id, form.version).await
-    }
-
-    /// Returns a version of a form outside the trash, compiled.
-    async fn version(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        number: u32,
-    ) -> Result<Arc<Version>, ApiError> {
-        let version = self.versions.find(workspace, form, number).await?;
-        version.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &form.to_string()))
-    }
-
-    /// Finds the form with the id or slug `text`, outside the trash.
-    async fn form(&self, caller: &Caller, text: &str) -> Result<Arc<Form>, ApiError> {
-        let id = self.form_id(caller, text).await?;
-        let found = self.store.find_form(caller.workspace, id).await?;
-        found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, text))
-    }
-
-    /// Parses `text` as an id, or finds the form with the slug `text`; a form that the caller's key may not be used for does
-    /// not exist.
-    async fn form_id(&self, caller: &Caller, text: &str) -> Result<FormId, ApiError> {
-        let found = self.find_form_id(caller.workspace, text).await?;
-        let visible = found.filter(|id| caller.may_use(*id));
-        visible.ok_or_else(|| ApiError::not_found(Code::FormNotFound, text))
-    }
-
-    /// Parses `text` as an id, which need not exist, or finds the form with the slug `text`.
-    async fn find_form_id(&self, workspace: WorkspaceId, text: &str) -> Result<Option<FormId>, ApiError> {
-        Ok(match text.parse() {
-            Ok(id) => Some(id),
-            Err(_) if is_slug(text) => self.store.find_slug(workspace, text).await?,
-            Err(_) => None,
-        })
-    }
 }
 
 /// A request that may be retried: the value of `Idempotency-Key`, the query and the body, as sent.
@@ -242,26 +162,5 @@ fn into_result<T>(step: StepResult<T>, missing: Code, id: &str) -> Result<(T, bo
         StepResult::Refused(why) => Err(why.into()),
         StepResult::Recheck => Err(ApiError::overloaded()),
         StepResult::Missing => Err(ApiError::not_found(missing, id)),
-    }
-}
-
-/// Requires a key that is not limited to some forms.
-fn require_unlimited(caller: &Caller) -> Result<(), ApiError> {
-    let detail = "this operation needs an API key that is not limited to some forms";
-    if caller.forms.is_none() { Ok(()) } else { Err(ApiError::with_detail(Code::InsufficientScope, detail)) }
-}
-
-/// Requires a key with `scope` that is not limited to some forms.
-fn require_unlimited_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
-    require_scope(caller, scope)?;
-    require_unlimited(caller)
-}
-
-fn require_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
-    let detail = || format!("this operation needs an API key with the scope `{scope}`");
-    if caller.has_scope(scope) {
-        Ok(())
-    } else {
-        Err(ApiError::with_detail(Code::InsufficientScope, detail()))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cursor::Cursors;
-use super::{ApiError, App, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, require_scope};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
 use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
@@ -12,7 +12,7 @@ use crate::domain::form::{Form, Version};
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::submission::{self, BodyError, Submission, SubmissionStatus, SubmittedAnswers};
 use crate::domain::validation::limits::Limits;
-use crate::domain::workspace::{Caller, Scope};
+use crate::domain::workspace::Scope;
 use crate::id::{FormId, SubmissionId};
 use crate::store::{IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
@@ -27,8 +27,10 @@ pub struct Accepted {
 }
 
 /// A request for a page of the list of submissions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SubmissionListRequest {
+    /// Whether to list the submissions in the trash; then only `cursor` and `limit` have an effect.
+    pub trashed: bool,
     pub query: SubmissionQuery,
     pub order: Order,
     pub cursor: Option<String>,
@@ -38,29 +40,28 @@ pub struct SubmissionListRequest {
     pub count: bool,
 }
 
-impl App {
+impl Session {
     /// Stores the answers in the body if the form accepts them. Without `notify`, which needs the scope `write`, its
     /// integrations are not notified.
     pub async fn create_submission(
         &self,
-        caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
         notify: bool,
     ) -> Result<Accepted, ApiError> {
-        require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
+        self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
         for _ in 0..MAX_TRIES {
-            let current = self.current(caller, form).await?;
+            let current = self.current(form).await?;
             // Before the lookup: the request that takes the last place may be this one, sent twice.
             let accepting = self.accepting(&current.form).await?;
             let operation = IdempotentOperation::CreateSubmission(current.form.id);
-            let idempotency_key = request.idempotency_key(caller, operation);
+            let idempotency_key = request.idempotency_key(&self.caller, operation);
             // Before all validation: a repeated request must not be refused because the form has changed since.
             if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
                 let id = SubmissionId::from_bytes(record.result.to_be_bytes());
-                return self.replay(caller, id, &current, request.body).await;
+                return self.replay(id, &current, request.body).await;
             }
-            let (sent, dropped) = self.validate(caller, &current, request.body, accepting).await?;
+            let (sent, dropped) = self.validate(&current, request.body, accepting).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -70,12 +71,12 @@ impl App {
                 notify,
                 idempotency_key,
             };
-            let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
+            let step = self.store.accept_submission(self.caller.workspace, new, self.now()).await?;
             if matches!(step, StepResult::Recheck) {
                 continue;
             }
             return match into_result(step, Code::FormNotFound, form)? {
-                (id, true) => self.replay(caller, id, &current, request.body).await,
+                (id, true) => self.replay(id, &current, request.body).await,
                 (id, false) => {
                     Ok(Accepted { submission: to_submission(id, &current, sent), replayed: false, dropped })
                 }
@@ -88,15 +89,14 @@ impl App {
     /// and the unknown keys that would be dropped.
     pub async fn try_submission(
         &self,
-        caller: &Caller,
         form: &str,
         body: &str,
         notify: bool,
     ) -> Result<(FormId, SubmittedAnswers, Vec<String>), ApiError> {
-        require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
-        let current = self.current(caller, form).await?;
+        self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
+        let current = self.current(form).await?;
         let accepting = self.accepting(&current.form).await?;
-        let (sent, dropped) = self.validate(caller, &current, body, accepting).await?;
+        let (sent, dropped) = self.validate(&current, body, accepting).await?;
         Ok((current.form.id, sent, dropped))
     }
 
@@ -113,7 +113,6 @@ impl App {
     /// Validates the body of a submission. Returns the answers to store, and the unknown keys to drop.
     async fn validate(
         &self,
-        caller: &Caller,
         current: &Current,
         body: &str,
         accepting: Result<(), AcceptingReason>,
@@ -122,59 +121,50 @@ impl App {
         let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
         let work = move || validate_body(&current, &body, accepting, &limits, now);
-        self.run_here_or_job(caller, is_costly, work).await
+        self.run_here_or_job(is_costly, work).await
     }
 
     /// Returns the first response to a repeated request: the submission as it was stored then, whatever has become of it. A
     /// submission that was erased is rebuilt from the body.
-    async fn replay(
-        &self,
-        caller: &Caller,
-        id: SubmissionId,
-        current: &Current,
-        body: &str,
-    ) -> Result<Accepted, ApiError> {
+    async fn replay(&self, id: SubmissionId, current: &Current, body: &str) -> Result<Accepted, ApiError> {
         let form = current.form.id;
-        let original = self.store.find_original(caller.workspace, form, id).await?;
+        let original = self.store.find_original(self.caller.workspace, form, id).await?;
         let version = match &original {
-            Some(found) => self.version(caller.workspace, form, found.form_version).await?,
+            Some(found) => self.version(form, found.form_version).await?,
             None => Arc::clone(&current.version),
         };
         let is_costly = is_costly(&version, body.len());
         let (current, body, limits) = (Current { version, ..current.clone() }, body.to_owned(), self.limits);
         let work = move || rebuild(&current, &body, original, id, &limits);
-        let (submission, dropped) = self.run_here_or_job(caller, is_costly, work).await?;
+        let (submission, dropped) = self.run_here_or_job(is_costly, work).await?;
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
     /// Returns one submission.
-    pub async fn get_submission(
-        &self,
-        caller: &Caller,
-        form: &str,
-        id: &str,
-    ) -> Result<Submission, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let (form, submission) = self.resolve_submission(caller, form, id).await?;
-        let found = self.store.find_submission(caller.workspace, form, submission).await?;
+    pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let found = self.store.find_submission(self.caller.workspace, form, submission).await?;
         found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
     /// Lists the form's submissions.
     pub async fn list_submissions(
         &self,
-        caller: &Caller,
         form: &str,
         request: SubmissionListRequest,
     ) -> Result<ListPage<Submission>, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let found = self.form(caller, form).await?;
-        let SubmissionListRequest { query, order, cursor, limit, count } = request;
-        let (workspace, id) = (caller.workspace, found.id);
+        self.require_scope(Scope::Read)?;
+        let SubmissionListRequest { trashed, query, order, cursor, limit, count } = request;
+        if trashed {
+            return self.list_trashed_submissions(form, cursor.as_deref(), limit).await;
+        }
+        let found = self.form(form).await?;
+        let (workspace, id) = (self.caller.workspace, found.id);
         let cursors = self.cursors(format!("submissions {workspace} {id} {query:?} {order:?}")).await?;
-        let filter = self.filter(caller, &found, query).await?;
+        let filter = self.filter(&found, query).await?;
         let _permit = match filter.reads_answers() || count {
-            true => Some(self.job_permit(caller).await?),
+            true => Some(self.job_permit().await?),
             false => None,
         };
         let after = cursors.read(cursor.as_deref())?.map(SubmissionId::from_bytes);
@@ -187,34 +177,27 @@ impl App {
     }
 
     /// Prepares `query`, on the pool if it tests answers: compiling its patterns may take 50 ms.
-    async fn filter(
-        &self,
-        caller: &Caller,
-        form: &Form,
-        query: SubmissionQuery,
-    ) -> Result<SubmissionFilter, ApiError> {
+    async fn filter(&self, form: &Form, query: SubmissionQuery) -> Result<SubmissionFilter, ApiError> {
         if query.answers.is_empty() {
             return SubmissionFilter::new(&query, &[]).map_err(ApiError::invalid_query);
         }
-        let version = self.current_version(form).await?;
+        let version = self.version(form.id, form.version).await?;
         let prepare =
             move || SubmissionFilter::new(&query, &version.questions).map_err(ApiError::invalid_query);
-        self.run_job(caller, prepare).await
+        self.run_job(prepare).await
     }
 
-    /// Lists the form's submissions in the trash, newest first: at most `limit`, from `cursor` on.
-    pub async fn list_trashed_submissions(
+    /// Lists the form's submissions in the trash, newest first.
+    async fn list_trashed_submissions(
         &self,
-        caller: &Caller,
         form: &str,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPage<Submission>, ApiError> {
-        require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
-        let cursors = self.cursors(format!("trashed submissions {} {id}", caller.workspace)).await?;
+        let id = self.form_id(form).await?;
+        let cursors = self.cursors(format!("trashed submissions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
-        let page = self.store.list_trashed_submissions(caller.workspace, id, before, limit).await?;
+        let page = self.store.list_trashed_submissions(self.caller.workspace, id, before, limit).await?;
         list_page(page, form, &cursors, None)
     }
 }

@@ -24,8 +24,8 @@ use crate::store::StoreHealth;
     get, path = "/api/v1/whoami", tag = "server",
     responses((status = 200, body = Whoami, description = "The caller"))
 )]
-pub(crate) async fn whoami(Call { caller, shared, .. }: Call) -> Result<Response, ApiError> {
-    json(&shared.app.whoami(&caller).await?)
+pub(crate) async fn whoami(Call { session, .. }: Call) -> Result<Response, ApiError> {
+    json(&session.whoami().await?)
 }
 
 /// Get the server's limits

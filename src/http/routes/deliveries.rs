@@ -51,14 +51,11 @@ impl FromQuery for ListDeliveriesQuery {
     responses((status = 200, body = DeliveryList, description = "A page of deliveries"))
 )]
 pub(crate) async fn list_deliveries(
-    Call { caller, shared, query: ListDeliveriesQuery { page, selection }, .. }: Call<
-        (),
-        ListDeliveriesQuery,
-    >,
+    Call { session, query: ListDeliveriesQuery { page, selection }, .. }: Call<(), ListDeliveriesQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let PageQuery { limit, cursor } = page;
-    let found = shared.app.list_deliveries(&caller, selection, cursor.as_deref(), limit).await?;
+    let found = session.list_deliveries(selection, cursor.as_deref(), limit).await?;
     Ok(with_next_link(json(&found)?, &uri, limit, found.next_cursor.as_deref()))
 }
 
@@ -69,8 +66,8 @@ pub(crate) async fn list_deliveries(
     get, path = "/api/v1/deliveries/stats", tag = "deliveries",
     responses((status = 200, body = DeliveryStats, description = "The statistics"))
 )]
-pub(crate) async fn get_delivery_stats(Call { caller, shared, .. }: Call) -> Result<Response, ApiError> {
-    json(&shared.app.delivery_stats(&caller).await?)
+pub(crate) async fn get_delivery_stats(Call { session, .. }: Call) -> Result<Response, ApiError> {
+    json(&session.delivery_stats().await?)
 }
 
 /// Get a delivery
@@ -81,9 +78,9 @@ pub(crate) async fn get_delivery_stats(Call { caller, shared, .. }: Call) -> Res
     responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
 pub(crate) async fn get_delivery(
-    Call { caller, shared, path: delivery, .. }: Call<String>,
+    Call { session, path: delivery, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    json(&shared.app.get_delivery(&caller, &delivery).await?)
+    json(&session.get_delivery(&delivery).await?)
 }
 
 /// List the attempts of a delivery
@@ -94,9 +91,9 @@ pub(crate) async fn get_delivery(
     responses((status = 200, body = AttemptList, description = "The attempts"))
 )]
 pub(crate) async fn list_attempts(
-    Call { caller, shared, path: delivery, .. }: Call<String>,
+    Call { session, path: delivery, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    json(&AttemptList { attempts: shared.app.list_attempts(&caller, &delivery).await? })
+    json(&AttemptList { attempts: session.list_attempts(&delivery).await? })
 }
 
 /// Get the body of a delivery
@@ -109,9 +106,9 @@ pub(crate) async fn list_attempts(
         content((HashMap<String, Value> = "application/json"))))
 )]
 pub(crate) async fn get_delivery_event(
-    Call { caller, shared, path: delivery, .. }: Call<String>,
+    Call { session, path: delivery, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    Ok(json_text(shared.app.get_delivery_event(&caller, &delivery).await?))
+    Ok(json_text(session.get_delivery_event(&delivery).await?))
 }
 
 /// Deliver again
@@ -122,11 +119,11 @@ pub(crate) async fn get_delivery_event(
     responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
 pub(crate) async fn redeliver(
-    Call { caller, shared, path: delivery, .. }: Call<String>,
+    Call { session, shared, path: delivery, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response = shared.app.change_delivery(&caller, &delivery, REDELIVER, body.repeatable()?).await?;
+    let response = session.change_delivery(&delivery, REDELIVER, body.repeatable()?).await?;
     Ok(replayable(response))
 }
 
@@ -138,12 +135,11 @@ pub(crate) async fn redeliver(
     responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
 pub(crate) async fn cancel_delivery(
-    Call { caller, shared, path: delivery, .. }: Call<String>,
+    Call { session, shared, path: delivery, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response =
-        shared.app.change_delivery(&caller, &delivery, ManualChange::Cancel, body.repeatable()?).await?;
+    let response = session.change_delivery(&delivery, ManualChange::Cancel, body.repeatable()?).await?;
     Ok(replayable(response))
 }
 
@@ -157,11 +153,11 @@ pub(crate) async fn cancel_delivery(
     responses((status = 200, body = DeliveryCount, description = "How many are due now or later"))
 )]
 pub(crate) async fn redeliver_all(
-    Call { caller, shared, .. }: Call,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let response = shared.app.change_deliveries(&caller, REDELIVER, body.repeatable()?).await?;
+    let response = session.change_deliveries(REDELIVER, body.repeatable()?).await?;
     Ok(replayable(response))
 }
 
@@ -174,10 +170,10 @@ pub(crate) async fn redeliver_all(
     responses((status = 200, body = DeliveryCount, description = "How many were canceled"))
 )]
 pub(crate) async fn cancel_deliveries(
-    Call { caller, shared, .. }: Call,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let response = shared.app.change_deliveries(&caller, ManualChange::Cancel, body.repeatable()?).await?;
+    let response = session.change_deliveries(ManualChange::Cancel, body.repeatable()?).await?;
     Ok(replayable(response))
 }

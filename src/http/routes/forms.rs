@@ -78,15 +78,15 @@ impl FromQuery for PurgeQuery {
     )
 )]
 pub(crate) async fn create_form(
-    Call { caller, shared, query: DryRunQuery { dry_run }, .. }: Call<(), DryRunQuery>,
+    Call { session, shared, query: DryRunQuery { dry_run }, .. }: Call<(), DryRunQuery>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
     let repeatable = body.repeatable()?;
     if dry_run {
-        return json(&shared.app.try_form(&caller, body.as_str()).await?);
+        return json(&session.try_form(body.as_str()).await?);
     }
-    let (form, revision, replayed) = shared.app.create_form(&caller, repeatable).await?;
+    let (form, revision, replayed) = session.create_form(repeatable).await?;
     let response = with_etag(json(&form)?, revision);
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
@@ -109,11 +109,11 @@ pub(crate) async fn create_form(
         headers(("Forms-Total" = u64))))
 )]
 pub(crate) async fn list_forms(
-    Call { caller, shared, query: wanted, .. }: Call<(), FormListRequest>,
+    Call { session, query: wanted, .. }: Call<(), FormListRequest>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let limit = wanted.limit;
-    let found = shared.app.list_forms(&caller, wanted).await?;
+    let found = session.list_forms(wanted).await?;
     let page = with_next_link(json(&FormList { forms: found.items })?, &uri, limit, found.next.as_deref());
     Ok(with_total(page, found.total))
 }
@@ -125,10 +125,8 @@ pub(crate) async fn list_forms(
     get, path = "/api/v1/forms/{form}", tag = "forms",
     responses((status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))))
 )]
-pub(crate) async fn get_form(
-    Call { caller, shared, path: form, .. }: Call<String>,
-) -> Result<Response, ApiError> {
-    let (form, revision) = shared.app.get_form(&caller, &form).await?;
+pub(crate) async fn get_form(Call { session, path: form, .. }: Call<String>) -> Result<Response, ApiError> {
+    let (form, revision) = session.get_form(&form).await?;
     Ok(with_etag(json(&form)?, revision))
 }
 
@@ -145,12 +143,12 @@ pub(crate) async fn get_form(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn update_form(
-    Call { caller, shared, path: form, query: DryRunQuery { dry_run } }: Call<String, DryRunQuery>,
+    Call { session, shared, path: form, query: DryRunQuery { dry_run } }: Call<String, DryRunQuery>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.settings.max_definition, &shared).await?;
-    let (form, revision) = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
+    let (form, revision) = session.update_form(&form, body.as_str(), expected, dry_run).await?;
     let response = json(&form)?;
     // After a dry run, the stored form does not have the revision that the tag would name.
     Ok(if dry_run { response } else { with_etag(response, revision) })
@@ -164,10 +162,10 @@ pub(crate) async fn update_form(
     responses((status = 204, description = "The form is in the trash, or erased"))
 )]
 pub(crate) async fn delete_form(
-    Call { caller, shared, path: form, query: PurgeQuery { purge } }: Call<String, PurgeQuery>,
+    Call { session, path: form, query: PurgeQuery { purge }, .. }: Call<String, PurgeQuery>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, ApiError> {
-    shared.app.delete_form(&caller, &form, purge, expected).await?;
+    session.delete_form(&form, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -180,11 +178,11 @@ pub(crate) async fn delete_form(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn restore_form(
-    Call { caller, shared, path: form, .. }: Call<String>,
+    Call { session, shared, path: form, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let ((form, revision), replayed) = shared.app.restore_form(&caller, &form, body.repeatable()?).await?;
+    let ((form, revision), replayed) = session.restore_form(&form, body.repeatable()?).await?;
     Ok(with_replayed(with_etag(json(&form)?, revision), replayed))
 }
 
@@ -197,10 +195,10 @@ pub(crate) async fn restore_form(
     responses((status = 200, body = VersionList, description = "A page of versions"))
 )]
 pub(crate) async fn list_versions(
-    Call { caller, shared, path: form, query: PageQuery { limit, cursor } }: Call<String, PageQuery>,
+    Call { session, path: form, query: PageQuery { limit, cursor }, .. }: Call<String, PageQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
+    let found = session.list_versions(&form, cursor.as_deref(), limit).await?;
     let page = json(&VersionList { versions: found.items })?;
     Ok(with_next_link(page, &uri, limit, found.next.as_deref()))
 }
@@ -213,9 +211,9 @@ pub(crate) async fn list_versions(
     responses((status = 200, body = VersionView, description = "The version"))
 )]
 pub(crate) async fn get_version(
-    Call { caller, shared, path: (form, version), .. }: Call<(String, String)>,
+    Call { session, path: (form, version), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
-    json(&shared.app.get_version(&caller, &form, &version).await?)
+    json(&session.get_version(&form, &version).await?)
 }
 
 /// Get the JSON Schema of a form's answers
@@ -232,10 +230,10 @@ pub(crate) async fn get_version(
         )))
 )]
 pub(crate) async fn get_schema(
-    Call { caller, shared, path: form, .. }: Call<String, NoParams, true>,
+    Call { session, path: form, .. }: Call<String, NoParams, true>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let response = json_text(shared.app.get_schema(&caller, &form).await?);
+    let response = json_text(session.get_schema(&form).await?);
     if !accepts(&headers, SCHEMA) {
         return Ok(response);
     }

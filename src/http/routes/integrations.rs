@@ -20,9 +20,9 @@ use crate::http::wire::responses::{created_response, json, json_text, replayable
         headers(("ETag" = String))))
 )]
 pub(crate) async fn list_integrations(
-    Call { caller, shared, path: form, .. }: Call<String>,
+    Call { session, path: form, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    let (list, revision) = shared.app.list_integrations(&caller, &form).await?;
+    let (list, revision) = session.list_integrations(&form).await?;
     Ok(with_etag(json(&list)?, revision))
 }
 
@@ -36,11 +36,11 @@ pub(crate) async fn list_integrations(
     responses((status = 201, body = ref("#/components/schemas/Integration"), description = "The integration"))
 )]
 pub(crate) async fn create_integration(
-    Call { caller, shared, path: form, .. }: Call<String>,
+    Call { session, shared, path: form, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let (text, replayed) = shared.app.create_integration(&caller, &form, body.repeatable()?).await?;
+    let (text, replayed) = session.create_integration(&form, body.repeatable()?).await?;
     let id = serde_json::from_str::<IntegrationDetail>(&text)?.id;
     let location = format!("/api/v1/forms/{form}/integrations/{id}");
     Ok(created_response(json_text(text), location, replayed))
@@ -55,9 +55,9 @@ pub(crate) async fn create_integration(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn get_integration(
-    Call { caller, shared, path: (form, integration), .. }: Call<(String, String)>,
+    Call { session, path: (form, integration), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let (integration, revision) = shared.app.get_integration(&caller, &form, &integration).await?;
+    let (integration, revision) = session.get_integration(&form, &integration).await?;
     Ok(with_etag(json(&integration)?, revision))
 }
 
@@ -72,13 +72,13 @@ pub(crate) async fn get_integration(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn update_integration(
-    Call { caller, shared, path: (form, integration), .. }: Call<(String, String)>,
+    Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.settings.max_body, &shared).await?;
     let (integration, revision) =
-        shared.app.update_integration(&caller, &form, &integration, body.as_str(), &expected).await?;
+        session.update_integration(&form, &integration, body.as_str(), &expected).await?;
     Ok(with_etag(json(&integration)?, revision))
 }
 
@@ -90,10 +90,10 @@ pub(crate) async fn update_integration(
     responses((status = 204, description = "It was deleted"))
 )]
 pub(crate) async fn delete_integration(
-    Call { caller, shared, path: (form, integration), .. }: Call<(String, String)>,
+    Call { session, path: (form, integration), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.delete_integration(&caller, &form, &integration, &expected).await?;
+    session.delete_integration(&form, &integration, &expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -106,11 +106,11 @@ pub(crate) async fn delete_integration(
     responses((status = 200, body = ref("#/components/schemas/AttemptView"), description = "The attempt"))
 )]
 pub(crate) async fn test_integration(
-    Call { caller, shared, path: (form, integration), .. }: Call<(String, String)>,
+    Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    Ok(replayable(shared.app.test_integration(&caller, &form, &integration, body.repeatable()?).await?))
+    Ok(replayable(session.test_integration(&form, &integration, body.repeatable()?).await?))
 }
 
 /// Rotate the signing secret of an integration
@@ -125,9 +125,9 @@ pub(crate) async fn test_integration(
     responses((status = 200, body = SecretRotated, description = "The new secret"))
 )]
 pub(crate) async fn rotate_secret(
-    Call { caller, shared, path: (form, integration), .. }: Call<(String, String)>,
+    Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    Ok(replayable(shared.app.rotate_secret(&caller, &form, &integration, body.repeatable()?).await?))
+    Ok(replayable(session.rotate_secret(&form, &integration, body.repeatable()?).await?))
 }

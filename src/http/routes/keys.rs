@@ -38,14 +38,14 @@ impl FromQuery for WorkspaceQuery {
     responses((status = 201, body = KeyDetail, description = "The key, with its text"))
 )]
 pub(crate) async fn create_key(
-    Call { caller, shared, .. }: Call,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let created = shared.app.create_key(&caller, body.repeatable()?).await?;
+    let created = session.create_key(body.repeatable()?).await?;
     let replayed = created.key.is_none();
     if !replayed {
-        tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");
+        tracing::info!(key = %created.id, workspace = %created.workspace, by = %session.caller.id, "an API key was created");
     }
     let location = format!("/api/v1/keys/{}", created.id);
     Ok(created_response(json(&created)?, location, replayed))
@@ -59,9 +59,9 @@ pub(crate) async fn create_key(
     responses((status = 200, body = KeyList, description = "The keys"))
 )]
 pub(crate) async fn list_keys(
-    Call { caller, shared, query: WorkspaceQuery { workspace }, .. }: Call<(), WorkspaceQuery>,
+    Call { session, query: WorkspaceQuery { workspace }, .. }: Call<(), WorkspaceQuery>,
 ) -> Result<Response, ApiError> {
-    json(&shared.app.list_keys(&caller, workspace.as_deref()).await?)
+    json(&session.list_keys(workspace.as_deref()).await?)
 }
 
 /// Revoke an API key
@@ -72,10 +72,10 @@ pub(crate) async fn list_keys(
     responses((status = 204, description = "It was revoked"))
 )]
 pub(crate) async fn revoke_key(
-    Call { caller, shared, path: key, query: WorkspaceQuery { workspace } }: Call<String, WorkspaceQuery>,
+    Call { session, path: key, query: WorkspaceQuery { workspace }, .. }: Call<String, WorkspaceQuery>,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.revoke_key(&caller, &key, workspace.as_deref()).await?;
-    tracing::info!(key, by = %caller.id, "an API key was revoked");
+    session.revoke_key(&key, workspace.as_deref()).await?;
+    tracing::info!(key, by = %session.caller.id, "an API key was revoked");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -89,14 +89,14 @@ pub(crate) async fn revoke_key(
     responses((status = 200, body = KeyDetail, description = "The new key, with its text"))
 )]
 pub(crate) async fn rotate_key(
-    Call { caller, shared, path: key, .. }: Call<String>,
+    Call { session, shared, path: key, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    let created = shared.app.rotate_key(&caller, &key, body.repeatable()?).await?;
+    let created = session.rotate_key(&key, body.repeatable()?).await?;
     let replayed = created.key.is_none();
     if !replayed {
-        tracing::info!(key, next = %created.id, by = %caller.id, "an API key was rotated");
+        tracing::info!(key, next = %created.id, by = %session.caller.id, "an API key was rotated");
     }
     Ok(with_replayed(json(&created)?, replayed))
 }

@@ -26,13 +26,12 @@ use crate::http::wire::responses::{json_text, with_dropped_keys, with_next_link,
         headers(("ETag" = String), ("Forms-Dropped" = String))))
 )]
 pub(crate) async fn edit_submission(
-    Call { caller, shared, path: (form, submission), .. }: Call<(String, String)>,
+    Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.settings.max_body, &shared).await?;
-    let (edited, keys) =
-        shared.app.edit_submission(&caller, &form, &submission, body.as_str(), &expected).await?;
+    let (edited, keys) = session.edit_submission(&form, &submission, body.as_str(), &expected).await?;
     Ok(with_dropped_keys(submission_response(&edited), &keys))
 }
 
@@ -45,13 +44,10 @@ pub(crate) async fn edit_submission(
     responses((status = 204, description = "The submission is in the trash, or erased"))
 )]
 pub(crate) async fn delete_submission(
-    Call { caller, shared, path: (form, submission), query: PurgeQuery { purge } }: Call<
-        (String, String),
-        PurgeQuery,
-    >,
+    Call { session, path: (form, submission), query, .. }: Call<(String, String), PurgeQuery>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, ApiError> {
-    shared.app.delete_submission(&caller, &form, &submission, purge, expected).await?;
+    session.delete_submission(&form, &submission, query.purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -64,12 +60,11 @@ pub(crate) async fn delete_submission(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn restore_submission(
-    Call { caller, shared, path: (form, submission), .. }: Call<(String, String)>,
+    Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let (restored, again) =
-        shared.app.restore_submission(&caller, &form, &submission, body.repeatable()?).await?;
+    let (restored, again) = session.restore_submission(&form, &submission, body.repeatable()?).await?;
     Ok(with_replayed(submission_response(&restored), again))
 }
 
@@ -81,12 +76,10 @@ pub(crate) async fn restore_submission(
     responses((status = 200, body = HistoryList, description = "A page of replaced states"))
 )]
 pub(crate) async fn list_submission_history(
-    Call { caller, shared, path: (form, submission), query: PageQuery { limit, cursor } }: Call<
-        (String, String),
-        PageQuery,
-    >,
+    Call { session, path: (form, submission), query, .. }: Call<(String, String), PageQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let found = shared.app.list_history(&caller, &form, &submission, cursor.as_deref(), limit).await?;
+    let PageQuery { limit, cursor } = query;
+    let found = session.list_history(&form, &submission, cursor.as_deref(), limit).await?;
     Ok(with_next_link(json_text(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
 }

@@ -36,31 +36,20 @@ impl FromQuery for CreateSubmissionQuery {
     }
 }
 
-/// Query of `list_submissions`.
-pub(crate) struct ListSubmissionsQuery {
-    trashed: bool,
-    request: SubmissionListRequest,
-}
-
-impl FromQuery for ListSubmissionsQuery {
+impl FromQuery for SubmissionListRequest {
     fn from_query(query: &mut QueryReader) -> Self {
-        let (limit, cursor) = (query.limit(50), query.text("cursor"));
-        if query.flag("trashed") {
+        let (limit, cursor, trashed) = (query.limit(50), query.text("cursor"), query.flag("trashed"));
+        if trashed {
             query.allow_default("order", "desc");
             query.allow_default("count", "false");
-            let (query, order) = (SubmissionQuery::default(), Order::default());
-            return Self {
-                trashed: true,
-                request: SubmissionListRequest { query, order, cursor, limit, count: false },
-            };
+            return Self { trashed, cursor, limit, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
         let [since, until] = query.time_range();
         let status = query.one_of("status", &[("completed", SubmissionStatus::Completed)]);
         let (text, answers, count) = (query.text("q"), query.filter(), query.flag("count"));
         let query = SubmissionQuery { since, until, status, text, answers };
-        let order = order.unwrap_or_default();
-        Self { trashed: false, request: SubmissionListRequest { query, order, cursor, limit, count } }
+        Self { trashed, query, order: order.unwrap_or_default(), cursor, limit, count }
     }
 }
 
@@ -77,28 +66,25 @@ impl FromQuery for ListSubmissionsQuery {
     ),
     responses(
         (status = 201, body = SubmissionBody, description = "The submission, stored",
-            headers(("ETag" = String),
-                ("Forms-Dropped" = String))),
+            headers(("ETag" = String), ("Forms-Dropped" = String))),
         (status = 200, body = SubmissionBody, headers(("Forms-Dropped" = String)),
             description = "Dry run: the submission as it would be, with an id of zeros")
     )
 )]
 pub(crate) async fn create_submission(
-    Call { caller, shared, path: form, query: CreateSubmissionQuery { dry_run, notify } }: Call<
-        String,
-        CreateSubmissionQuery,
-    >,
+    Call { session, shared, path: form, query }: Call<String, CreateSubmissionQuery>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let CreateSubmissionQuery { dry_run, notify } = query;
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let repeatable = body.repeatable()?;
     if dry_run {
-        let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str(), notify).await?;
-        let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
+        let (form, sent, keys) = session.try_submission(&form, body.as_str(), notify).await?;
+        let body = SubmissionBody::dry_run_json(form, &sent, session.now());
         return Ok(with_dropped_keys(json_text(body), &keys));
     }
     let Accepted { submission, replayed, dropped: keys } =
-        shared.app.create_submission(&caller, &form, repeatable, notify).await?;
+        session.create_submission(&form, repeatable, notify).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
@@ -134,20 +120,12 @@ pub(crate) async fn create_submission(
     responses((status = 200, body = SubmissionList, description = "A page of submissions"))
 )]
 pub(crate) async fn list_submissions(
-    Call { caller, shared, path: form, query: ListSubmissionsQuery { trashed, request } }: Call<
-        String,
-        ListSubmissionsQuery,
-    >,
+    Call { session, path: form, query: request, .. }: Call<String, SubmissionListRequest>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let (app, limit) = (&shared.app, request.limit);
-    let found = match trashed {
-        true => app.list_trashed_submissions(&caller, &form, request.cursor.as_deref(), limit).await?,
-        false => app
-            .list_submissions(&caller, &form, request)
-            .await
-            .map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?,
-    };
+    let limit = request.limit;
+    let found = session.list_submissions(&form, request).await;
+    let found = found.map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?;
     let next = found.next.as_deref();
     Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
@@ -161,9 +139,9 @@ pub(crate) async fn list_submissions(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn get_submission(
-    Call { caller, shared, path: (form, submission), .. }: Call<(String, String)>,
+    Call { session, path: (form, submission), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
-    Ok(submission_response(&shared.app.get_submission(&caller, &form, &submission).await?))
+    Ok(submission_response(&session.get_submission(&form, &submission).await?))
 }
 
 /// Returns one submission, with the `ETag` of its revision.

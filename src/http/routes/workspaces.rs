@@ -20,14 +20,14 @@ use crate::http::wire::responses::{created_response, json};
     responses((status = 201, body = WorkspaceDetail, description = "The workspace, with the text of its first key"))
 )]
 pub(crate) async fn create_workspace(
-    Call { caller, shared, .. }: Call,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let created = shared.app.create_workspace(&caller, body.repeatable()?).await?;
+    let created = session.create_workspace(body.repeatable()?).await?;
     let replayed = created.key.is_none();
     if !replayed {
-        tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
+        tracing::info!(workspace = %created.id, by = %session.caller.id, "a workspace was created");
     }
     let location = format!("/api/v1/workspaces/{}", created.id);
     Ok(created_response(json(&created)?, location, replayed))
@@ -40,8 +40,8 @@ pub(crate) async fn create_workspace(
     get, path = "/api/v1/workspaces", tag = "workspaces",
     responses((status = 200, body = WorkspaceList, description = "The workspaces"))
 )]
-pub(crate) async fn list_workspaces(Call { caller, shared, .. }: Call) -> Result<Response, ApiError> {
-    json(&shared.app.list_workspaces(&caller).await?)
+pub(crate) async fn list_workspaces(Call { session, .. }: Call) -> Result<Response, ApiError> {
+    json(&session.list_workspaces().await?)
 }
 
 /// Delete a workspace
@@ -53,9 +53,9 @@ pub(crate) async fn list_workspaces(Call { caller, shared, .. }: Call) -> Result
     responses((status = 204, description = "It was deleted"))
 )]
 pub(crate) async fn delete_workspace(
-    Call { caller, shared, path: workspace, .. }: Call<String>,
+    Call { session, path: workspace, .. }: Call<String>,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.delete_workspace(&caller, &workspace).await?;
-    tracing::info!(workspace, by = %caller.id, "a workspace was deleted");
+    session.delete_workspace(&workspace).await?;
+    tracing::info!(workspace, by = %session.caller.id, "a workspace was deleted");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Session};
 use crate::domain::workspace::Caller;
 use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
@@ -19,10 +19,10 @@ use crate::http::wire::query::{FromQuery, NoParams, QueryParams};
 use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
 use crate::secret::KeyId;
 
-/// Extractor for a request of an operation: the caller, from `Authorization: Bearer <key>`, the parameters of the path and of
+/// Extractor for a request of an operation: the session of the caller, from `Authorization: Bearer <key>`, the parameters of the path and of
 /// the query. Also checks `Accept`: the operation sends JSON, and JSON Schema too if `SENDS_SCHEMA`.
 pub(crate) struct Call<P = (), Q = NoParams, const SENDS_SCHEMA: bool = false> {
-    pub(crate) caller: Caller,
+    pub(crate) session: Session,
     pub(crate) shared: Shared,
     pub(crate) path: P,
     pub(crate) query: Q,
@@ -40,7 +40,8 @@ where
         check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
         let PathParams(path) = PathParams::from_request_parts(parts, shared).await?;
         let QueryParams(query) = QueryParams::from_request_parts(parts, shared).await?;
-        Ok(Self { caller, shared: Arc::clone(shared), path, query })
+        let session = Session { app: Arc::clone(&shared.app), caller };
+        Ok(Self { session, shared: Arc::clone(shared), path, query })
     }
 }
 
