@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -53,7 +53,6 @@ pub struct IntegrationDetail {
 #[serde(untagged)]
 pub enum SecretView {
     /// The text of a secret that the server has made for this request.
-    #[serde(deserialize_with = "secret_text")]
     Generated(Secret<String>),
     Stored {
         set: bool,
@@ -87,7 +86,7 @@ pub struct IntegrationHealth {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SecretRotated {
     /// The new secret; left out of a repeated response.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "super::reveal")]
     #[schema(value_type = Option<String>, example = "whsec_…")]
     pub secret: Option<Secret<String>>,
     /// Until when the old secret signs too.
@@ -170,10 +169,6 @@ impl IntegrationHealth {
         let Health { failing_since, last_success_at, paused, .. } = health.clone();
         Self { state: state.into(), reason: paused, failing_since, last_success_at, pending, dead }
     }
-}
-
-fn secret_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret<String>, D::Error> {
-    String::deserialize(deserializer).map(Secret::new)
 }
 
 /// The integrations of a form.

@@ -3,12 +3,14 @@
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::json as value;
 
 use crate::api::{Code, LimitsView, Whoami, explain};
 use crate::app::ApiError;
 use crate::config::HttpSettings;
 use crate::domain::validation::limits::Limits;
+use crate::http::openapi::text_at;
 use crate::http::server::base_url::RequestBase;
 use crate::http::wire::call::Call;
 use crate::http::wire::extract::PathParams;
@@ -77,8 +79,8 @@ pub(crate) async fn get_openapi(
     _: QueryParams<NoParams>,
 ) -> Response {
     json_text(match base {
-        Some(Extension(RequestBase(url))) => shared.openapi.at(&url),
-        None => shared.openapi.get(),
+        Some(Extension(RequestBase(url))) => text_at(&shared.openapi, &url),
+        None => Bytes::clone(&shared.openapi),
     })
 }
 
