@@ -179,24 +179,17 @@ impl Session {
                 Some(new) => new,
                 None => self.stored_version(&current.form).await?,
             };
-            let step = match update {
-                None => StepResult::Done(Arc::clone(&current.form)),
-                Some(FormUpdate { form: edited, .. }) if dry_run => {
-                    if edited.slug != current.form.slug {
-                        self.refuse_taken_slug(edited.slug.as_deref()).await?;
-                    }
-                    StepResult::Done(Arc::new(edited))
+            let Some(update) = update else { return self.show_form(&current.form, version, &[]).await };
+            let edited = update.form.clone();
+            if dry_run {
+                if edited.slug != current.form.slug {
+                    self.refuse_taken_slug(edited.slug.as_deref()).await?;
                 }
-                Some(update) => {
-                    let edited = Arc::new(update.form.clone());
-                    self.store.replace_form(self.caller.workspace, update).await?.map(|()| edited)
-                }
-            };
+                return self.show_form(&edited, version, &[]).await;
+            }
+            let step = self.store.replace_form(self.caller.workspace, update).await?;
             if !matches!(step, StepResult::Recheck) {
-                let (edited, _) = into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
-                if dry_run {
-                    return self.show_form(&edited, version, &[]).await;
-                }
+                into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
                 log_changes(&self.caller, &current.form.integrations, &edited);
                 return self.show_form(&edited, version, &generated).await;
             }

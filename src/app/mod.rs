@@ -12,7 +12,6 @@ mod integrations;
 mod key_uses;
 mod keys;
 mod maintenance;
-mod manage_submissions;
 mod session;
 mod submissions;
 mod workspaces;

@@ -1,4 +1,4 @@
-//! Creating and reading submissions.
+//! Submissions: creating, reading, editing and deleting them, and their history.
 
 use std::sync::Arc;
 
@@ -9,12 +9,16 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::form::{Form, Version};
+use crate::domain::revision::ExpectedRevision;
+use crate::domain::submission::edit::SubmissionPatch;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{self, BodyError, Submission, SubmissionStatus, SubmittedAnswers};
+use crate::domain::submission::{
+    self, BodyError, ReplacedState, Submission, SubmissionStatus, SubmittedAnswers,
+};
 use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::Scope;
 use crate::id::{FormId, SubmissionId};
-use crate::store::{IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
+use crate::store::{CheckedEdit, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
 /// A stored submission.
 #[derive(Debug, Clone)]
@@ -200,6 +204,107 @@ impl Session {
         let page = self.store.list_trashed_submissions(self.caller.workspace, id, before, limit).await?;
         list_page(page, form, &cursors, None)
     }
+
+    /// Applies the merge patch in the body to a submission, if it is at the `expected` revision. The result must be valid for
+    /// the version that the submission was validated against, whatever the form is now. Returns it with the unknown keys,
+    /// which were dropped.
+    pub async fn edit_submission(
+        &self,
+        form: &str,
+        id: &str,
+        body: &str,
+        expected: &ExpectedRevision,
+    ) -> Result<(Submission, Vec<String>), ApiError> {
+        self.require_scope(Scope::Write)?;
+        let current = self.current(form).await?;
+        let submission = submission_id(id)?;
+        let patch = SubmissionPatch::read(body).map_err(body_error)?;
+        let _permit = self.submission_edits.acquire(submission).await;
+        let (form, workspace, limits) = (current.form.id, self.caller.workspace, self.limits);
+        for _ in 0..MAX_TRIES {
+            let found = self.store.find_submission(workspace, form, submission).await?;
+            let found = found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
+            expected.check(found.revision())?;
+            let version = self.version(form, found.form_version).await?;
+            let mut patch = patch.clone();
+            let dropped = match current.form.settings.unknown_answers() {
+                UnknownAnswers::Drop => patch.split_unknown(&version),
+                UnknownAnswers::Reject => Vec::new(),
+            };
+            let is_costly = patch.has_answers() && is_costly(&version, found.size() + patch.size());
+            let original = found.clone();
+            let work =
+                move || Ok(patch.apply(&original, &version, &limits).map_err(Refusal::InvalidAnswers)?);
+            let Some(edit) = self.run_here_or_job(is_costly, work).await? else {
+                return Ok((found, dropped));
+            };
+            let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
+            let step = self.store.edit_submission(workspace, checked, self.now()).await?;
+            if !matches!(step, StepResult::Recheck) {
+                return Ok((into_result(step, Code::SubmissionNotFound, id)?.0, dropped));
+            }
+        }
+        Err(ApiError::overloaded())
+    }
+
+    /// Lists the states that edits of a submission replaced, newest first: at most `limit`, from `cursor` on.
+    pub async fn list_history(
+        &self,
+        form: &str,
+        id: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<ListPage<ReplacedState>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let cursors = self.cursors(format!("history {} {form} {submission}", self.caller.workspace)).await?;
+        let before = cursors.read(cursor)?.map(u32::from_be_bytes);
+        let page = self.store.list_history(self.caller.workspace, form, submission, before, limit).await?;
+        let page = page.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
+        let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
+        Ok(ListPage { items: page.rows, next, total: None })
+    }
+
+    /// Moves a submission to the trash if it is at the `expected` revision. With `purge` it is erased, also from the trash;
+    /// that needs the scope `admin`.
+    pub async fn delete_submission(
+        &self,
+        form: &str,
+        id: &str,
+        purge: bool,
+        expected: ExpectedRevision,
+    ) -> Result<(), ApiError> {
+        self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let step = if purge {
+            self.store.purge_submission(self.caller.workspace, form, submission, expected, self.now()).await?
+        } else {
+            let now = self.now();
+            self.store.trash_submission(self.caller.workspace, form, submission, expected, now).await?
+        };
+        into_result(step, Code::SubmissionNotFound, id).map(drop)
+    }
+
+    /// Restores a submission from the trash. Returns true with it if that was replayed.
+    pub async fn restore_submission(
+        &self,
+        form: &str,
+        id: &str,
+        request: IdempotentRequest<'_>,
+    ) -> Result<(Submission, bool), ApiError> {
+        self.require_scope(Scope::Write)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let operation = IdempotentOperation::RestoreSubmission(form, submission);
+        let key = request.idempotency_key(&self.caller, operation);
+        let step =
+            self.store.restore_submission(self.caller.workspace, form, submission, key, self.now()).await?;
+        into_result(step, Code::SubmissionNotFound, id)
+    }
+
+    /// Resolves the ids of a form, which must exist outside the trash, and a submission.
+    async fn resolve_submission(&self, form: &str, id: &str) -> Result<(FormId, SubmissionId), ApiError> {
+        Ok((self.form(form).await?.id, submission_id(id)?))
+    }
 }
 
 fn list_page(
@@ -214,12 +319,12 @@ fn list_page(
 }
 
 /// Parses the id of a submission.
-pub(super) fn submission_id(id: &str) -> Result<SubmissionId, ApiError> {
+fn submission_id(id: &str) -> Result<SubmissionId, ApiError> {
     id.parse().map_err(|_invalid| ApiError::not_found(Code::SubmissionNotFound, id))
 }
 
 /// Converts a [`BodyError`].
-pub(super) fn body_error(why: BodyError) -> ApiError {
+fn body_error(why: BodyError) -> ApiError {
     match why {
         BodyError::Syntax(error) => error.into(),
         BodyError::Shape(violations) => Refusal::InvalidAnswers(violations).into(),
@@ -227,7 +332,7 @@ pub(super) fn body_error(why: BodyError) -> ApiError {
 }
 
 /// Whether checking a body of `bytes` bytes may take longer than a millisecond.
-pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
+fn is_costly(version: &Version, bytes: usize) -> bool {
     const LARGE_BODY: usize = 64 << 10;
     const SEARCHED_BODY: usize = 4 << 10;
     const LARGE_PATTERNS: usize = 16 << 10;

@@ -123,8 +123,7 @@ pub(crate) async fn redeliver(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response = session.change_delivery(&delivery, REDELIVER, body.repeatable()?).await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_delivery(&delivery, REDELIVER, body.repeatable()?).await?))
 }
 
 /// Cancel a delivery
@@ -139,8 +138,7 @@ pub(crate) async fn cancel_delivery(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response = session.change_delivery(&delivery, ManualChange::Cancel, body.repeatable()?).await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_delivery(&delivery, ManualChange::Cancel, body.repeatable()?).await?))
 }
 
 /// Deliver all that match again
@@ -157,8 +155,7 @@ pub(crate) async fn redeliver_all(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let response = session.change_deliveries(REDELIVER, body.repeatable()?).await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_deliveries(REDELIVER, body.repeatable()?).await?))
 }
 
 /// Cancel all deliveries that match
@@ -174,6 +171,5 @@ pub(crate) async fn cancel_deliveries(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let response = session.change_deliveries(ManualChange::Cancel, body.repeatable()?).await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_deliveries(ManualChange::Cancel, body.repeatable()?).await?))
 }

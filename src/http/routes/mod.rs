@@ -5,7 +5,6 @@ mod deliveries;
 mod forms;
 mod integrations;
 mod keys;
-mod manage_submissions;
 mod submissions;
 mod workspaces;
 
@@ -27,13 +26,9 @@ use crate::http::wire::state::Shared;
 pub(crate) fn operations() -> (Router<Shared>, Document) {
     let submissions = [
         routes!(submissions::list_submissions, submissions::create_submission),
-        routes!(
-            submissions::get_submission,
-            manage_submissions::edit_submission,
-            manage_submissions::delete_submission
-        ),
-        routes!(manage_submissions::restore_submission),
-        routes!(manage_submissions::list_submission_history),
+        routes!(submissions::get_submission, submissions::edit_submission, submissions::delete_submission),
+        routes!(submissions::restore_submission),
+        routes!(submissions::list_submission_history),
     ];
     let mut aliases = Router::new();
     for (_, paths, methods) in &submissions {

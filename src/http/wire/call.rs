@@ -12,7 +12,6 @@ use crate::app::{ApiError, Session};
 use crate::domain::workspace::Caller;
 use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
-use crate::http::server::rate_limiter::RateExceeded;
 use crate::http::wire::accept::{SCHEMA, check_accept};
 use crate::http::wire::extract::PathParams;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams};
@@ -74,9 +73,9 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
 /// Counts a request of `key`; fails beyond the rate limit.
 fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
     let Some(requests) = &shared.requests else { return Ok(()) };
-    requests.try_acquire(key, shared.app.now()).map_err(|exceeded| {
+    requests.try_acquire(key, shared.app.now()).map_err(|seconds| {
         let rate = requests.rate;
-        rate_limited(&format!("this API key has reached its rate limit of {rate}"), exceeded)
+        rate_limited(&format!("this API key has reached its rate limit of {rate}"), seconds)
     })
 }
 
@@ -87,10 +86,10 @@ fn count_failure(parts: &Parts, shared: &Shared) -> Result<(), ApiError> {
         return Ok(());
     };
     let counted = failures.try_acquire(client_network(*address), shared.app.now());
-    counted.map_err(|exceeded| rate_limited("too many invalid API keys from this address", exceeded))
+    counted.map_err(|seconds| rate_limited("too many invalid API keys from this address", seconds))
 }
 
-fn rate_limited(reason: &str, RateExceeded { retry_after: seconds }: RateExceeded) -> ApiError {
+fn rate_limited(reason: &str, seconds: u64) -> ApiError {
     let unit = if seconds == 1 { "second" } else { "seconds" };
     let detail = format!("{reason}; wait {seconds} {unit}");
     ApiError::with_detail(Code::RateLimited, detail).retry_after(seconds)
