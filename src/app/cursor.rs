@@ -29,14 +29,11 @@ impl Cursors {
     }
 
     /// Returns the position of `cursor`, if there is one. Fails if it is not of this list.
-    pub(super) fn read<const N: usize>(&self, cursor: Option<&str>) -> Result<Option<[u8; N]>, ApiError> {
-        let position = self.read_bytes(cursor)?;
-        position.map(|bytes| bytes.try_into().map_err(|_length| invalid_cursor())).transpose()
-    }
-
-    /// Returns the position of `cursor`, of any length.
-    pub(super) fn read_bytes(&self, cursor: Option<&str>) -> Result<Option<Vec<u8>>, ApiError> {
-        cursor.map(|text| self.position(text).ok_or_else(invalid_cursor)).transpose()
+    pub(super) fn read<P: TryFrom<Vec<u8>>>(&self, cursor: Option<&str>) -> Result<Option<P>, ApiError> {
+        let Some(text) = cursor else { return Ok(None) };
+        let detail = "`cursor` is not from this list; start again without it";
+        let position = self.position(text).and_then(|bytes| bytes.try_into().ok());
+        position.map(Some).ok_or_else(|| ApiError::with_detail(Code::InvalidCursor, detail))
     }
 
     fn position(&self, text: &str) -> Option<Vec<u8>> {
@@ -52,9 +49,4 @@ impl Cursors {
         context.update(position);
         context.sign().as_ref()[..Self::TAG_LENGTH].try_into().expect("an HMAC-SHA-256 has 32 bytes")
     }
-}
-
-fn invalid_cursor() -> ApiError {
-    let detail = "`cursor` is not from this list; start again without it";
-    ApiError::with_detail(Code::InvalidCursor, detail)
 }

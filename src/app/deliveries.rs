@@ -38,7 +38,7 @@ impl Session {
         self.require_scope(Scope::Read)?;
         let filter = self.delivery_filter(selection).await?;
         let cursors = self.cursors(format!("deliveries {} {filter:?}", self.caller.workspace)).await?;
-        let after = cursors.read_bytes(cursor)?;
+        let after = cursors.read(cursor)?;
         let page = self.store.list_deliveries(self.caller.workspace, &filter, after, limit).await?;
         let (mut deliveries, mut forms) = (Vec::new(), HashMap::new());
         for delivery in page.rows {

@@ -103,7 +103,7 @@ impl App {
             clock,
             random,
             limits,
-            jobs: FairSemaphore::new(pool.limits().jobs, pool.limits().max_wait),
+            jobs: FairSemaphore::new(pool.limits.jobs, pool.limits.max_wait),
             versions: VersionCache::new(Arc::clone(&store), pool.clone(), VERSION_BYTES),
             store,
             pool,

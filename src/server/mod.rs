@@ -159,15 +159,14 @@ async fn reload_certificate(tls: Option<&Tls>, mut next: impl AsyncFnMut()) {
 
 /// Runs maintenance now and once an hour, and stores once a minute when keys were last used, until dropped.
 async fn run_maintenance(app: &App, trash_days: u32) {
-    tokio::join!(maintain_hourly(app, trash_days), store_key_uses_each_minute(app));
-}
-
-async fn store_key_uses_each_minute(app: &App) {
-    let mut minutes = tokio::time::interval(Duration::from_secs(60));
-    loop {
-        minutes.tick().await;
-        store_key_uses(app).await;
-    }
+    let store_key_uses_each_minute = async {
+        let mut minutes = tokio::time::interval(Duration::from_secs(60));
+        loop {
+            minutes.tick().await;
+            store_key_uses(app).await;
+        }
+    };
+    tokio::join!(maintain_hourly(app, trash_days), store_key_uses_each_minute);
 }
 
 async fn store_key_uses(app: &App) {

@@ -3,7 +3,7 @@
 
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
@@ -19,7 +19,7 @@ use crate::http::wire::conditional::{IfMatch, with_etag};
 use crate::http::wire::extract::{read_empty_body, read_json, read_patch};
 use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryReader};
 use crate::http::wire::responses::{
-    created_response, json, json_text, with_header, with_next_link, with_replayed, with_total,
+    created_response, json, json_text, with_header, with_next_link, with_replayed,
 };
 
 /// Query of an operation with a dry run.
@@ -115,7 +115,8 @@ pub(crate) async fn list_forms(
     let limit = wanted.limit;
     let found = session.list_forms(wanted).await?;
     let page = with_next_link(json(&FormList { forms: found.items })?, &uri, limit, found.next.as_deref());
-    Ok(with_total(page, found.total))
+    let Some(total) = found.total else { return Ok(page) };
+    Ok(with_header(page, HeaderName::from_static("forms-total"), total))
 }
 
 /// Get a form

@@ -16,6 +16,8 @@ pub(crate) struct ConnectionTable {
 /// A slot in the table, released when dropped.
 pub(crate) struct ConnectionSlot {
     pub(crate) connection: Arc<Connection>,
+    /// The address of the peer.
+    pub(crate) address: IpAddr,
     table: Arc<ConnectionTable>,
 }
 
@@ -37,7 +39,7 @@ impl ConnectionTable {
         let network = make_room(&mut open, address, &self.settings)?;
         let connection = Arc::new(Connection::new(network, Arc::clone(&self.settings)));
         open.push(Arc::clone(&connection));
-        Some(ConnectionSlot { connection, table: Arc::clone(self) })
+        Some(ConnectionSlot { connection, address, table: Arc::clone(self) })
     }
 
     /// Closes every connection, those with a request in progress after its response.

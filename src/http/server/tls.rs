@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use crate::config::TlsFiles;
 
@@ -65,24 +66,20 @@ impl Tls {
     }
 }
 
-/// The outcome of a TLS handshake.
-pub(crate) enum Handshake {
-    Tls(Box<TlsStream<TcpStream>>),
-    /// The client sends HTTP without TLS.
-    PlainHttp(TcpStream),
-}
+/// A stream over TCP, without or with TLS.
+pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Performs the TLS handshake.
-pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Handshake> {
+/// Performs the TLS handshake, unless the client sends HTTP without TLS.
+pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Stream> {
     let mut first = [0];
     stream.peek(&mut first).await?;
     // HTTP begins with a method, TLS with 0x16 (RFC 8446 §5.1).
     if first[0].is_ascii_uppercase() {
-        return Ok(Handshake::PlainHttp(stream));
+        return Ok(Either::Left(stream));
     }
     let mut stream = Box::new(TlsAcceptor::from(config).accept(stream).await?);
     stream.get_mut().1.set_buffer_limit(Some(MAX_UNSENT));
-    Ok(Handshake::Tls(stream))
+    Ok(Either::Right(stream))
 }
 
 /// Whether client and server agreed on HTTP/2.
