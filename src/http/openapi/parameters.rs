@@ -4,6 +4,15 @@ use serde_json::{Map, Value, json};
 
 use crate::http::openapi::{component, members, not_null};
 
+/// Returns the header that all operations of a method have.
+pub(super) fn header_of(method: &str, path: &str) -> Option<&'static str> {
+    match method {
+        "post" => Some("Idempotency-Key"),
+        "patch" | "delete" if path.starts_with("/api/v1/forms/") => Some("If-Match"),
+        _ => None,
+    }
+}
+
 /// The descriptions of parameters and headers.
 pub(crate) struct Parameters(Value);
 
@@ -28,12 +37,7 @@ impl Parameters {
         if let Some(Value::Array(declared)) = operation.get("parameters").cloned() {
             parameters.extend(declared);
         }
-        let header = match method {
-            "post" => Some("Idempotency-Key"),
-            "patch" | "delete" if path.starts_with("/api/v1/forms/") => Some("If-Match"),
-            _ => None,
-        };
-        parameters.extend(header.map(|name| parameter(name, "header")));
+        parameters.extend(header_of(method, path).map(|name| parameter(name, "header")));
         for parameter in &mut parameters {
             not_null(&mut parameter["schema"]);
             parameter["required"] = json!(parameter["in"] == "path");
