@@ -56,7 +56,7 @@ pub enum PoolError {
 pub struct CpuPool {
     running: Arc<Semaphore>,
     admitted: Arc<Semaphore>,
-    limits: PoolLimits,
+    pub limits: PoolLimits,
 }
 
 /// A job of several steps that the pool has admitted; its place in the queue is free again when it is dropped.
@@ -80,10 +80,6 @@ impl CpuPool {
         let [running, admitted] =
             [limits.threads, limits.jobs].map(|permits| Arc::new(Semaphore::new(permits)));
         Self { running, admitted, limits }
-    }
-
-    pub fn limits(&self) -> &PoolLimits {
-        &self.limits
     }
 
     /// Admits a job of several steps.

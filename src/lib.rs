@@ -45,7 +45,7 @@
 //! | [`store`] | where state lives: one trait of whole business steps, and the embedded store | HTTP, callers |
 //! | [`vault`] | sealing of secrets at rest | everything but ids |
 //! | [`delivery`] | carrying out deliveries: the only module that calls other servers on behalf of forms | HTTP requests to this server |
-//! | [`app`] | use cases: authorise, validate, ask for one decision | HTTP, how a store works |
+//! | [`app`] | use cases: authorise, validate, ask for one decision, answer in the types of the API | HTTP, how a store works |
 //! | [`http`] | `routes` (handlers), `wire` (requests and responses), `server` (connections and limits), `openapi` | how a store works |
 //! | [`config`] | the server's settings and their defaults | everything but limits |
 //! | [`server`] | composition: store, app and router, put together and taken apart | forms |
@@ -104,7 +104,7 @@
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
 //! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
-//! | a problem code | a row in `api/problem.rs`, an arm in `http/wire/problem.rs` | the compiler; the test that each code is reached |
+//! | a problem code | a row in `api/problem.rs`, an arm in `app/error.rs` | the compiler; the test that each code is reached |
 
 pub mod api;
 pub mod app;

@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use crate::id::Random;
 
 /// A value that neither `Debug` nor a log shows.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Secret<T>(T);
 
 impl<T> Secret<T> {

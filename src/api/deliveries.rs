@@ -7,7 +7,7 @@ use super::schema;
 use crate::clock::Timestamp;
 pub use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
-use crate::domain::integration::Integration;
+use crate::domain::form::Form;
 use crate::domain::integration::event::EventType;
 use crate::domain::open_enum::OpenEnum;
 use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
@@ -123,8 +123,14 @@ pub struct DeliveryStats {
 }
 
 impl DeliveryDetail {
-    /// `delivery` to the address `to` of `integration`, if that still exists.
-    pub fn new(delivery: &Delivery, integration: Option<&Integration>, to: Option<&str>) -> Self {
+    /// `delivery` of `form`, if that still exists. It shows the address that it goes to, or went to, if its integration has
+    /// addresses.
+    pub fn new(delivery: &Delivery, form: Option<&Form>) -> Self {
+        let integration = form.and_then(|form| form.integration(delivery.target.integration));
+        let recipient = usize::from(delivery.target.recipient);
+        let current = integration.and_then(|one| one.addresses().get(recipient));
+        let last = delivery.to.as_ref();
+        let to = if delivery.status.is_final() { last.or(current) } else { current.or(last) };
         Self {
             id: delivery.id(),
             status: delivery.status.into(),
@@ -136,7 +142,7 @@ impl DeliveryDetail {
                 name: integration.map(|integration| integration.name.clone()),
                 kind: integration.map(|integration| integration.type_name().to_owned()),
             },
-            to: to.map(str::to_owned),
+            to: to.cloned(),
             attempts: delivery.attempts,
             next_attempt_at: delivery.next_attempt_at,
             last_error: delivery.last_error.clone(),

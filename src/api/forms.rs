@@ -9,7 +9,7 @@ use super::schema;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, accepting};
 use crate::domain::form::settings::Settings;
-use crate::domain::form::{Form, FormStatus, StoredVersion, Version};
+use crate::domain::form::{Form, FormStatus, StoredVersion};
 use crate::domain::integration::definition::GeneratedSecret;
 use crate::domain::open_enum::OpenEnum;
 use crate::id::FormId;
@@ -156,28 +156,19 @@ fn known_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings
 
 impl FormCreated {
     /// The response to the creation of `form`, with the `secrets` that the server has made for it.
-    pub fn new(
-        form: &Form,
-        version: &Version,
-        secrets: &[GeneratedSecret],
-    ) -> Result<Self, serde_json::Error> {
-        Ok(Self {
+    pub fn new(form: &Form, questions: Box<RawValue>, secrets: &[GeneratedSecret]) -> Self {
+        Self {
             id: form.id,
             title: form.title.clone(),
             description: form.description.clone(),
             slug: form.slug.clone(),
             status: form.status.into(),
-            questions: serde_json::value::to_raw_value(&version.questions)?,
+            questions,
             settings: form.settings.clone(),
             integrations: form_integrations(&form.integrations, secrets),
             notifications: form_notifications(&form.integrations),
             created_at: form.created_at,
-        })
-    }
-
-    /// The result of a dry run that would create `form`: with an id of zeros.
-    pub fn dry_run(form: &Form, version: &Version) -> Result<Self, serde_json::Error> {
-        Ok(Self { id: FormId::ZERO, ..Self::new(form, version, &[])? })
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -53,7 +53,6 @@ pub struct IntegrationDetail {
 #[serde(untagged)]
 pub enum SecretView {
     /// The text of a secret that the server has made for this request.
-    #[serde(deserialize_with = "secret_text")]
     Generated(Secret<String>),
     Stored {
         set: bool,
@@ -87,7 +86,7 @@ pub struct IntegrationHealth {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SecretRotated {
     /// The new secret; left out of a repeated response.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "super::reveal")]
     #[schema(value_type = Option<String>, example = "whsec_…")]
     pub secret: Option<Secret<String>>,
     /// Until when the old secret signs too.
@@ -100,11 +99,10 @@ impl IntegrationDetail {
         integration: &Integration,
         health: &IntegrationHealth,
         secret: Option<&Secret<String>>,
-    ) -> String {
+    ) -> Box<RawValue> {
         let Integration { id, created_at, updated_at, .. } = *integration;
         let members = Value::Object(shown_members(integration, secret));
-        serde_json::to_string(&ShownIntegration { id, members, health, created_at, updated_at })
-            .expect("an integration is JSON")
+        to_raw(&ShownIntegration { id, members, health, created_at, updated_at })
     }
 
     /// The text of the secret, if the server has made it for this request.
@@ -132,7 +130,7 @@ pub(super) fn form_notifications(integrations: &[Integration]) -> Vec<Box<RawVal
     integrations.iter().filter_map(Integration::short_form).map(|shown| to_raw(&shown)).collect()
 }
 
-fn to_raw(value: &Value) -> Box<RawValue> {
+fn to_raw(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("members are JSON")
 }
 
@@ -171,10 +169,6 @@ impl IntegrationHealth {
         let Health { failing_since, last_success_at, paused, .. } = health.clone();
         Self { state: state.into(), reason: paused, failing_since, last_success_at, pending, dead }
     }
-}
-
-fn secret_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret<String>, D::Error> {
-    String::deserialize(deserializer).map(Secret::new)
 }
 
 /// The integrations of a form.

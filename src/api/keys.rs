@@ -62,7 +62,7 @@ pub struct KeyDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
     /// The text of the key, for `Authorization: Bearer`; only in the response that creates it, and not if that is repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "super::reveal")]
     #[schema(value_type = Option<String>, example = "fk_8Xk2mQ4z…")]
     pub key: Option<Secret<String>>,
 }
@@ -83,7 +83,7 @@ pub struct WorkspaceDetail {
     /// When it was created.
     pub created_at: Timestamp,
     /// The text of its first key; only in the response that creates it, and not if that is repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::revealed")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "super::reveal")]
     #[schema(value_type = Option<String>, example = "fk_8Xk2mQ4z…")]
     pub key: Option<Secret<String>>,
 }

@@ -7,10 +7,13 @@ mod forms;
 mod integrations;
 mod keys;
 mod problem;
-mod revealed;
 pub mod schema;
 mod server;
 mod submissions;
+
+use serde::{Serialize, Serializer};
+
+use crate::secret::Secret;
 
 pub use deliveries::{
     Attempt, AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
@@ -24,3 +27,8 @@ pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, Rotate, WorkspaceDetail
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{KeyView, LimitsView, Whoami, WorkspaceView};
 pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};
+
+/// Serializes a secret in the one response that shows it.
+fn reveal<S: Serializer>(secret: &Option<Secret<String>>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(Secret::reveal).serialize(serializer)
+}

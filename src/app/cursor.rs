@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
-use super::AppError;
+use super::ApiError;
+use crate::api::Code;
 
 /// Signs positions in one list, and verifies that a cursor belongs to it.
 pub(super) struct Cursors {
@@ -27,15 +28,12 @@ impl Cursors {
         URL_SAFE_NO_PAD.encode([position, &self.sign(position)].concat())
     }
 
-    /// Returns the position of `cursor`, if there is one. Fails with [`AppError::InvalidCursor`] if it is not of this list.
-    pub(super) fn read<const N: usize>(&self, cursor: Option<&str>) -> Result<Option<[u8; N]>, AppError> {
-        let position = self.read_bytes(cursor)?;
-        position.map(|bytes| bytes.try_into().map_err(|_length| AppError::InvalidCursor)).transpose()
-    }
-
-    /// Returns the position of `cursor`, of any length.
-    pub(super) fn read_bytes(&self, cursor: Option<&str>) -> Result<Option<Vec<u8>>, AppError> {
-        cursor.map(|text| self.position(text).ok_or(AppError::InvalidCursor)).transpose()
+    /// Returns the position of `cursor`, if there is one. Fails if it is not of this list.
+    pub(super) fn read<P: TryFrom<Vec<u8>>>(&self, cursor: Option<&str>) -> Result<Option<P>, ApiError> {
+        let Some(text) = cursor else { return Ok(None) };
+        let detail = "`cursor` is not from this list; start again without it";
+        let position = self.position(text).and_then(|bytes| bytes.try_into().ok());
+        position.map(Some).ok_or_else(|| ApiError::with_detail(Code::InvalidCursor, detail))
     }
 
     fn position(&self, text: &str) -> Option<Vec<u8>> {

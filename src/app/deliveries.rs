@@ -7,42 +7,16 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::keys::invalid;
-use super::{
-    App, AppError, IdempotentRequest, ListPage, ReplayableBody, integrations, into_result, no_delivery,
-    require_scope, require_unlimited,
-};
+use super::{ApiError, IdempotentRequest, ReplayableBody, Session, integrations, into_result};
+use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::Integration;
-use crate::domain::workspace::{Caller, Scope};
+use crate::domain::form::admission::Refusal;
+use crate::domain::workspace::Scope;
 use crate::id::{DeliveryId, IntegrationId};
-use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult, TypeStats};
-
-/// A delivery for output.
-#[derive(Debug, Clone)]
-pub struct DeliveryView {
-    pub delivery: Delivery,
-    /// Its form, which may be in the trash.
-    form: Option<Arc<Form>>,
-}
-
-impl DeliveryView {
-    /// The integration, if it still exists.
-    pub fn integration(&self) -> Option<&Integration> {
-        self.form.as_ref()?.integration(self.delivery.target.integration)
-    }
-
-    /// The address that it goes to, or went to, if its integration has addresses.
-    pub fn to(&self) -> Option<&str> {
-        let recipient = usize::from(self.delivery.target.recipient);
-        let current = || self.integration()?.addresses().get(recipient).map(String::as_str);
-        let last = self.delivery.to.as_deref();
-        if self.delivery.status.is_final() { last.or_else(current) } else { current().or(last) }
-    }
-}
+use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult};
 
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
@@ -53,122 +27,117 @@ const BULK_PAGE: usize = 500;
 /// Time after which a bulk operation searches no further.
 const SEARCH_TIME: Duration = Duration::from_secs(10);
 
-impl App {
+impl Session {
     /// Lists deliveries, newest event first.
     pub async fn list_deliveries(
         &self,
-        caller: &Caller,
         selection: DeliverySelection,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<DeliveryView>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let filter = self.delivery_filter(caller, selection).await?;
-        let cursors = self.cursors(format!("deliveries {} {filter:?}", caller.workspace)).await?;
-        let after = cursors.read_bytes(cursor)?;
-        let page = self.store.list_deliveries(caller.workspace, &filter, after, limit).await?;
-        let (mut items, mut forms) = (Vec::new(), HashMap::new());
+    ) -> Result<DeliveryList, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let filter = self.delivery_filter(selection).await?;
+        let cursors = self.cursors(format!("deliveries {} {filter:?}", self.caller.workspace)).await?;
+        let after = cursors.read(cursor)?;
+        let page = self.store.list_deliveries(self.caller.workspace, &filter, after, limit).await?;
+        let (mut deliveries, mut forms) = (Vec::new(), HashMap::new());
         for delivery in page.rows {
-            let form = match forms.get(&delivery.form) {
+            let form: Option<Arc<Form>> = match forms.get(&delivery.form) {
                 Some(known) => Option::clone(known),
-                None => {
-                    self.store.find_delivery(caller.workspace, delivery.id()).await?.map(|(form, _)| form)
-                }
+                None => self
+                    .store
+                    .find_delivery(self.caller.workspace, delivery.id())
+                    .await?
+                    .map(|(form, _)| form),
             };
-            forms.insert(delivery.form, form.clone());
-            items.push(DeliveryView { delivery, form });
+            deliveries.push(DeliveryDetail::new(&delivery, form.as_deref()));
+            forms.insert(delivery.form, form);
         }
-        let next = page.next.map(|position| cursors.write(&position));
-        Ok(ListPage { items, next, total: None })
+        Ok(DeliveryList { deliveries, next_cursor: page.next.map(|position| cursors.write(&position)) })
     }
 
     /// Resolves the names in `selection`. An id may be that of an integration that was deleted.
-    async fn delivery_filter(
-        &self,
-        caller: &Caller,
-        selection: DeliverySelection,
-    ) -> Result<DeliveryFilter, AppError> {
+    async fn delivery_filter(&self, selection: DeliverySelection) -> Result<DeliveryFilter, ApiError> {
         let DeliverySelection { form, integration, submission, status, since, until, .. } = selection;
         let form_id = match &form {
-            Some(form) => Some(self.form_id(caller, form).await?),
+            Some(form) => Some(self.form_id(form).await?),
             None => None,
         };
         let integration = match (integration, &form) {
             (None, _) => None,
             (Some(name), Some(form)) if name.parse::<IntegrationId>().is_err() => {
-                Some(integrations::find(&*self.form(caller, form).await?, &name)?.id)
+                Some(integrations::find(&*self.form(form).await?, &name)?.id)
             }
             (Some(id), _) => id.parse().ok(),
         };
-        let forms = caller.forms.clone();
+        let forms = self.caller.forms.clone();
         Ok(DeliveryFilter { form: form_id, forms, integration, submission, status, since, until })
     }
 
     /// Returns one delivery.
-    pub async fn get_delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
-        require_scope(caller, Scope::Read)?;
-        self.delivery(caller, id).await
+    pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, delivery) = self.delivery(id).await?;
+        Ok(DeliveryDetail::new(&delivery, Some(&form)))
     }
 
-    /// Finds a delivery that the caller's key may be used for.
-    async fn delivery(&self, caller: &Caller, id: &str) -> Result<DeliveryView, AppError> {
-        let parsed = id.parse().map_err(|_invalid| no_delivery(id))?;
-        let found = self.store.find_delivery(caller.workspace, parsed).await?;
-        let visible = found.filter(|(form, _)| caller.may_use(form.id));
-        let (form, delivery) = visible.ok_or_else(|| no_delivery(id))?;
-        Ok(DeliveryView { delivery, form: Some(form) })
+    /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
+    async fn delivery(&self, id: &str) -> Result<(Arc<Form>, Delivery), ApiError> {
+        let found = match id.parse() {
+            Ok(id) => self.store.find_delivery(self.caller.workspace, id).await?,
+            Err(_) => None,
+        };
+        let visible = found.filter(|(form, _)| self.caller.may_use(form.id));
+        visible.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
     /// Lists the attempts of a delivery, oldest first.
-    pub async fn list_attempts(&self, caller: &Caller, id: &str) -> Result<Vec<Attempt>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let found = self.delivery(caller, id).await?;
-        Ok(self.store.list_attempts(&found.delivery).await?)
+    pub async fn list_attempts(&self, id: &str) -> Result<Vec<Attempt>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (_, delivery) = self.delivery(id).await?;
+        Ok(self.store.list_attempts(&delivery).await?)
     }
 
     /// Returns the exact body that a delivery sends, JSON.
-    pub async fn get_delivery_event(&self, caller: &Caller, id: &str) -> Result<Vec<u8>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let DeliveryView { delivery, form } = self.delivery(caller, id).await?;
-        let form = form.ok_or_else(|| no_delivery(id))?;
-        self.deliveries.event_body(&form, &delivery).await?.ok_or_else(|| no_delivery(id))
+    pub async fn get_delivery_event(&self, id: &str) -> Result<Vec<u8>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, delivery) = self.delivery(id).await?;
+        let body = self.deliveries.event_body(&form, &delivery).await?;
+        body.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
-    /// Changes a delivery by hand. `render` makes the body of the response.
+    /// Changes a delivery by hand.
     pub async fn change_delivery(
         &self,
-        caller: &Caller,
         id: &str,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&DeliveryView) -> String,
-    ) -> Result<ReplayableBody, AppError> {
-        require_scope(caller, Scope::Write)?;
-        let found = self.delivery(caller, id).await?;
-        let delivery = found.delivery.id();
+    ) -> Result<ReplayableBody, ApiError> {
+        self.require_scope(Scope::Write)?;
+        let (form, delivery) = self.delivery(id).await?;
+        let delivery = delivery.id();
         let operation = match change {
             ManualChange::Redeliver { .. } => IdempotentOperation::Redeliver(delivery),
             ManualChange::Cancel => IdempotentOperation::CancelDelivery(delivery),
         };
-        let idempotency_key = request.idempotency_key(caller, operation);
+        let idempotency_key = request.idempotency_key(&self.caller, operation);
         let work = async {
-            let step = self.store.change_delivery(caller.workspace, delivery, change, self.now()).await?;
-            let (delivery, _) = into_result(step, no_delivery(id))?;
-            Ok(render(&DeliveryView { delivery, ..found }))
+            let step =
+                self.store.change_delivery(self.caller.workspace, delivery, change, self.now()).await?;
+            let (delivery, _) = into_result(step, Code::DeliveryNotFound, id)?;
+            Ok(DeliveryDetail::new(&delivery, Some(&form)))
         };
         self.run_once(idempotency_key, work).await
     }
 
     /// Changes all deliveries of the selection in the body: by default redelivers those that failed for good, or cancels those
-    /// that wait. `render` makes the body of the response of their number, and whether there may be more.
+    /// that wait.
     pub async fn change_deliveries(
         &self,
-        caller: &Caller,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-        render: impl Fn(u64, bool) -> String,
-    ) -> Result<ReplayableBody, AppError> {
-        require_scope(caller, Scope::Write)?;
+    ) -> Result<ReplayableBody, ApiError> {
+        self.require_scope(Scope::Write)?;
         let (operation, has_rate, status) = match change {
             ManualChange::Redeliver { .. } => {
                 (IdempotentOperation::RedeliverAll, true, vec![DeliveryStatus::Dead])
@@ -178,35 +147,29 @@ impl App {
                 (IdempotentOperation::CancelDeliveries, false, waiting)
             }
         };
-        let body = self.parse(caller, request.body).await?;
-        let mut selection = DeliverySelection::read(&body, has_rate).map_err(invalid)?;
+        let body = self.parse(request.body).await?;
+        let mut selection = DeliverySelection::read(&body, has_rate).map_err(Refusal::InvalidBody)?;
         if selection.status.is_empty() {
             selection.status = status;
         }
         let idempotency_key = match selection.dry_run {
             true => None,
-            false => request.idempotency_key(caller, operation),
+            false => request.idempotency_key(&self.caller, operation),
         };
-        let work = async {
-            let (count, has_more) = self.change_all(caller, selection, change).await?;
-            Ok(render(count, has_more))
-        };
-        self.run_once(idempotency_key, work).await
+        self.run_once(idempotency_key, self.change_all(selection, change)).await
     }
 
     /// Changes, or counts, the newest deliveries of `selection`, oldest event first. Those of a page are written together.
-    /// Returns their number, and whether there may be more.
     async fn change_all(
         &self,
-        caller: &Caller,
         selection: DeliverySelection,
         change: ManualChange,
-    ) -> Result<(u64, bool), AppError> {
+    ) -> Result<DeliveryCount, ApiError> {
         let (dry_run, rate, now) = (selection.dry_run, selection.rate, self.now());
-        let filter = self.delivery_filter(caller, selection).await?;
-        let (found, has_more) = self.find_all(caller, &filter, change).await?;
+        let filter = self.delivery_filter(selection).await?;
+        let (found, has_more) = self.find_all(&filter, change).await?;
         if dry_run {
-            return Ok((found.len() as u64, has_more));
+            return Ok(DeliveryCount { count: found.len() as u64, has_more });
         }
         let numbered: Vec<_> = (0..).zip(found.into_iter().rev()).collect();
         let mut count = 0;
@@ -218,28 +181,27 @@ impl App {
                     }
                     _ => change,
                 };
-                self.store.change_delivery(caller.workspace, *id, change, now)
+                self.store.change_delivery(self.caller.workspace, *id, change, now)
             });
             let done = try_join_all(steps).await?;
             count += done.iter().filter(|step| matches!(step, StepResult::Done(_))).count() as u64;
         }
-        Ok((count, has_more))
+        Ok(DeliveryCount { count, has_more })
     }
 
     /// Finds the deliveries that match `filter` and can be changed, newest event first, and whether there may be more.
     async fn find_all(
         &self,
-        caller: &Caller,
         filter: &DeliveryFilter,
         change: ManualChange,
-    ) -> Result<(Vec<DeliveryId>, bool), AppError> {
-        let _permit = self.job_permit(caller).await?;
+    ) -> Result<(Vec<DeliveryId>, bool), ApiError> {
+        let _permit = self.job_permit().await?;
         let (mut found, mut after, started) = (Vec::new(), None, Instant::now());
         loop {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
-            let page = self.store.list_deliveries(caller.workspace, filter, after, limit).await?;
+            let page = self.store.list_deliveries(self.caller.workspace, filter, after, limit).await?;
             for delivery in &page.rows {
-                if self.may_change(caller, delivery, change).await? {
+                if self.may_change(delivery, change).await? {
                     found.push(delivery.id());
                 }
             }
@@ -251,27 +213,31 @@ impl App {
     }
 
     /// Whether the change may have an effect on `delivery`.
-    async fn may_change(
-        &self,
-        caller: &Caller,
-        delivery: &Delivery,
-        change: ManualChange,
-    ) -> Result<bool, AppError> {
+    async fn may_change(&self, delivery: &Delivery, change: ManualChange) -> Result<bool, ApiError> {
         if change == ManualChange::Cancel {
             return Ok(!delivery.status.is_final());
         }
-        let Some(form) = self.store.find_form(caller.workspace, delivery.form).await? else {
+        let Some(form) = self.store.find_form(self.caller.workspace, delivery.form).await? else {
             // It is in the trash, and the store decides.
             return Ok(true);
         };
         Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
-    /// Returns statistics of the workspace's deliveries, by the name of the integration's type.
-    pub async fn delivery_stats(&self, caller: &Caller) -> Result<Vec<(&'static str, TypeStats)>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        require_unlimited(caller)?;
-        let _permit = self.job_permit(caller).await?;
-        Ok(self.store.delivery_stats(caller.workspace, self.now()).await?)
+    /// Returns statistics of the workspace's deliveries.
+    pub async fn delivery_stats(&self) -> Result<DeliveryStats, ApiError> {
+        self.require_unlimited_scope(Scope::Read)?;
+        let _permit = self.job_permit().await?;
+        let types = self.store.delivery_stats(self.caller.workspace, self.now()).await?;
+        let types = types.into_iter().map(|(kind, stats)| DeliveryTypeStats {
+            kind: kind.to_owned(),
+            pending: stats.pending,
+            in_flight: stats.in_flight,
+            paused: stats.paused,
+            dead: stats.dead,
+            oldest_due_at: stats.oldest_due_at,
+            delivered_24h: stats.delivered,
+        });
+        Ok(DeliveryStats { types: types.collect() })
     }
 }

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::integrations::log_changes;
-use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, Resource, conceal_holder, into_result,
-    no_form, require_scope, require_unlimited_scope,
-};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
+use crate::api::{Code, FormCreated, FormDetail, FormEntry, VersionView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::form::definition::{Definition, FormPatch};
@@ -34,208 +32,185 @@ pub struct FormListRequest {
     pub count: bool,
 }
 
-/// A form for output, with its questions as JSON, which need not be compiled.
-#[derive(Debug, Clone)]
-pub struct FormView {
-    pub form: Arc<Form>,
-    pub version: StoredVersion,
-    /// Number of submissions.
-    pub responses: u64,
-    /// Secrets that the server has made for this request.
-    pub generated: Vec<GeneratedSecret>,
-}
+/// A form as a caller sees it, and its revision.
+type ShownForm = (FormDetail, u64);
 
-/// A form that was created, or would be in a dry run.
-#[derive(Debug, Clone)]
-pub struct CreatedForm {
-    pub form: Form,
-    pub version: Version,
-    /// Secrets that were made for its integrations; those of a replay are others than the stored ones.
-    pub generated: Vec<GeneratedSecret>,
-    /// Whether an earlier request created it.
-    pub replayed: bool,
-}
-
-impl App {
+impl Session {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
     async fn read_definition<T: Send + 'static>(
         &self,
-        caller: &Caller,
         body: &str,
         read: impl FnOnce(&Value, &Limits) -> Result<T, Vec<Violation>> + Send + 'static,
-    ) -> Result<T, AppError> {
+    ) -> Result<T, ApiError> {
         let (body, limits) = (body.to_owned(), self.limits);
-        let work = move || {
-            let value = json::parse(&body).map_err(AppError::Malformed)?;
-            read(&value, &limits)
-                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))
-        };
-        self.run_job(caller, work).await
+        let work = move || Ok(read(&json::parse(&body)?, &limits).map_err(Refusal::InvalidDefinition)?);
+        self.run_job(work).await
     }
 
-    /// Creates a draft from the definition in the body.
+    /// Creates a draft from the definition in the body. Returns it with its revision, and true if that was replayed.
     pub async fn create_form(
         &self,
-        caller: &Caller,
         request: IdempotentRequest<'_>,
-    ) -> Result<CreatedForm, AppError> {
-        require_unlimited_scope(caller, Scope::Write)?;
-        let (mut draft, stored) = self.draft(caller, request.body).await?;
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateForm);
-        let new = NewForm { form: draft.form.clone(), version: stored, idempotency_key };
+    ) -> Result<(FormCreated, u64, bool), ApiError> {
+        self.require_unlimited_scope(Scope::Write)?;
+        let (mut form, version, generated) = self.draft(request.body).await?;
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::CreateForm);
+        let new = NewForm { form: form.clone(), version: version.clone(), idempotency_key };
+        // If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
         let step = self.store.insert_form(new).await?;
-        // It is missing if the caller's workspace was deleted. If the id is taken, one chance in a billion billion, this fails: another attempt draws another id.
-        let ((id, created_at), replayed) = into_result(step, AppError::Unauthenticated)?;
-        // The same body makes the same form, so a replay needs only the first one's id and time.
-        let form = &mut draft.form;
-        (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
-        (draft.version.created_at, draft.replayed) = (created_at, replayed);
-        if !replayed {
-            log_changes(caller, &[], &draft.form);
+        if matches!(step, StepResult::Missing) {
+            // The caller's workspace was deleted.
+            return Err(ApiError::new(Code::Unauthorized));
         }
-        Ok(draft)
+        let ((id, created_at), replayed) = into_result(step, Code::WorkspaceNotFound, "")?;
+        // The same body makes the same form, so a replay needs only the first one's id and time. Its secrets are others.
+        (form.id, form.created_at, form.updated_at) = (id, created_at, created_at);
+        if !replayed {
+            log_changes(&self.caller, &[], &form);
+        }
+        let secrets = if replayed { &[] } else { &*generated };
+        Ok((FormCreated::new(&form, version.questions, secrets), form.revision, replayed))
     }
 
-    /// Parses the definition in the body, on the pool, without storing it.
-    async fn draft(&self, caller: &Caller, body: &str) -> Result<(CreatedForm, StoredVersion), AppError> {
-        let (id, sealing) = (FormId::draw(&*self.random), self.sealing(caller));
+    /// Parses the definition in the body, on the pool, without storing it. Returns the secrets made for integrations, too.
+    async fn draft(&self, body: &str) -> Result<(Form, StoredVersion, Vec<GeneratedSecret>), ApiError> {
+        let (id, workspace, now) = (FormId::draw(&*self.random), self.caller.workspace, self.now());
+        let app = Arc::clone(&self.app);
         let read = move |value: &Value, limits: &Limits| {
-            let context = sealing.context();
+            let context = app.definition_context(workspace, now);
             let mut definition = Definition::read_on_server(value, limits, context)?;
             let generated = std::mem::take(&mut definition.generated);
-            let (form, version) = Form::create(id, context.workspace, definition, context.now);
-            let stored = version.to_stored();
-            Ok((CreatedForm { form, version, generated, replayed: false }, stored))
+            let (form, version) = Form::create(id, workspace, definition, now);
+            Ok((form, version.to_stored(), generated))
         };
-        self.read_definition(caller, body, read).await
+        self.read_definition(body, read).await
     }
 
-    /// Dry run of [`create_form`](Self::create_form): returns the form that would be created.
-    pub async fn try_form(&self, caller: &Caller, body: &str) -> Result<CreatedForm, AppError> {
-        require_unlimited_scope(caller, Scope::Write)?;
-        let (draft, _) = self.draft(caller, body).await?;
-        self.refuse_taken_slug(caller, draft.form.slug.as_deref()).await?;
-        Ok(draft)
+    /// Dry run of [`create_form`](Self::create_form): returns the form that would be created, with an id of zeros.
+    pub async fn try_form(&self, body: &str) -> Result<FormCreated, ApiError> {
+        self.require_unlimited_scope(Scope::Write)?;
+        let (form, version, _) = self.draft(body).await?;
+        self.refuse_taken_slug(form.slug.as_deref()).await?;
+        Ok(FormCreated { id: FormId::ZERO, ..FormCreated::new(&form, version.questions, &[]) })
+    }
+
+    /// Requires `submit` or `read`: a key that may submit answers may read the questions.
+    fn require_form_access(&self) -> Result<(), ApiError> {
+        if self.caller.has_scope(Scope::Submit) { Ok(()) } else { self.require_scope(Scope::Read) }
     }
 
     /// Returns the form with its questions and its number of submissions.
-    pub async fn get_form(&self, caller: &Caller, form: &str) -> Result<FormView, AppError> {
-        require_form_access(caller)?;
-        let found = self.form(caller, form).await?;
+    pub async fn get_form(&self, form: &str) -> Result<ShownForm, ApiError> {
+        self.require_form_access()?;
+        let found = self.form(form).await?;
         let version = self.stored_version(&found).await?;
-        self.view(found, version).await
+        self.show_form(&found, version, &[]).await
     }
 
-    async fn view(&self, form: Arc<Form>, version: StoredVersion) -> Result<FormView, AppError> {
+    async fn show_form(
+        &self,
+        form: &Form,
+        version: StoredVersion,
+        secrets: &[GeneratedSecret],
+    ) -> Result<ShownForm, ApiError> {
         let responses = self.store.count_submissions(form.workspace, form.id).await?;
-        Ok(FormView { form, version, responses, generated: Vec::new() })
+        Ok(show_form_at(&self.caller, form, FormDetail::new(form, version, responses, self.now()), secrets))
     }
 
     /// Returns the current version of a form outside the trash, as it is stored.
-    async fn stored_version(&self, form: &Form) -> Result<StoredVersion, AppError> {
+    async fn stored_version(&self, form: &Form) -> Result<StoredVersion, ApiError> {
         let found = self.store.find_version(form.workspace, form.id, form.version).await?;
-        found.ok_or_else(|| no_form(&form.id.to_string()))
+        found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &form.id.to_string()))
     }
 
     /// Returns the text of the JSON Schema of the form's answers.
-    pub async fn get_schema(&self, caller: &Caller, form: &str) -> Result<String, AppError> {
-        require_form_access(caller)?;
-        let Current { form, version } = self.current(caller, form).await?;
+    pub async fn get_schema(&self, form: &str) -> Result<String, ApiError> {
+        self.require_form_access()?;
+        let Current { form, version } = self.current(form).await?;
         let write = move || Ok(version.schema(&form.title, form.settings.unknown_answers()).to_string());
-        self.run_job(caller, write).await
+        self.run_job(write).await
     }
 
     /// Lists the workspace's forms with their numbers of submissions, newest first.
-    pub async fn list_forms(
-        &self,
-        caller: &Caller,
-        request: FormListRequest,
-    ) -> Result<ListPage<(Arc<Form>, u64)>, AppError> {
-        require_scope(caller, Scope::Read)?;
+    pub async fn list_forms(&self, request: FormListRequest) -> Result<ListPage<FormEntry>, ApiError> {
+        self.require_scope(Scope::Read)?;
         let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
-        filter.forms = caller.forms.clone();
-        let list = format!("forms {} {filter:?} {accepting_reason:?}", caller.workspace);
+        filter.forms = self.caller.forms.clone();
+        let list = format!("forms {} {filter:?} {accepting_reason:?}", self.caller.workspace);
         filter.accepting_reason = accepting_reason.map(|reason| (reason, self.now()));
         let cursors = self.cursors(list).await?;
         let after = cursors.read(cursor.as_deref())?.map(form_position);
         let _permit = match filter.matches_all() && !count {
             true => None,
-            false => Some(self.job_permit(caller).await?),
+            false => Some(self.job_permit().await?),
         };
-        let page = self.store.list_forms(caller.workspace, &filter, after, limit).await?;
+        let page = self.store.list_forms(self.caller.workspace, &filter, after, limit).await?;
         let next = page
             .next
             .map(|(time, id)| cursors.write(&[&time.millis().to_be_bytes()[..], &id.to_bytes()].concat()));
         let total = match count {
-            true => self.store.count_forms(caller.workspace, &filter).await?,
+            true => self.store.count_forms(self.caller.workspace, &filter).await?,
             false => None,
         };
-        Ok(ListPage { items: page.rows, next, total })
+        let now = self.now();
+        let items = page.rows.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
+        Ok(ListPage { items, next, total })
     }
 
     /// Applies the merge patch in the body to the form, if it is at the `expected` revision. A dry run stores nothing, and
     /// returns the form as it would be.
     pub async fn update_form(
         &self,
-        caller: &Caller,
         form: &str,
         body: &str,
         expected: ExpectedRevision,
         dry_run: bool,
-    ) -> Result<FormView, AppError> {
-        require_scope(caller, Scope::Write)?;
-        let id = self.form(caller, form).await?.id;
-        let change = Arc::new(self.read_definition(caller, body, FormPatch::read).await?);
+    ) -> Result<ShownForm, ApiError> {
+        self.require_scope(Scope::Write)?;
+        let id = self.form(form).await?.id;
+        let change = Arc::new(self.read_definition(body, FormPatch::read).await?);
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
-            let current = self.current(caller, form).await?;
-            expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let (update, generated) = self.edit_form(caller, &current, Arc::clone(&change)).await?;
+            let current = self.current(form).await?;
+            expected.check(current.form.revision)?;
+            let (update, generated) = self.edit_form(&current, Arc::clone(&change)).await?;
             // Read before anything is stored: an edit that was made is reported, whatever happens to the form meanwhile.
             let version = match update.as_ref().and_then(|update| update.version.clone()) {
                 Some(new) => new,
                 None => self.stored_version(&current.form).await?,
             };
-            let step = match update {
-                None => StepResult::Done(Arc::clone(&current.form)),
-                Some(FormUpdate { form: edited, .. }) if dry_run => {
-                    if edited.slug != current.form.slug {
-                        self.refuse_taken_slug(caller, edited.slug.as_deref()).await?;
-                    }
-                    StepResult::Done(Arc::new(edited))
+            let Some(update) = update else { return self.show_form(&current.form, version, &[]).await };
+            let edited = update.form.clone();
+            if dry_run {
+                if edited.slug != current.form.slug {
+                    self.refuse_taken_slug(edited.slug.as_deref()).await?;
                 }
-                Some(update) => {
-                    let edited = Arc::new(update.form.clone());
-                    self.store.replace_form(caller.workspace, update).await?.map(|()| edited)
-                }
-            };
+                return self.show_form(&edited, version, &[]).await;
+            }
+            let step = self.store.replace_form(self.caller.workspace, update).await?;
             if !matches!(step, StepResult::Recheck) {
-                let step = into_result(step, no_form(form));
-                let (edited, _) = step.map_err(|error| conceal_holder(caller, error))?;
-                if !dry_run {
-                    log_changes(caller, &current.form.integrations, &edited);
-                }
-                return Ok(FormView { generated, ..self.view(edited, version).await? });
+                into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
+                log_changes(&self.caller, &current.form.integrations, &edited);
+                return self.show_form(&edited, version, &generated).await;
             }
         }
-        Err(AppError::Overloaded)
+        Err(ApiError::overloaded())
     }
 
     /// Applies `change` to a form, on the pool; `None` if that changes nothing. Returns the secrets made for integrations, too.
     async fn edit_form(
         &self,
-        caller: &Caller,
         current: &Current,
         change: Arc<FormPatch>,
-    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), AppError> {
+    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), ApiError> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
             None => RetiredIds::new(),
         };
-        let (Current { form, version }, sealing) = (current.clone(), self.sealing(caller));
+        let (Current { form, version }, app, now) = (current.clone(), Arc::clone(&self.app), self.now());
         let work = move || {
-            let edited = form.change(&version, &retired, &change, sealing.context());
-            let edited = edited.map_err(AppError::Refused)?;
+            let context = app.definition_context(form.workspace, now);
+            let edited = form.change(&version, &retired, &change, context)?;
             let Some(edited) = edited else { return Ok((None, Vec::new())) };
             let update = FormUpdate {
                 seen_revision: form.revision,
@@ -247,15 +222,15 @@ impl App {
             };
             Ok((Some(update), edited.generated))
         };
-        self.run_job(caller, work).await
+        self.run_job(work).await
     }
 
-    async fn refuse_taken_slug(&self, caller: &Caller, slug: Option<&str>) -> Result<(), AppError> {
+    async fn refuse_taken_slug(&self, slug: Option<&str>) -> Result<(), ApiError> {
         let Some(slug) = slug else { return Ok(()) };
-        match self.store.find_slug(caller.workspace, slug).await? {
+        match self.store.find_slug(self.caller.workspace, slug).await? {
             Some(holder) => {
-                let taken = AppError::Refused(Refusal::slug_taken(slug, holder));
-                Err(conceal_holder(caller, taken))
+                let holder = Some(holder).filter(|holder| self.caller.may_use(*holder));
+                Err(Refusal::SlugTaken { slug: slug.to_owned(), holder }.into())
             }
             None => Ok(()),
         }
@@ -265,82 +240,87 @@ impl App {
     /// that needs the scope `admin`.
     pub async fn delete_form(
         &self,
-        caller: &Caller,
         form: &str,
         purge: bool,
         expected: ExpectedRevision,
-    ) -> Result<(), AppError> {
-        require_scope(caller, if purge { Scope::Admin } else { Scope::Write })?;
-        let id = self.form_id(caller, form).await?;
+    ) -> Result<(), ApiError> {
+        self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
+        let id = self.form_id(form).await?;
         let step = if purge {
-            self.store.purge_form(caller.workspace, id, expected).await?
+            self.store.purge_form(self.caller.workspace, id, expected).await?
         } else {
-            self.store.trash_form(caller.workspace, id, expected, self.now()).await?
+            self.store.trash_form(self.caller.workspace, id, expected, self.now()).await?
         };
-        into_result(step, no_form(form))?;
+        into_result(step, Code::FormNotFound, form)?;
         if purge {
             self.deliveries.remove_erased_files().await;
         }
         Ok(())
     }
 
-    /// Restores the form from the trash. Returns it with the time, and true if that was replayed.
+    /// Restores the form from the trash. Returns it as it was then, and true if that was replayed.
     pub async fn restore_form(
         &self,
-        caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<(FormView, Timestamp, bool), AppError> {
-        require_scope(caller, Scope::Write)?;
-        let id = self.form_id(caller, form).await?;
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RestoreForm(id));
-        let step = self.store.restore_form(caller.workspace, id, idempotency_key, self.now()).await?;
-        let step = into_result(step, no_form(form));
-        let (restored, replayed) = step.map_err(|error| conceal_holder(caller, error))?;
+    ) -> Result<(ShownForm, bool), ApiError> {
+        self.require_scope(Scope::Write)?;
+        let id = self.form_id(form).await?;
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::RestoreForm(id));
+        let step = self.store.restore_form(self.caller.workspace, id, idempotency_key, self.now()).await?;
+        let (restored, replayed) = into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
         let Restored { form, version, responses, at } = restored;
-        Ok((FormView { form, version, responses, generated: Vec::new() }, at, replayed))
+        let detail = FormDetail::new(&form, version, responses, at);
+        Ok((show_form_at(&self.caller, &form, detail, &[]), replayed))
     }
 
     /// Lists the form's versions, newest first: at most `limit`, from `cursor` on.
     pub async fn list_versions(
         &self,
-        caller: &Caller,
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<StoredVersion>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
-        let cursors = self.cursors(format!("versions {} {id}", caller.workspace)).await?;
+    ) -> Result<ListPage<VersionView>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let id = self.form_id(form).await?;
+        let cursors = self.cursors(format!("versions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
-        let page = self.store.list_versions(caller.workspace, id, before, limit).await?;
-        let page = page.ok_or_else(|| no_form(form))?;
+        let page = self.store.list_versions(self.caller.workspace, id, before, limit).await?;
+        let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
-        Ok(ListPage { items: page.rows, next, total: None })
+        let items = page.rows.into_iter().map(VersionView::from).collect();
+        Ok(ListPage { items, next, total: None })
     }
 
     /// Returns one version of the form's questions.
-    pub async fn get_version(
-        &self,
-        caller: &Caller,
-        form: &str,
-        number: &str,
-    ) -> Result<StoredVersion, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
+    pub async fn get_version(&self, form: &str, number: &str) -> Result<VersionView, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let id = self.form_id(form).await?;
         // Only the canonical form: `+1` and `01` are not valid.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
-        let found = self.store.list_versions(caller.workspace, id, above, 1).await?;
-        let newest = found.ok_or_else(|| no_form(form))?.rows.pop();
+        let found = self.store.list_versions(self.caller.workspace, id, above, 1).await?;
+        let newest = found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
-        version.ok_or_else(|| AppError::NotFound(Resource::Version, number.to_owned()))
+        version.map(VersionView::from).ok_or_else(|| ApiError::not_found(Code::VersionNotFound, number))
     }
 }
 
-/// Requires `submit` or `read`: a key that may submit answers may read the questions.
-fn require_form_access(caller: &Caller) -> Result<(), AppError> {
-    if caller.has_scope(Scope::Submit) { Ok(()) } else { require_scope(caller, Scope::Read) }
+/// Adds the integrations of `form` to `detail` if the caller may read them, with the `secrets` made for this request.
+fn show_form_at(caller: &Caller, form: &Form, detail: FormDetail, secrets: &[GeneratedSecret]) -> ShownForm {
+    let detail = if caller.has_scope(Scope::Read) { detail.with_integrations(form, secrets) } else { detail };
+    (detail, form.revision)
+}
+
+/// Leaves out of a refusal which form has a slug, if the caller's key may not be used for that form.
+fn conceal_holder<T>(caller: &Caller, step: StepResult<T>) -> StepResult<T> {
+    match step {
+        StepResult::Refused(Refusal::SlugTaken { slug, holder }) => {
+            let holder = holder.filter(|holder| caller.may_use(*holder));
+            StepResult::Refused(Refusal::SlugTaken { slug, holder })
+        }
+        other => other,
+    }
 }
 
 /// Returns the time and the id in the cursor of a form.

@@ -1,6 +1,8 @@
 //! Requests with idempotency keys whose responses are recorded as a whole.
 
-use super::{App, AppError};
+use serde::Serialize;
+
+use super::{ApiError, App};
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::store::{IdempotencyKey, RecordedResponse, StoreError};
 
@@ -12,30 +14,31 @@ impl App {
     pub(super) async fn find_record(
         &self,
         idempotency_key: Option<&IdempotencyKey>,
-    ) -> Result<Option<IdempotencyRecord>, AppError> {
+    ) -> Result<Option<IdempotencyRecord>, ApiError> {
         let Some(idempotency_key) = idempotency_key else { return Ok(None) };
         let record = self.store.find_record(idempotency_key, self.now()).await?;
-        record.transpose().map_err(AppError::Refused)
+        Ok(record.transpose()?)
     }
 
     /// Finds the body of the response to an earlier request with this idempotency key.
     pub(super) async fn find_response(
         &self,
         idempotency_key: Option<&IdempotencyKey>,
-    ) -> Result<Option<String>, AppError> {
+    ) -> Result<Option<String>, ApiError> {
         let Some(record) = self.find_record(idempotency_key).await? else { return Ok(None) };
         let undecodable = |_invalid| StoreError::Undecodable("a recorded response".to_owned());
         Ok(Some(String::from_utf8(record.extra).map_err(undecodable)?))
     }
 
-    /// Carries out `work` unless an earlier request with this idempotency key did, and records the body that it returns.
+    /// Carries out `work` unless an earlier request with this idempotency key did, and records the response that it returns.
     /// Requests with the same key wait for each other. If the process ends in between, a repeated request does the work again;
     /// so this is only for work that may be done twice.
-    pub(super) async fn run_once(
+    pub(super) async fn run_once<T: Serialize>(
         &self,
         idempotency_key: Option<IdempotencyKey>,
-        work: impl Future<Output = Result<String, AppError>>,
-    ) -> Result<ReplayableBody, AppError> {
+        work: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<ReplayableBody, ApiError> {
+        let work = async { Ok::<_, ApiError>(serde_json::to_string(&work.await?)?) };
         let Some(idempotency_key) = idempotency_key else { return Ok((work.await?, false)) };
         let _permit = self.idempotent_requests.acquire((idempotency_key.caller, idempotency_key.key)).await;
         if let Some(body) = self.find_response(Some(&idempotency_key)).await? {

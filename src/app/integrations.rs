@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use super::keys::invalid;
-use super::{
-    App, AppError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Resource, into_result, no_form,
-    require_scope,
-};
+use serde_json::value::RawValue;
+
+use super::{ApiError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Session, into_result};
+use crate::api::{Code, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::delivery::attempt::Attempt;
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::integration::Integration;
@@ -22,258 +20,220 @@ use crate::store::{
     FormUpdate, IdempotencyKey, IdempotentOperation, QueueTotals, RecordedResponse, StepResult,
 };
 
-/// An integration for output.
-#[derive(Debug, Clone)]
-pub struct IntegrationView {
-    /// Its form.
-    pub form: Arc<Form>,
-    pub integration: Integration,
-    pub totals: QueueTotals,
+/// The JSON of an integration, and the revision of its form.
+type ShownIntegration = (Box<RawValue>, u64);
+
+/// A change of integrations: those after it, and the secret that the server has made for it.
+type Change = (Vec<Integration>, Option<Secret<String>>);
+
+/// The outcome of a change of integrations.
+struct Edited {
+    /// The form after it.
+    form: Arc<Form>,
     /// The secret that the server has made for this request.
-    pub secret: Option<Secret<String>>,
+    secret: Option<Secret<String>>,
+    /// The body of the response to an earlier request, which was carried out instead of this one.
+    replayed: Option<String>,
 }
 
-/// A change of one integration: the integration after it, or none if it is deleted, and a value to return.
-type Changed<T> = (Option<Integration>, T);
-
-/// The form after a change of its integrations with what the change returned, or the body of an earlier response.
-enum Edited<T> {
-    Done(Arc<Form>, T),
-    Replayed(String),
+impl Edited {
+    /// Returns the response, `render`ed with the secret, or that to the earlier request.
+    fn into_body(
+        self,
+        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String, ApiError>,
+    ) -> Result<ReplayableBody, ApiError> {
+        match self.replayed {
+            Some(body) => Ok((body, true)),
+            None => Ok((render(&self.form, self.secret)?, false)),
+        }
+    }
 }
 
 const ANY: ExpectedRevision = ExpectedRevision::Any;
 
-impl App {
-    /// Lists the integrations of a form, with the form.
-    pub async fn list_integrations(
-        &self,
-        caller: &Caller,
-        form: &str,
-    ) -> Result<(Arc<Form>, Vec<IntegrationView>), AppError> {
-        require_scope(caller, Scope::Read)?;
-        let form = self.form(caller, form).await?;
+impl Session {
+    /// Lists the integrations of a form. Returns its revision, too.
+    pub async fn list_integrations(&self, form: &str) -> Result<(IntegrationList, u64), ApiError> {
+        self.require_scope(Scope::Read)?;
+        let form = self.form(form).await?;
         let totals = self.store.queue_totals(form.workspace, form.id).await?;
-        let view = |(integration, totals): (&Integration, QueueTotals)| IntegrationView {
-            form: Arc::clone(&form),
-            integration: integration.clone(),
-            totals,
-            secret: None,
-        };
-        let views = form.integrations.iter().zip(totals).map(view).collect();
-        Ok((form, views))
+        let shown = form.integrations.iter().zip(&totals).map(|(one, totals)| show(one, totals, None));
+        Ok((IntegrationList { integrations: shown.collect() }, form.revision))
     }
 
     /// Returns the integration with the name or id `name`.
-    pub async fn get_integration(
-        &self,
-        caller: &Caller,
-        form: &str,
-        name: &str,
-    ) -> Result<IntegrationView, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let form = self.form(caller, form).await?;
-        let integration = find(&form, name)?.clone();
-        self.integration_view(form, integration, None).await
+    pub async fn get_integration(&self, form: &str, name: &str) -> Result<ShownIntegration, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let form = self.form(form).await?;
+        self.show_integration(&form, find(&form, name)?, None).await
     }
 
-    async fn integration_view(
+    async fn show_integration(
         &self,
-        form: Arc<Form>,
-        integration: Integration,
-        secret: Option<Secret<String>>,
-    ) -> Result<IntegrationView, AppError> {
+        form: &Form,
+        integration: &Integration,
+        secret: Option<&Secret<String>>,
+    ) -> Result<ShownIntegration, ApiError> {
         let totals = self.store.queue_totals(form.workspace, form.id).await?;
         let place = form.integrations.iter().position(|one| one.id == integration.id);
         let totals = place.and_then(|place| totals.into_iter().nth(place)).unwrap_or_default();
-        Ok(IntegrationView { form, integration, totals, secret })
+        Ok((show(integration, &totals, secret), form.revision))
     }
 
-    /// Creates an integration of the form. `render` makes the body of the response, also without the secret to record it.
+    /// Creates an integration of the form.
     pub async fn create_integration(
         &self,
-        caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&IntegrationView) -> String,
-    ) -> Result<ReplayableBody, AppError> {
-        require_scope(caller, Scope::Write)?;
-        let body = Arc::new(self.parse(caller, request.body).await?);
-        let operation = IdempotentOperation::CreateIntegration(self.form(caller, form).await?.id);
-        let key = request.idempotency_key(caller, operation);
+    ) -> Result<ReplayableBody, ApiError> {
+        self.require_scope(Scope::Write)?;
+        let body = Arc::new(self.parse(request.body).await?);
+        let operation = IdempotentOperation::CreateIntegration(self.form(form).await?.id);
+        let key = request.idempotency_key(&self.caller, operation);
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let (others, questions) = (&current.form.integrations, &current.version.questions);
-            let (new, secret) = Integration::create(&body, others, questions, context)
-                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
+            let (new, secret) =
+                Integration::create(&body, others, questions, context).map_err(Refusal::InvalidDefinition)?;
             Ok((others.iter().cloned().chain([new]).collect(), secret.map(|generated| generated.secret)))
         };
-        let render = |form: &Arc<Form>, secret: Option<Secret<String>>| {
-            let integration = form.integrations.last().expect("it was just added").clone();
-            let (form, totals) = (Arc::clone(form), QueueTotals::default());
-            render(&IntegrationView { form, integration, totals, secret })
+        let render = |form: &Form, secret: Option<Secret<String>>| {
+            let new = form.integrations.last().expect("it was just added");
+            Ok(show(new, &QueueTotals::default(), secret.as_ref()).get().to_owned())
         };
-        let record = |form: &Arc<Form>, _: &_| render(form, None);
-        Ok(match self.edit_integrations(caller, (form, None), &ANY, change, key, record).await? {
-            Edited::Done(form, secret) => (render(&form, secret), false),
-            Edited::Replayed(body) => (body, true),
-        })
+        self.edit_integrations((form, None), &ANY, change, key, render).await?.into_body(render)
     }
 
     /// Applies the merge patch in the body to an integration, if its form is at the `expected` revision. `enabled: true` also
     /// ends a pause by the server.
     pub async fn update_integration(
         &self,
-        caller: &Caller,
         form: &str,
         name: &str,
         body: &str,
         expected: &ExpectedRevision,
-    ) -> Result<IntegrationView, AppError> {
-        require_scope(caller, Scope::Write)?;
-        let patch = Arc::new(self.parse(caller, body).await?);
+    ) -> Result<ShownIntegration, ApiError> {
+        self.require_scope(Scope::Write)?;
+        let patch = Arc::new(self.parse(body).await?);
         let enables = patch.get("enabled") == Some(&Value::Bool(true));
-        let change = move |one: &Integration, current: &Current, context: DefinitionContext<'_>| {
-            let others = replaced(&current.form, one.id, None);
-            let (edited, secret) = one
+        let id = find(&*self.form(form).await?, name)?.id;
+        let change = move |current: &Current, context: DefinitionContext<'_>| {
+            let others = replaced(&current.form, id, None);
+            let (edited, secret) = find_id(&current.form, id)?
                 .update(&patch, &others, &current.version.questions, context)
-                .map_err(|violations| AppError::Refused(Refusal::InvalidDefinition(violations)))?;
-            Ok((Some(edited.clone()), (edited, secret.map(|generated| generated.secret))))
+                .map_err(Refusal::InvalidDefinition)?;
+            Ok((replaced(&current.form, id, Some(edited)), secret.map(|generated| generated.secret)))
         };
-        let (form, (integration, secret)) =
-            self.edit_integration(caller, (form, name), expected, enables, change).await?;
-        self.integration_view(form, integration, secret).await
+        let resumed = (form, enables.then_some(id));
+        let edited = self.edit_integrations(resumed, expected, change, None, unrecorded).await?;
+        self.show_integration(&edited.form, find_id(&edited.form, id)?, edited.secret.as_ref()).await
     }
 
     /// Deletes an integration, if its form is at the `expected` revision. What waits is canceled.
     pub async fn delete_integration(
         &self,
-        caller: &Caller,
         form: &str,
         name: &str,
         expected: &ExpectedRevision,
-    ) -> Result<(), AppError> {
-        require_scope(caller, Scope::Write)?;
-        let change = |_: &Integration, _: &Current, _: DefinitionContext<'_>| Ok((None, ()));
-        self.edit_integration(caller, (form, name), expected, false, change).await.map(drop)
+    ) -> Result<(), ApiError> {
+        self.require_scope(Scope::Write)?;
+        let id = find(&*self.form(form).await?, name)?.id;
+        let change = move |current: &Current, _: DefinitionContext<'_>| {
+            find_id(&current.form, id)?;
+            Ok((replaced(&current.form, id, None), None))
+        };
+        self.edit_integrations((form, None), expected, change, None, unrecorded).await.map(drop)
     }
 
-    /// Replaces the signing secret of an integration. `render` makes the body of the response, with the new secret or
-    /// without, and the time until which the old one is valid.
+    /// Replaces the signing secret of an integration.
     pub async fn rotate_secret(
         &self,
-        caller: &Caller,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
-        render: impl Fn(Option<Secret<String>>, Timestamp) -> String,
-    ) -> Result<ReplayableBody, AppError> {
-        require_scope(caller, Scope::Write)?;
+    ) -> Result<ReplayableBody, ApiError> {
+        self.require_scope(Scope::Write)?;
         let grace_millis = match request.body {
             "" => DAY_MILLIS,
-            body => read_grace(&self.parse(caller, body).await?, DAY_MILLIS).map_err(invalid)?,
+            body => read_grace(&self.parse(body).await?, DAY_MILLIS).map_err(Refusal::InvalidBody)?,
         };
-        let found = self.form(caller, form).await?;
+        let found = self.form(form).await?;
         let id = find(&found, name)?.id;
-        let key = request.idempotency_key(caller, IdempotentOperation::RotateSecret(found.id, id));
+        let key = request.idempotency_key(&self.caller, IdempotentOperation::RotateSecret(found.id, id));
         let change = move |current: &Current, context: DefinitionContext<'_>| {
             let old = find_id(&current.form, id)?;
-            let (integration, secret) = old.rotate_secret(grace_millis, context).map_err(invalid)?;
-            let until = Timestamp::from_millis(context.now.millis() + grace_millis);
-            Ok((replaced(&current.form, id, Some(integration)), (secret, until)))
+            let (integration, secret) =
+                old.rotate_secret(grace_millis, context).map_err(Refusal::InvalidBody)?;
+            Ok((replaced(&current.form, id, Some(integration)), Some(secret)))
         };
-        let record = |_: &_, (_, until): &(_, Timestamp)| render(None, *until);
-        Ok(match self.edit_integrations(caller, (form, None), &ANY, change, key, record).await? {
-            Edited::Done(_, (secret, until)) => (render(Some(secret), until), false),
-            Edited::Replayed(body) => (body, true),
-        })
+        let render = |form: &Form, secret: Option<Secret<String>>| {
+            let previous_valid_until = Timestamp::from_millis(form.updated_at.millis() + grace_millis);
+            Ok(serde_json::to_string(&SecretRotated { secret, previous_valid_until })?)
+        };
+        self.edit_integrations((form, None), &ANY, change, key, render).await?.into_body(render)
     }
 
-    /// Sends a test event to an integration at once. `render` makes the body of the response.
+    /// Sends a test event to an integration at once.
     pub async fn test_integration(
         &self,
-        caller: &Caller,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
-        render: impl Fn(&Attempt) -> String,
-    ) -> Result<ReplayableBody, AppError> {
-        require_scope(caller, Scope::Write)?;
-        let form = self.form(caller, form).await?;
+    ) -> Result<ReplayableBody, ApiError> {
+        self.require_scope(Scope::Write)?;
+        let form = self.form(form).await?;
         let integration = find(&form, name)?;
         let operation = IdempotentOperation::TestIntegration(form.id, integration.id);
-        let idempotency_key = request.idempotency_key(caller, operation);
-        let send = async { Ok(render(&self.deliveries.send_test(&form, integration).await)) };
-        self.run_once(idempotency_key, send).await
+        let idempotency_key = request.idempotency_key(&self.caller, operation);
+        self.run_once(idempotency_key, async { Ok(self.deliveries.send_test(&form, integration).await) })
+            .await
     }
 
-    /// Changes one integration of a form, and ends a pause by the server if `resumes`. Returns the form after it.
-    async fn edit_integration<T: Send + 'static>(
+    /// Applies `change` to the integrations of a form, and ends a pause of `resumed`. Writes nothing if that changes nothing.
+    /// Records the response, `render`ed without the secret, under the idempotency key.
+    async fn edit_integrations(
         &self,
-        caller: &Caller,
-        (form, name): (&str, &str),
-        expected: &ExpectedRevision,
-        resumes: bool,
-        change: impl Fn(&Integration, &Current, DefinitionContext<'_>) -> Result<Changed<T>, AppError>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Result<(Arc<Form>, T), AppError> {
-        let id = find(&*self.form(caller, form).await?, name)?.id;
-        let change = move |current: &Current, context: DefinitionContext<'_>| {
-            let (edited, value) = change(find_id(&current.form, id)?, current, context)?;
-            Ok((replaced(&current.form, id, edited), value))
-        };
-        let resumed = (form, resumes.then_some(id));
-        match self.edit_integrations(caller, resumed, expected, change, None, |_, _| String::new()).await? {
-            Edited::Done(form, value) => Ok((form, value)),
-            Edited::Replayed(_) => unreachable!("the request has no idempotency key"),
-        }
-    }
-
-    /// Replaces the integrations of a form by those that `change` returns, with a value, and ends a pause of `resumed`.
-    /// Writes nothing if that changes nothing. Returns the form after it.
-    async fn edit_integrations<T: Send + 'static>(
-        &self,
-        caller: &Caller,
         (form, resumed): (&str, Option<IntegrationId>),
         expected: &ExpectedRevision,
-        change: impl Fn(&Current, DefinitionContext<'_>) -> Result<(Vec<Integration>, T), AppError>
-        + Send
-        + Sync
-        + 'static,
+        change: impl Fn(&Current, DefinitionContext<'_>) -> Result<Change, ApiError> + Send + Sync + 'static,
         idempotency_key: Option<IdempotencyKey>,
-        render: impl Fn(&Arc<Form>, &T) -> String,
-    ) -> Result<Edited<T>, AppError> {
-        let (id, change) = (self.form(caller, form).await?.id, Arc::new(change));
+        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String, ApiError>,
+    ) -> Result<Edited, ApiError> {
+        let (id, change) = (self.form(form).await?.id, Arc::new(change));
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
-            let current = self.current(caller, form).await?;
+            let current = self.current(form).await?;
             // After the form was read: a response that is recorded later moves the form's revision.
-            if let Some(body) = self.find_response(idempotency_key.as_ref()).await? {
-                return Ok(Edited::Replayed(body));
+            let replayed = self.find_response(idempotency_key.as_ref()).await?;
+            if replayed.is_some() {
+                return Ok(Edited { form: current.form, secret: None, replayed });
             }
-            expected.check(current.form.revision).map_err(AppError::Refused)?;
-            let (seen, change, sealing) = (current.clone(), Arc::clone(&change), self.sealing(caller));
+            expected.check(current.form.revision)?;
+            let (app, seen, change, now) =
+                (Arc::clone(&self.app), current.clone(), Arc::clone(&change), self.now());
             // On the pool: conditions have patterns to compile.
-            let work = move || change(&seen, sealing.context());
-            let (integrations, value) = self.run_job(caller, work).await?;
+            let work = move || change(&seen, app.definition_context(seen.form.workspace, now));
+            let (integrations, secret) = self.run_job(work).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
-                return Ok(Edited::Done(current.form, value));
+                return Ok(Edited { form: current.form, secret, replayed });
             }
             let edited = match is_same {
                 true => Arc::clone(&current.form),
                 false => Arc::new(Form {
                     integrations,
                     revision: current.form.revision + 1,
-                    updated_at: self.now(),
+                    updated_at: now,
                     ..Form::clone(&current.form)
                 }),
             };
             let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
             resumed_ids.extend(resumed);
-            let response = idempotency_key
-                .map(|idempotency_key| RecordedResponse { idempotency_key, body: render(&edited, &value) });
+            let response = match idempotency_key {
+                Some(idempotency_key) => {
+                    Some(RecordedResponse { idempotency_key, body: render(&edited, None)? })
+                }
+                None => None,
+            };
             let update = FormUpdate {
                 seen_revision: current.form.revision,
                 form: Form::clone(&edited),
@@ -282,15 +242,26 @@ impl App {
                 resumed: resumed_ids,
                 response,
             };
-            let step = self.store.replace_form(caller.workspace, update).await?;
+            let step = self.store.replace_form(self.caller.workspace, update).await?;
             if !matches!(step, StepResult::Recheck) {
-                into_result(step, no_form(form))?;
-                log_changes(caller, &current.form.integrations, &edited);
-                return Ok(Edited::Done(edited, value));
+                into_result(step, Code::FormNotFound, form)?;
+                log_changes(&self.caller, &current.form.integrations, &edited);
+                return Ok(Edited { form: edited, secret, replayed });
             }
         }
-        Err(AppError::Overloaded)
+        Err(ApiError::overloaded())
     }
+}
+
+/// Returns the JSON of an integration, with the text of the `secret` that the server has made for this request.
+fn show(integration: &Integration, totals: &QueueTotals, secret: Option<&Secret<String>>) -> Box<RawValue> {
+    let health = IntegrationHealth::new(&totals.health, totals.pending, totals.dead);
+    IntegrationDetail::json(integration, &health, secret)
+}
+
+/// The response to record of a request that has no idempotency key.
+fn unrecorded(_: &Form, _: Option<Secret<String>>) -> Result<String, ApiError> {
+    Ok(String::new())
 }
 
 /// Logs which integrations of `edited` were created, changed or deleted since they were those of `before`. Addresses may have
@@ -312,15 +283,15 @@ pub(super) fn log_changes(caller: &Caller, before: &[Integration], edited: &Form
 }
 
 /// Finds the integration with the name or id `name`.
-pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, AppError> {
+pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, ApiError> {
     let id: Option<IntegrationId> = name.parse().ok();
     let found = form.integrations.iter().find(|one| Some(one.id) == id || one.name == name);
-    found.ok_or_else(|| AppError::NotFound(Resource::Integration, name.to_owned()))
+    found.ok_or_else(|| ApiError::not_found(Code::IntegrationNotFound, name))
 }
 
 /// Finds the integration again after its form was read anew.
-fn find_id(form: &Form, id: IntegrationId) -> Result<&Integration, AppError> {
-    form.integration(id).ok_or_else(|| AppError::NotFound(Resource::Integration, id.to_string()))
+fn find_id(form: &Form, id: IntegrationId) -> Result<&Integration, ApiError> {
+    form.integration(id).ok_or_else(|| ApiError::not_found(Code::IntegrationNotFound, &id.to_string()))
 }
 
 /// Returns the integrations of `form` with `edited` in the place of the one with this id, or without that one.

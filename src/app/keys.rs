@@ -1,15 +1,11 @@
 //! API keys: authentication, and creating, listing, revoking and rotating them.
 
-use std::sync::Arc;
-
-use super::{
-    App, AppError, IdempotentRequest, Resource, into_result, no_workspace, require_scope,
-    require_unlimited_scope,
-};
+use super::{ApiError, App, IdempotentRequest, Session, into_result};
+use crate::api::{Code, KeyDetail, KeyList, KeyView, Whoami, WorkspaceView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
 use crate::domain::json::Value;
-use crate::domain::validation::violation::Violation;
+use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::{
     ApiKey, Caller, KeyReferences, Rotation, Scope, Workspace, named_forms, named_workspace, needed_scopes,
     read_grace,
@@ -18,146 +14,15 @@ use crate::id::{Random, WorkspaceId};
 use crate::secret::{KeyId, KeyText};
 use crate::store::{IdempotentOperation, NewKey, Store, StoreError};
 
-/// An API key that was created, with its text, which is shown once: not when the creation is replayed.
-pub type CreatedKey = (ApiKey, Option<KeyText>);
-
 impl App {
     /// Authenticates the API key `text`. The checksum is verified before the store is queried.
-    pub async fn authenticate(&self, text: &str) -> Result<Caller, AppError> {
-        let sent: KeyText = text.parse().map_err(|_unfit| AppError::Unauthenticated)?;
+    pub async fn authenticate(&self, text: &str) -> Result<Caller, ApiError> {
+        let sent: KeyText = text.parse().map_err(|_unfit| ApiError::new(Code::Unauthorized))?;
         let (known, now) = (self.store.find_key(sent.id()).await?, self.now());
         let valid = known.filter(|key| sent.matches(&key.hash) && key.is_valid(now));
-        let key = valid.ok_or(AppError::Unauthenticated)?;
+        let key = valid.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
         self.key_uses.record(key.id, now);
         Ok(Caller::authenticated(key))
-    }
-
-    /// Returns the caller's workspace.
-    pub async fn get_workspace(&self, caller: &Caller) -> Result<Workspace, AppError> {
-        self.store.find_workspace(caller.workspace).await?.ok_or(AppError::Unauthenticated)
-    }
-
-    /// Creates a key of the caller's workspace, or of the one that the body names: an operator may do that, with any scopes.
-    pub async fn create_key(
-        &self,
-        caller: &Caller,
-        request: IdempotentRequest<'_>,
-    ) -> Result<CreatedKey, AppError> {
-        let is_operator = caller.has_scope(Scope::Operator);
-        require_unlimited_scope(caller, if is_operator { Scope::Operator } else { Scope::Admin })?;
-        let body = self.parse(caller, request.body).await?;
-        for scope in needed_scopes(&body) {
-            require_scope(caller, scope)?;
-        }
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::CreateKey);
-        // Before all validation: what the body names may be gone since.
-        if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
-            let undecodable = |error| StoreError::Undecodable(format!("a created key: {error}"));
-            return Ok((serde_json::from_slice(&record.extra).map_err(undecodable)?, None));
-        }
-        let (references, now) = (self.find_references(caller, &body).await?, self.now());
-        let text = KeyText::draw(&*self.random);
-        let key = ApiKey::read(&body, &references, &text, now).map_err(invalid)?;
-        let workspace = key.workspace;
-        let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
-        let (key, replayed) = into_result(step, no_workspace(&workspace.to_string()))?;
-        Ok((key, (!replayed).then_some(text)))
-    }
-
-    /// Finds the workspace and the forms that the request for a key names.
-    async fn find_references(&self, caller: &Caller, body: &Value) -> Result<KeyReferences, AppError> {
-        let workspace = match named_workspace(body) {
-            None => Some(caller.workspace),
-            Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
-        };
-        let mut references = KeyReferences { workspace, ..KeyReferences::default() };
-        let Some(workspace) = workspace else { return Ok(references) };
-        for name in named_forms(body) {
-            let Some(form) = self.find_form_id(workspace, name).await? else { continue };
-            if self.store.find_form(workspace, form).await?.is_some() {
-                references.forms.insert(name.to_owned(), form);
-            }
-        }
-        Ok(references)
-    }
-
-    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>, AppError> {
-        let Ok(id) = id.parse() else { return Ok(None) };
-        Ok(self.store.find_workspace(id).await?.map(|found| found.id))
-    }
-
-    /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
-    async fn managed_workspace(&self, caller: &Caller, named: Option<&str>) -> Result<WorkspaceId, AppError> {
-        let Some(named) = named else {
-            require_unlimited_scope(caller, Scope::Admin)?;
-            return Ok(caller.workspace);
-        };
-        require_unlimited_scope(caller, Scope::Operator)?;
-        self.find_named_workspace(named).await?.ok_or_else(|| no_workspace(named))
-    }
-
-    /// Lists the keys of the caller's workspace, or of the one that an operator names, newest first, each with the minute of
-    /// its last use.
-    pub async fn list_keys(
-        &self,
-        caller: &Caller,
-        workspace: Option<&str>,
-    ) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>, AppError> {
-        let workspace = self.managed_workspace(caller, workspace).await?;
-        // Before the store is read: what is written in between is then in both.
-        let unwritten = self.key_uses.snapshot();
-        let mut keys = self.store.list_keys(workspace).await?;
-        for (key, last_used_at) in &mut keys {
-            *last_used_at = unwritten.get(&key.id).copied().or(*last_used_at);
-        }
-        Ok(keys)
-    }
-
-    /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
-    pub async fn revoke_key(
-        &self,
-        caller: &Caller,
-        id: &str,
-        workspace: Option<&str>,
-    ) -> Result<(), AppError> {
-        let workspace = self.managed_workspace(caller, workspace).await?;
-        let key = key_id(id)?;
-        self.require_scopes_of(caller, key).await?;
-        let step = self.store.delete_key(workspace, key).await?;
-        into_result(step, no_key(id)).map(drop)
-    }
-
-    /// Replaces a key of the caller's workspace by one with the same name, scopes, limits and expiry.
-    pub async fn rotate_key(
-        &self,
-        caller: &Caller,
-        id: &str,
-        request: IdempotentRequest<'_>,
-    ) -> Result<CreatedKey, AppError> {
-        require_unlimited_scope(caller, Scope::Admin)?;
-        let key = key_id(id)?;
-        let grace_millis = match request.body {
-            "" => 0,
-            body => read_grace(&self.parse(caller, body).await?, 0).map_err(invalid)?,
-        };
-        self.require_scopes_of(caller, key).await?;
-        let idempotency_key = request.idempotency_key(caller, IdempotentOperation::RotateKey(key));
-        let text = KeyText::draw(&*self.random);
-        let rotation = Rotation { id: text.id(), hash: text.hash(), grace_millis };
-        let step =
-            self.store.rotate_key(caller.workspace, key, rotation, idempotency_key, self.now()).await?;
-        let (key, replayed) = into_result(step, no_key(id))?;
-        Ok((key, (!replayed).then_some(text)))
-    }
-
-    /// Requires `operator` if the key has that scope. Otherwise an admin could rotate an operator's key, and get its
-    /// permissions, or revoke it.
-    async fn require_scopes_of(&self, caller: &Caller, key: KeyId) -> Result<(), AppError> {
-        let found = self.store.find_key(key).await?.filter(|key| key.workspace == caller.workspace);
-        match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
-            true => require_scope(caller, Scope::Operator),
-            false => Ok(()),
-        }
     }
 
     /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is kept for the next
@@ -173,17 +38,128 @@ impl App {
     }
 }
 
-fn key_id(id: &str) -> Result<KeyId, AppError> {
-    id.parse().map_err(|_invalid| no_key(id))
+impl Session {
+    /// Returns the caller's workspace and key.
+    pub async fn whoami(&self) -> Result<Whoami, ApiError> {
+        let found = self.store.find_workspace(self.caller.workspace).await?;
+        let Workspace { id, name, .. } = found.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
+        let workspace = WorkspaceView { id, name };
+        let scopes = self.caller.scopes.iter().copied().map(OpenEnum::from).collect();
+        let (name, forms) = (self.caller.name.clone(), self.caller.forms.clone());
+        let key = KeyView { id: self.caller.id, name, scopes, forms, expires_at: self.caller.end() };
+        Ok(Whoami { workspace, key })
+    }
+
+    /// Creates a key of the caller's workspace, or of the one that the body names: an operator may do that, with any scopes.
+    /// The text of the key is shown once: not when the creation is replayed.
+    pub async fn create_key(&self, request: IdempotentRequest<'_>) -> Result<KeyDetail, ApiError> {
+        let is_operator = self.caller.has_scope(Scope::Operator);
+        self.require_unlimited_scope(if is_operator { Scope::Operator } else { Scope::Admin })?;
+        let body = self.parse(request.body).await?;
+        for scope in needed_scopes(&body) {
+            self.require_scope(scope)?;
+        }
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::CreateKey);
+        // Before all validation: what the body names may be gone since.
+        if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
+            let undecodable = |error| StoreError::Undecodable(format!("a created key: {error}"));
+            let key = serde_json::from_slice(&record.extra).map_err(undecodable)?;
+            return Ok(KeyDetail::new(&key, None, None));
+        }
+        let (references, now) = (self.find_references(&body).await?, self.now());
+        let text = KeyText::draw(&*self.random);
+        let key = ApiKey::read(&body, &references, &text, now).map_err(Refusal::InvalidBody)?;
+        let workspace = key.workspace;
+        let step = self.store.insert_key(NewKey { key, idempotency_key }).await?;
+        let (key, replayed) = into_result(step, Code::WorkspaceNotFound, &workspace.to_string())?;
+        Ok(KeyDetail::new(&key, None, (!replayed).then_some(&text)))
+    }
+
+    /// Finds the workspace and the forms that the request for a key names.
+    async fn find_references(&self, body: &Value) -> Result<KeyReferences, ApiError> {
+        let workspace = match named_workspace(body) {
+            None => Some(self.caller.workspace),
+            Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
+        };
+        let mut references = KeyReferences { workspace, ..KeyReferences::default() };
+        let Some(workspace) = workspace else { return Ok(references) };
+        for name in named_forms(body) {
+            let Some(form) = self.find_form_id(workspace, name).await? else { continue };
+            if self.store.find_form(workspace, form).await?.is_some() {
+                references.forms.insert(name.to_owned(), form);
+            }
+        }
+        Ok(references)
+    }
+
+    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>, ApiError> {
+        let Ok(id) = id.parse() else { return Ok(None) };
+        Ok(self.store.find_workspace(id).await?.map(|found| found.id))
+    }
+
+    /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
+    async fn managed_workspace(&self, named: Option<&str>) -> Result<WorkspaceId, ApiError> {
+        let Some(named) = named else {
+            self.require_unlimited_scope(Scope::Admin)?;
+            return Ok(self.caller.workspace);
+        };
+        self.require_unlimited_scope(Scope::Operator)?;
+        let found = self.find_named_workspace(named).await?;
+        found.ok_or_else(|| ApiError::not_found(Code::WorkspaceNotFound, named))
+    }
+
+    /// Lists the keys of the caller's workspace, or of the one that an operator names, newest first, each with the minute of
+    /// its last use.
+    pub async fn list_keys(&self, workspace: Option<&str>) -> Result<KeyList, ApiError> {
+        let workspace = self.managed_workspace(workspace).await?;
+        // Before the store is read: what is written in between is then in both.
+        let unwritten = self.key_uses.snapshot();
+        let keys = self.store.list_keys(workspace).await?.into_iter().map(|(key, last_used_at)| {
+            KeyDetail::new(&key, unwritten.get(&key.id).copied().or(last_used_at), None)
+        });
+        Ok(KeyList { keys: keys.collect() })
+    }
+
+    /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
+    pub async fn revoke_key(&self, id: &str, workspace: Option<&str>) -> Result<(), ApiError> {
+        let workspace = self.managed_workspace(workspace).await?;
+        let key = key_id(id)?;
+        self.require_scopes_of(key).await?;
+        let step = self.store.delete_key(workspace, key).await?;
+        into_result(step, Code::KeyNotFound, id).map(drop)
+    }
+
+    /// Replaces a key of the caller's workspace by one with the same name, scopes, limits and expiry.
+    pub async fn rotate_key(&self, id: &str, request: IdempotentRequest<'_>) -> Result<KeyDetail, ApiError> {
+        self.require_unlimited_scope(Scope::Admin)?;
+        let key = key_id(id)?;
+        let grace_millis = match request.body {
+            "" => 0,
+            body => read_grace(&self.parse(body).await?, 0).map_err(Refusal::InvalidBody)?,
+        };
+        self.require_scopes_of(key).await?;
+        let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::RotateKey(key));
+        let text = KeyText::draw(&*self.random);
+        let rotation = Rotation { id: text.id(), hash: text.hash(), grace_millis };
+        let step =
+            self.store.rotate_key(self.caller.workspace, key, rotation, idempotency_key, self.now()).await?;
+        let (key, replayed) = into_result(step, Code::KeyNotFound, id)?;
+        Ok(KeyDetail::new(&key, None, (!replayed).then_some(&text)))
+    }
+
+    /// Requires `operator` if the key has that scope. Otherwise an admin could rotate an operator's key, and get its
+    /// permissions, or revoke it.
+    async fn require_scopes_of(&self, key: KeyId) -> Result<(), ApiError> {
+        let found = self.store.find_key(key).await?.filter(|key| key.workspace == self.caller.workspace);
+        match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
+            true => self.require_scope(Scope::Operator),
+            false => Ok(()),
+        }
+    }
 }
 
-fn no_key(id: &str) -> AppError {
-    AppError::NotFound(Resource::Key, id.to_owned())
-}
-
-/// The error for a body that breaks rules.
-pub(super) fn invalid(violations: Vec<Violation>) -> AppError {
-    AppError::Refused(Refusal::InvalidBody(violations))
+fn key_id(id: &str) -> Result<KeyId, ApiError> {
+    id.parse().map_err(|_invalid| ApiError::not_found(Code::KeyNotFound, id))
 }
 
 /// Creates the workspace `default` with the operator key `key`. Returns false, and changes nothing, if the store already has

@@ -1,22 +1,24 @@
-//! Creating and reading submissions.
+//! Submissions: creating, reading, editing and deleting them, and their history.
 
 use std::sync::Arc;
 
 use super::cursor::Cursors;
-use super::{
-    App, AppError, Current, IdempotentRequest, ListPage, MAX_TRIES, into_result, no_form, no_submission,
-    require_scope,
-};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
+use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::form::{Form, Version};
+use crate::domain::revision::ExpectedRevision;
+use crate::domain::submission::edit::SubmissionPatch;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{self, BodyError, Submission, SubmissionStatus, SubmittedAnswers};
+use crate::domain::submission::{
+    self, BodyError, ReplacedState, Submission, SubmissionStatus, SubmittedAnswers,
+};
 use crate::domain::validation::limits::Limits;
-use crate::domain::workspace::{Caller, Scope};
+use crate::domain::workspace::Scope;
 use crate::id::{FormId, SubmissionId};
-use crate::store::{IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
+use crate::store::{CheckedEdit, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
 /// A stored submission.
 #[derive(Debug, Clone)]
@@ -29,8 +31,10 @@ pub struct Accepted {
 }
 
 /// A request for a page of the list of submissions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SubmissionListRequest {
+    /// Whether to list the submissions in the trash; then only `cursor` and `limit` have an effect.
+    pub trashed: bool,
     pub query: SubmissionQuery,
     pub order: Order,
     pub cursor: Option<String>,
@@ -40,29 +44,28 @@ pub struct SubmissionListRequest {
     pub count: bool,
 }
 
-impl App {
+impl Session {
     /// Stores the answers in the body if the form accepts them. Without `notify`, which needs the scope `write`, its
     /// integrations are not notified.
     pub async fn create_submission(
         &self,
-        caller: &Caller,
         form: &str,
         request: IdempotentRequest<'_>,
         notify: bool,
-    ) -> Result<Accepted, AppError> {
-        require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
+    ) -> Result<Accepted, ApiError> {
+        self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
         for _ in 0..MAX_TRIES {
-            let current = self.current(caller, form).await?;
+            let current = self.current(form).await?;
             // Before the lookup: the request that takes the last place may be this one, sent twice.
             let accepting = self.accepting(&current.form).await?;
             let operation = IdempotentOperation::CreateSubmission(current.form.id);
-            let idempotency_key = request.idempotency_key(caller, operation);
+            let idempotency_key = request.idempotency_key(&self.caller, operation);
             // Before all validation: a repeated request must not be refused because the form has changed since.
             if let Some(record) = self.find_record(idempotency_key.as_ref()).await? {
                 let id = SubmissionId::from_bytes(record.result.to_be_bytes());
-                return self.replay(caller, id, &current, request.body).await;
+                return self.replay(id, &current, request.body).await;
             }
-            let (sent, dropped) = self.validate(caller, &current, request.body, accepting).await?;
+            let (sent, dropped) = self.validate(&current, request.body, accepting).await?;
             let new = NewSubmission {
                 form: current.form.id,
                 checked_revision: current.form.revision,
@@ -72,38 +75,37 @@ impl App {
                 notify,
                 idempotency_key,
             };
-            let step = self.store.accept_submission(caller.workspace, new, self.now()).await?;
+            let step = self.store.accept_submission(self.caller.workspace, new, self.now()).await?;
             if matches!(step, StepResult::Recheck) {
                 continue;
             }
-            return match into_result(step, no_form(form))? {
-                (id, true) => self.replay(caller, id, &current, request.body).await,
+            return match into_result(step, Code::FormNotFound, form)? {
+                (id, true) => self.replay(id, &current, request.body).await,
                 (id, false) => {
                     Ok(Accepted { submission: to_submission(id, &current, sent), replayed: false, dropped })
                 }
             };
         }
-        Err(AppError::Overloaded)
+        Err(ApiError::overloaded())
     }
 
     /// Dry run of [`create_submission`](Self::create_submission). Returns the form's id, the answers that would be stored,
     /// and the unknown keys that would be dropped.
     pub async fn try_submission(
         &self,
-        caller: &Caller,
         form: &str,
         body: &str,
         notify: bool,
-    ) -> Result<(FormId, SubmittedAnswers, Vec<String>), AppError> {
-        require_scope(caller, if notify { Scope::Submit } else { Scope::Write })?;
-        let current = self.current(caller, form).await?;
+    ) -> Result<(FormId, SubmittedAnswers, Vec<String>), ApiError> {
+        self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
+        let current = self.current(form).await?;
         let accepting = self.accepting(&current.form).await?;
-        let (sent, dropped) = self.validate(caller, &current, body, accepting).await?;
+        let (sent, dropped) = self.validate(&current, body, accepting).await?;
         Ok((current.form.id, sent, dropped))
     }
 
     /// Returns whether `form` accepts answers now.
-    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, AppError> {
+    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, ApiError> {
         // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
             Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
@@ -115,68 +117,58 @@ impl App {
     /// Validates the body of a submission. Returns the answers to store, and the unknown keys to drop.
     async fn validate(
         &self,
-        caller: &Caller,
         current: &Current,
         body: &str,
         accepting: Result<(), AcceptingReason>,
-    ) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
+    ) -> Result<(SubmittedAnswers, Vec<String>), ApiError> {
         let (limits, now) = (self.limits, self.now());
         let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
         let work = move || validate_body(&current, &body, accepting, &limits, now);
-        self.run_here_or_job(caller, is_costly, work).await
+        self.run_here_or_job(is_costly, work).await
     }
 
     /// Returns the first response to a repeated request: the submission as it was stored then, whatever has become of it. A
     /// submission that was erased is rebuilt from the body.
-    async fn replay(
-        &self,
-        caller: &Caller,
-        id: SubmissionId,
-        current: &Current,
-        body: &str,
-    ) -> Result<Accepted, AppError> {
+    async fn replay(&self, id: SubmissionId, current: &Current, body: &str) -> Result<Accepted, ApiError> {
         let form = current.form.id;
-        let original = self.store.find_original(caller.workspace, form, id).await?;
+        let original = self.store.find_original(self.caller.workspace, form, id).await?;
         let version = match &original {
-            Some(found) => self.version(caller.workspace, form, found.form_version).await?,
+            Some(found) => self.version(form, found.form_version).await?,
             None => Arc::clone(&current.version),
         };
         let is_costly = is_costly(&version, body.len());
         let (current, body, limits) = (Current { version, ..current.clone() }, body.to_owned(), self.limits);
         let work = move || rebuild(&current, &body, original, id, &limits);
-        let (submission, dropped) = self.run_here_or_job(caller, is_costly, work).await?;
+        let (submission, dropped) = self.run_here_or_job(is_costly, work).await?;
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
     /// Returns one submission.
-    pub async fn get_submission(
-        &self,
-        caller: &Caller,
-        form: &str,
-        id: &str,
-    ) -> Result<Submission, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let (form, submission) = self.resolve_submission(caller, form, id).await?;
-        let found = self.store.find_submission(caller.workspace, form, submission).await?;
-        found.ok_or_else(|| no_submission(id))
+    pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let found = self.store.find_submission(self.caller.workspace, form, submission).await?;
+        found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
     /// Lists the form's submissions.
     pub async fn list_submissions(
         &self,
-        caller: &Caller,
         form: &str,
         request: SubmissionListRequest,
-    ) -> Result<ListPage<Submission>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let found = self.form(caller, form).await?;
-        let SubmissionListRequest { query, order, cursor, limit, count } = request;
-        let (workspace, id) = (caller.workspace, found.id);
+    ) -> Result<ListPage<Submission>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let SubmissionListRequest { trashed, query, order, cursor, limit, count } = request;
+        if trashed {
+            return self.list_trashed_submissions(form, cursor.as_deref(), limit).await;
+        }
+        let found = self.form(form).await?;
+        let (workspace, id) = (self.caller.workspace, found.id);
         let cursors = self.cursors(format!("submissions {workspace} {id} {query:?} {order:?}")).await?;
-        let filter = self.filter(caller, &found, query).await?;
+        let filter = self.filter(&found, query).await?;
         let _permit = match filter.reads_answers() || count {
-            true => Some(self.job_permit(caller).await?),
+            true => Some(self.job_permit().await?),
             false => None,
         };
         let after = cursors.read(cursor.as_deref())?.map(SubmissionId::from_bytes);
@@ -185,62 +177,162 @@ impl App {
             true => self.store.count_filtered(workspace, id, &filter).await?,
             false => None,
         };
-        Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, total))
+        list_page(page, form, &cursors, total)
     }
 
     /// Prepares `query`, on the pool if it tests answers: compiling its patterns may take 50 ms.
-    async fn filter(
-        &self,
-        caller: &Caller,
-        form: &Form,
-        query: SubmissionQuery,
-    ) -> Result<SubmissionFilter, AppError> {
+    async fn filter(&self, form: &Form, query: SubmissionQuery) -> Result<SubmissionFilter, ApiError> {
         if query.answers.is_empty() {
-            return SubmissionFilter::new(&query, &[]).map_err(AppError::InvalidQuery);
+            return SubmissionFilter::new(&query, &[]).map_err(ApiError::invalid_query);
         }
-        let version = self.current_version(form).await?;
+        let version = self.version(form.id, form.version).await?;
         let prepare =
-            move || SubmissionFilter::new(&query, &version.questions).map_err(AppError::InvalidQuery);
-        self.run_job(caller, prepare).await
+            move || SubmissionFilter::new(&query, &version.questions).map_err(ApiError::invalid_query);
+        self.run_job(prepare).await
     }
 
-    /// Lists the form's submissions in the trash, newest first: at most `limit`, from `cursor` on.
-    pub async fn list_trashed_submissions(
+    /// Lists the form's submissions in the trash, newest first.
+    async fn list_trashed_submissions(
         &self,
-        caller: &Caller,
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<Submission>, AppError> {
-        require_scope(caller, Scope::Read)?;
-        let id = self.form_id(caller, form).await?;
-        let cursors = self.cursors(format!("trashed submissions {} {id}", caller.workspace)).await?;
+    ) -> Result<ListPage<Submission>, ApiError> {
+        let id = self.form_id(form).await?;
+        let cursors = self.cursors(format!("trashed submissions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
-        let page = self.store.list_trashed_submissions(caller.workspace, id, before, limit).await?;
-        Ok(list_page(page.ok_or_else(|| no_form(form))?, &cursors, None))
+        let page = self.store.list_trashed_submissions(self.caller.workspace, id, before, limit).await?;
+        list_page(page, form, &cursors, None)
+    }
+
+    /// Applies the merge patch in the body to a submission, if it is at the `expected` revision. The result must be valid for
+    /// the version that the submission was validated against, whatever the form is now. Returns it with the unknown keys,
+    /// which were dropped.
+    pub async fn edit_submission(
+        &self,
+        form: &str,
+        id: &str,
+        body: &str,
+        expected: &ExpectedRevision,
+    ) -> Result<(Submission, Vec<String>), ApiError> {
+        self.require_scope(Scope::Write)?;
+        let current = self.current(form).await?;
+        let submission = submission_id(id)?;
+        let patch = SubmissionPatch::read(body).map_err(body_error)?;
+        let _permit = self.submission_edits.acquire(submission).await;
+        let (form, workspace, limits) = (current.form.id, self.caller.workspace, self.limits);
+        for _ in 0..MAX_TRIES {
+            let found = self.store.find_submission(workspace, form, submission).await?;
+            let found = found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
+            expected.check(found.revision())?;
+            let version = self.version(form, found.form_version).await?;
+            let mut patch = patch.clone();
+            let dropped = match current.form.settings.unknown_answers() {
+                UnknownAnswers::Drop => patch.split_unknown(&version),
+                UnknownAnswers::Reject => Vec::new(),
+            };
+            let is_costly = patch.has_answers() && is_costly(&version, found.size() + patch.size());
+            let original = found.clone();
+            let work =
+                move || Ok(patch.apply(&original, &version, &limits).map_err(Refusal::InvalidAnswers)?);
+            let Some(edit) = self.run_here_or_job(is_costly, work).await? else {
+                return Ok((found, dropped));
+            };
+            let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
+            let step = self.store.edit_submission(workspace, checked, self.now()).await?;
+            if !matches!(step, StepResult::Recheck) {
+                return Ok((into_result(step, Code::SubmissionNotFound, id)?.0, dropped));
+            }
+        }
+        Err(ApiError::overloaded())
+    }
+
+    /// Lists the states that edits of a submission replaced, newest first: at most `limit`, from `cursor` on.
+    pub async fn list_history(
+        &self,
+        form: &str,
+        id: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<ListPage<ReplacedState>, ApiError> {
+        self.require_scope(Scope::Read)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let cursors = self.cursors(format!("history {} {form} {submission}", self.caller.workspace)).await?;
+        let before = cursors.read(cursor)?.map(u32::from_be_bytes);
+        let page = self.store.list_history(self.caller.workspace, form, submission, before, limit).await?;
+        let page = page.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
+        let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
+        Ok(ListPage { items: page.rows, next, total: None })
+    }
+
+    /// Moves a submission to the trash if it is at the `expected` revision. With `purge` it is erased, also from the trash;
+    /// that needs the scope `admin`.
+    pub async fn delete_submission(
+        &self,
+        form: &str,
+        id: &str,
+        purge: bool,
+        expected: ExpectedRevision,
+    ) -> Result<(), ApiError> {
+        self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let step = if purge {
+            self.store.purge_submission(self.caller.workspace, form, submission, expected, self.now()).await?
+        } else {
+            let now = self.now();
+            self.store.trash_submission(self.caller.workspace, form, submission, expected, now).await?
+        };
+        into_result(step, Code::SubmissionNotFound, id).map(drop)
+    }
+
+    /// Restores a submission from the trash. Returns true with it if that was replayed.
+    pub async fn restore_submission(
+        &self,
+        form: &str,
+        id: &str,
+        request: IdempotentRequest<'_>,
+    ) -> Result<(Submission, bool), ApiError> {
+        self.require_scope(Scope::Write)?;
+        let (form, submission) = self.resolve_submission(form, id).await?;
+        let operation = IdempotentOperation::RestoreSubmission(form, submission);
+        let key = request.idempotency_key(&self.caller, operation);
+        let step =
+            self.store.restore_submission(self.caller.workspace, form, submission, key, self.now()).await?;
+        into_result(step, Code::SubmissionNotFound, id)
+    }
+
+    /// Resolves the ids of a form, which must exist outside the trash, and a submission.
+    async fn resolve_submission(&self, form: &str, id: &str) -> Result<(FormId, SubmissionId), ApiError> {
+        Ok((self.form(form).await?.id, submission_id(id)?))
     }
 }
 
-fn list_page(page: SubmissionRows, cursors: &Cursors, total: Option<u64>) -> ListPage<Submission> {
+fn list_page(
+    page: Option<SubmissionRows>,
+    form: &str,
+    cursors: &Cursors,
+    total: Option<u64>,
+) -> Result<ListPage<Submission>, ApiError> {
+    let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
     let next = page.next.map(|last| cursors.write(&last.to_bytes()));
-    ListPage { items: page.rows, next, total }
+    Ok(ListPage { items: page.rows, next, total })
 }
 
 /// Parses the id of a submission.
-pub(super) fn submission_id(id: &str) -> Result<SubmissionId, AppError> {
-    id.parse().map_err(|_invalid| no_submission(id))
+fn submission_id(id: &str) -> Result<SubmissionId, ApiError> {
+    id.parse().map_err(|_invalid| ApiError::not_found(Code::SubmissionNotFound, id))
 }
 
 /// Converts a [`BodyError`].
-pub(super) fn body_error(why: BodyError) -> AppError {
+fn body_error(why: BodyError) -> ApiError {
     match why {
-        BodyError::Syntax(error) => AppError::Malformed(error),
-        BodyError::Shape(violations) => AppError::Refused(Refusal::InvalidAnswers(violations)),
+        BodyError::Syntax(error) => error.into(),
+        BodyError::Shape(violations) => Refusal::InvalidAnswers(violations).into(),
     }
 }
 
 /// Whether checking a body of `bytes` bytes may take longer than a millisecond.
-pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
+fn is_costly(version: &Version, bytes: usize) -> bool {
     const LARGE_BODY: usize = 64 << 10;
     const SEARCHED_BODY: usize = 4 << 10;
     const LARGE_PATTERNS: usize = 16 << 10;
@@ -255,9 +347,9 @@ fn validate_body(
     accepting: Result<(), AcceptingReason>,
     limits: &Limits,
     now: Timestamp,
-) -> Result<(SubmittedAnswers, Vec<String>), AppError> {
+) -> Result<(SubmittedAnswers, Vec<String>), ApiError> {
     let sent = submission::read(body, limits).map_err(body_error)?;
-    accepting.map_err(|why| AppError::Refused(Refusal::not_accepting(&current.form, why)))?;
+    accepting.map_err(|why| Refusal::not_accepting(&current.form, why))?;
     let (sent, dropped) = drop_unknown(current, sent);
     Ok((validate_answers(&current.version, sent, limits, now)?, dropped))
 }
@@ -270,7 +362,7 @@ fn rebuild(
     original: Option<Submission>,
     id: SubmissionId,
     limits: &Limits,
-) -> Result<(Submission, Vec<String>), AppError> {
+) -> Result<(Submission, Vec<String>), ApiError> {
     let sent = submission::read(body, limits).map_err(body_error)?;
     if let Some(original) = original {
         // Keys that the questions of its version do not have were dropped.
@@ -300,13 +392,13 @@ fn validate_answers(
     mut sent: SubmittedAnswers,
     limits: &Limits,
     now: Timestamp,
-) -> Result<SubmittedAnswers, AppError> {
+) -> Result<SubmittedAnswers, ApiError> {
     let defaults = version.check(sent.answers.values(), limits, now).unwrap_or_else(|violations| {
         sent.violations.extend(violations);
         Vec::new()
     });
     if !sent.violations.is_empty() {
-        return Err(AppError::Refused(Refusal::InvalidAnswers(sent.violations)));
+        return Err(Refusal::InvalidAnswers(sent.violations).into());
     }
     Ok(SubmittedAnswers { answers: sent.answers.with_defaults(defaults), ..sent })
 }

@@ -15,13 +15,13 @@ use axum::Router;
 use axum::routing::get;
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::app::App;
 use crate::config::HttpSettings;
-use crate::http::openapi::DocumentText;
+use crate::http::openapi::document_text;
 use crate::http::routes::about;
 use crate::http::server::budget::Budgets;
 use crate::http::server::rate_limiter::RateLimiter;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::AppState;
 use crate::store::StoreHealth;
 
@@ -39,7 +39,7 @@ pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
         requests: settings.rate_limit.map(RateLimiter::new),
         settings: Arc::clone(&settings),
         budgets: Arc::clone(&budgets),
-        openapi: DocumentText::new(document),
+        openapi: document_text(document),
     });
     HttpService::new(routes.with_state(shared), settings, budgets)
 }

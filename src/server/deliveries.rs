@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use super::{ServerError, mail, master_key};
-use crate::app::App;
 use crate::clock::SystemClock;
-use crate::config::{Config, DeliveryConfig};
+use crate::config::Config;
 use crate::delivery::{DeliveryService, DeliverySettings, HttpSender};
 use crate::secret::SystemRandomness;
 use crate::store::Store;
@@ -27,67 +25,31 @@ pub(super) async fn new_service(
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
-    let DeliveryConfig {
-        policy,
-        retry_schedule,
-        master_key_file,
-        new_master_key,
-        mail,
-        google,
-        is_paused: _,
-    } = config.delivery.clone();
-    let mailer = mail::new_mailer(&mail)?;
-    let has_sealed = !new_master_key && store.has_integrations().await?;
-    let vault = master_key::open_vault(&config.data, master_key_file.as_deref(), has_sealed)?;
-    let sender = Arc::new(HttpSender::new(policy.clone(), clock.clone()));
-    let settings = DeliverySettings { policy, retry_schedule, exports: config.data.join("exports"), google };
+    let delivery = config.delivery.clone();
+    let mailer = mail::new_mailer(&delivery.mail)?;
+    let has_sealed = !delivery.new_master_key && store.has_integrations().await?;
+    let vault = master_key::open_vault(&config.data, delivery.master_key_file.as_deref(), has_sealed)?;
+    let sender = Arc::new(HttpSender::new(delivery.policy.clone(), clock.clone()));
+    let settings = DeliverySettings {
+        policy: delivery.policy,
+        retry_schedule: delivery.retry_schedule,
+        exports: config.data.join("exports"),
+        google: delivery.google,
+    };
     let random = Arc::new(SystemRandomness::new());
     let service = DeliveryService::new(Arc::clone(store), vault, sender, clock.clone(), random, settings);
     Ok(service.with_mailer(mailer))
 }
 
-/// The task that carries out deliveries.
-pub(super) struct Deliveries {
-    stop: watch::Sender<bool>,
-    task: Option<JoinHandle<()>>,
-}
-
-impl Deliveries {
-    /// Starts to carry out deliveries, unless they are paused.
-    pub(super) fn start(app: &App, config: &DeliveryConfig) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        if config.is_paused {
-            tracing::warn!("deliveries are paused: they wait for a start without --pause-deliveries");
-            return Self { stop, task: None };
-        }
-        let task = tokio::spawn(keep_delivering(Arc::clone(&app.deliveries), stopped));
-        Self { stop, task: Some(task) }
+/// Carries out deliveries, unless they are paused, until `stop`; starts again after a panic. Those in progress then are
+/// finished, within 17 seconds.
+pub(super) async fn run(service: Arc<DeliveryService>, is_paused: bool, stop: CancellationToken) {
+    if is_paused {
+        tracing::warn!("deliveries are paused: they wait for a start without --pause-deliveries");
+        return;
     }
-
-    /// Begins no more deliveries.
-    pub(super) fn begin_stop(&self) {
-        self.stop.send_replace(true);
-    }
-
-    /// Finishes the deliveries in progress, within 17 seconds.
-    pub(super) async fn stop(self) {
-        self.begin_stop();
-        let Some(task) = self.task else { return };
-        if let Err(error) = task.await {
-            tracing::error!(%error, "deliveries did not stop");
-        }
-    }
-}
-
-/// Carries out deliveries until `stopped`; starts again after a panic.
-async fn keep_delivering(service: Arc<DeliveryService>, stopped: watch::Receiver<bool>) {
-    while !*stopped.borrow() {
-        let mut stop = stopped.clone();
-        let stop = async move {
-            // A closed channel stops too.
-            let _closed = stop.wait_for(|is_stopped| *is_stopped).await;
-        };
-        let running = tokio::spawn(Arc::clone(&service).run(stop, STOP_GRACE));
+    while !stop.is_cancelled() {
+        let running = tokio::spawn(Arc::clone(&service).run(stop.clone().cancelled_owned(), STOP_GRACE));
         if let Err(error) = running.await {
             tracing::error!(%error, "deliveries are started again");
             sleep(RESTART_WAIT).await;

@@ -12,15 +12,16 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
-use self::deliveries::Deliveries;
 use crate::app::{App, MaintenanceOutcome, oldest_workspace};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, InsecureListen, InvalidMail};
@@ -121,18 +122,23 @@ pub async fn run(
     let local_url = if tls.is_some() { url.clone() } else { local_url };
     opened.app.store.announce(&local_url);
     ready(&Serving { address, local_url, url, key: opened.key.as_ref() });
-    let deliveries = Deliveries::start(&opened.app, &config.delivery);
+    let stop = CancellationToken::new();
+    let service = Arc::clone(&opened.app.deliveries);
+    let deliveries = tokio::spawn(deliveries::run(service, config.delivery.is_paused, stop.clone()));
     // Deliveries stop while requests in progress are finished. What these owe waits for the next start.
     let shutdown = async {
         shutdown.await;
-        deliveries.begin_stop();
+        stop.cancel();
     };
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
         () = run_maintenance(&opened.app, config.trash_days) => {}
         () = reload_certificate(tls.as_ref(), reload) => {}
     }
-    deliveries.stop().await;
+    stop.cancel();
+    if let Err(error) = deliveries.await {
+        tracing::error!(%error, "deliveries did not stop");
+    }
     store_key_uses(&opened.app).await;
     opened.close().await
 }
@@ -153,15 +159,14 @@ async fn reload_certificate(tls: Option<&Tls>, mut next: impl AsyncFnMut()) {
 
 /// Runs maintenance now and once an hour, and stores once a minute when keys were last used, until dropped.
 async fn run_maintenance(app: &App, trash_days: u32) {
-    tokio::join!(maintain_hourly(app, trash_days), store_key_uses_each_minute(app));
-}
-
-async fn store_key_uses_each_minute(app: &App) {
-    let mut minutes = tokio::time::interval(Duration::from_secs(60));
-    loop {
-        minutes.tick().await;
-        store_key_uses(app).await;
-    }
+    let store_key_uses_each_minute = async {
+        let mut minutes = tokio::time::interval(Duration::from_secs(60));
+        loop {
+            minutes.tick().await;
+            store_key_uses(app).await;
+        }
+    };
+    tokio::join!(maintain_hourly(app, trash_days), store_key_uses_each_minute);
 }
 
 async fn store_key_uses(app: &App) {
@@ -271,16 +276,14 @@ async fn open_serving(
     tls: Option<&Tls>,
     shutdown: &mut (impl Future<Output = ()> + Unpin),
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
-    let health = Arc::new(Mutex::new(StoreHealth::Rebuilding { done: 0, total: 0 }));
-    let progress = Arc::clone(&health);
+    let (progress, health) = watch::channel(StoreHealth::Rebuilding { done: 0, total: 0 });
     let pool = CpuPool::default();
     let mut opening = pin!(open_store(config, options(config), pool.clone(), move |event| {
         if let EngineEvent::Progress { done, total } = *event {
-            *progress.lock().unwrap_or_else(PoisonError::into_inner) =
-                StoreHealth::Rebuilding { done, total };
+            progress.send_replace(StoreHealth::Rebuilding { done, total });
         }
     }));
-    let health = Arc::new(move || health.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let health = Arc::new(move || health.borrow().clone());
     let mut store = None;
     let waiting = async {
         tokio::select! {

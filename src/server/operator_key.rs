@@ -13,7 +13,7 @@ use crate::store::sled::SledStore;
 /// Writes `key` to the file of the operator key in the data directory `data`, which only the owner can read. Atomic, and
 /// durable once it returns.
 pub fn write_operator_key(data: &Path, key: &KeyText) -> io::Result<()> {
-    write_key(&file_path(data), key)
+    private_file::write(&file_path(data), key.reveal())
 }
 
 /// Returns the operator key in its file in the data directory `data`; `None` if that is missing or damaged. The key may have
@@ -38,7 +38,12 @@ pub(super) async fn find_or_create(
     if store.list_workspaces().await?.is_empty() {
         let key = match found {
             Some(key) => key,
-            None => create_key(&path).map_err(failed)?,
+            // Written before the store has it: after a crash in between, nobody could use the store otherwise.
+            None => {
+                let key = KeyText::draw(&SystemRandomness::new());
+                write_operator_key(data, &key).map_err(failed)?;
+                key
+            }
         };
         bootstrap(store, &key, &SystemRandomness::new(), now).await?;
         return Ok(Some(key));
@@ -59,20 +64,8 @@ pub(super) async fn find_or_create(
     Ok(None)
 }
 
-/// Creates the key of an empty store. It is written before the store has it: after a crash in between, nobody could use the
-/// store otherwise.
-fn create_key(path: &Path) -> io::Result<KeyText> {
-    let key = KeyText::draw(&SystemRandomness::new());
-    write_key(path, &key)?;
-    Ok(key)
-}
-
 /// Reads the key; `None` if it is missing or damaged: a key has a checksum.
 fn read_key(path: &Path) -> io::Result<Option<KeyText>> {
     let bytes = private_file::read(path)?.unwrap_or_default();
     Ok(std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()))
-}
-
-fn write_key(path: &Path, key: &KeyText) -> io::Result<()> {
-    private_file::write(path, key.reveal())
 }

@@ -59,7 +59,7 @@ impl VersionCache {
             compiled.map_err(|error| Some(error.into()))?.map_err(Some)
         });
         // If the pool refuses the compiling request, the next waiting one tries: the limit is for all of these attempts.
-        match timeout(self.pool.limits().max_wait, compiled).await {
+        match timeout(self.pool.limits.max_wait, compiled).await {
             Ok(Ok((version, _))) => Ok(Some(version)),
             Ok(Err(None)) => Ok(None),
             Ok(Err(Some(error))) => Err(error),

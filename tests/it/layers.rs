@@ -20,7 +20,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("delivery", &["clock", "cpu_pool", "domain", "id", "request_error", "secret", "store", "vault"]),
     (
         "app",
-        &["clock", "cpu_pool", "delivery", "domain", "id", "keyed_semaphore", "secret", "store", "vault"],
+        &[
+            "api",
+            "clock",
+            "cpu_pool",
+            "delivery",
+            "domain",
+            "id",
+            "keyed_semaphore",
+            "secret",
+            "store",
+            "vault",
+        ],
     ),
     ("config", &["domain"]),
     (

@@ -45,7 +45,8 @@ macro_rules! refer {
     )*};
 }
 
-/// Declares types that stand for those of members that are written as they are stored, or that later servers may extend.
+/// Declares types by which derived schemas refer to a schema of [`components`] that no Rust type has: that of raw JSON, or of
+/// an enum that later servers may extend.
 macro_rules! stand_in {
     ($($type:ident)*) => {
         $(pub(super) struct $type;)*

@@ -7,7 +7,7 @@ mod parameters;
 mod problems;
 mod scopes;
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -49,26 +49,15 @@ pub(crate) struct Api;
 const ROOT: &str = "\"url\": \"/\"";
 
 /// The document's text, rendered on first use: most processes never serve it.
-pub(crate) struct DocumentText {
-    document: Document,
-    text: OnceLock<Bytes>,
+pub(crate) type DocumentText = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
+
+pub(crate) fn document_text(document: Document) -> DocumentText {
+    LazyLock::new(Box::new(move || render(&document).into()))
 }
 
-impl DocumentText {
-    pub(crate) fn new(document: Document) -> Self {
-        Self { document, text: OnceLock::new() }
-    }
-
-    pub(crate) fn get(&self) -> Bytes {
-        self.text.get_or_init(|| render(&self.document).into()).clone()
-    }
-
-    /// Returns the text for clients that reach the server at `url`.
-    pub(crate) fn at(&self, url: &str) -> Bytes {
-        let text = self.get();
-        let text = String::from_utf8_lossy(&text);
-        text.replacen(ROOT, &format!("\"url\": {}", json!(url)), 1).into()
-    }
+/// Returns the document's `text` for clients that reach the server at `url`.
+pub(crate) fn text_at(text: &[u8], url: &str) -> Bytes {
+    String::from_utf8_lossy(text).replacen(ROOT, &format!("\"url\": {}", json!(url)), 1).into()
 }
 
 fn render(document: &Document) -> String {

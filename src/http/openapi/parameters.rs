@@ -4,6 +4,15 @@ use serde_json::{Map, Value, json};
 
 use crate::http::openapi::{component, members, not_null};
 
+/// Returns the header that all operations of a method have.
+pub(super) fn header_of(method: &str, path: &str) -> Option<&'static str> {
+    match method {
+        "post" => Some("Idempotency-Key"),
+        "patch" | "delete" if path.starts_with("/api/v1/forms/") => Some("If-Match"),
+        _ => None,
+    }
+}
+
 /// The descriptions of parameters and headers.
 pub(crate) struct Parameters(Value);
 
@@ -17,8 +26,9 @@ impl Parameters {
         self.0["headers"].clone()
     }
 
-    /// Completes the parameters, the body and the success headers of the operation `method` `path`: each name in the path is
-    /// a parameter, and so is the header that all operations of a method have.
+    /// Completes the parameters, the body and the response headers of the operation `method` `path`: each name in the path is
+    /// a parameter, and so is the header that all operations of a method have. All pages have a `Link`, all creations a
+    /// `Location`.
     pub(crate) fn complete(&self, method: &str, path: &str, operation: &mut Value) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
         let names = path.split(['{', '}']).skip(1).step_by(2);
@@ -27,12 +37,7 @@ impl Parameters {
         if let Some(Value::Array(declared)) = operation.get("parameters").cloned() {
             parameters.extend(declared);
         }
-        let header = match method {
-            "post" => Some("Idempotency-Key"),
-            "patch" | "delete" if path.starts_with("/api/v1/forms/") => Some("If-Match"),
-            _ => None,
-        };
-        parameters.extend(header.map(|name| parameter(name, "header")));
+        parameters.extend(header_of(method, path).map(|name| parameter(name, "header")));
         for parameter in &mut parameters {
             not_null(&mut parameter["schema"]);
             parameter["required"] = json!(parameter["in"] == "path");
@@ -45,7 +50,7 @@ impl Parameters {
             }
         }
         if !parameters.is_empty() {
-            operation["parameters"] = parameters.into();
+            operation["parameters"] = parameters.clone().into();
         }
         if let Some(body) = operation.get_mut("requestBody") {
             // Only the body of a rotation may be left out.
@@ -54,10 +59,19 @@ impl Parameters {
                 body["content"]["application/merge-patch+json"] = body["content"]["application/json"].clone();
             }
         }
-        for (_, response) in members(&mut operation["responses"]) {
+        let is_page = parameters.iter().any(|parameter| parameter["name"] == "cursor");
+        let success = if operation["responses"].get("201").is_some() { "201" } else { "200" };
+        for (status, response) in members(&mut operation["responses"]) {
             if response.get("$ref").is_none() {
                 let named = response["headers"].as_object().into_iter().flatten();
-                let all = named.map(|(name, _)| name.as_str()).chain(["X-Request-Id"]);
+                let common = [
+                    ("Idempotency-Replayed", method == "post" && status == success),
+                    ("Link", is_page && status == "200"),
+                    ("Location", status == "201"),
+                    ("X-Request-Id", true),
+                ];
+                let common = common.into_iter().filter(|(_, applies)| *applies).map(|(name, _)| name);
+                let all = named.map(|(name, _)| name.as_str()).chain(common);
                 let all = all.map(|name| (name.to_owned(), component("headers", name)));
                 response["headers"] = Value::Object(all.collect::<Map<_, _>>());
             }

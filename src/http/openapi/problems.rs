@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Code, PROBLEM_TYPE, Problem};
 use crate::domain::validation::violation::{Rule, Violation};
+use crate::http::openapi::parameters::header_of;
 use crate::http::openapi::{component, scopes};
 
 /// Codes of every request.
@@ -30,6 +31,8 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
     let is_keyed = operation.get("security").is_none();
     let has_body = ["post", "patch"].contains(&method);
     let id = operation["operationId"].as_str().unwrap_or_default();
+    let mut declared = operation.get("parameters").and_then(Value::as_array).into_iter().flatten();
+    let is_page = declared.any(|parameter| parameter["name"] == "cursor");
     let groups = [
         (true, EVERY),
         (!matches!(path, "/healthz" | "/readyz"), &[Code::InvalidQuery]),
@@ -45,6 +48,9 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
         (path.contains("{key}"), &[Code::KeyNotFound]),
         (path.contains("{workspace}"), &[Code::WorkspaceNotFound]),
         (true, own(id)),
+        (is_page, &[Code::InvalidCursor]),
+        (header_of(method, path) == Some("If-Match"), &[Code::VersionMismatch]),
+        (header_of(method, path) == Some("Idempotency-Key"), &[Code::IdempotencyKeyReused]),
     ];
     groups.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes).copied().collect()
 }
@@ -52,25 +58,16 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
 /// Returns the codes that only some operations have.
 fn own(operation: &str) -> &'static [Code] {
     match operation {
-        "create_form" => &[Code::SlugTaken, Code::IdempotencyKeyReused],
-        "update_form" => &[Code::SlugTaken, Code::VersionMismatch, Code::FormHasNoQuestions],
-        "restore_form" => &[Code::NotInTrash, Code::SlugTaken, Code::IdempotencyKeyReused],
-        "delete_form" | "edit_submission" | "delete_submission" | "update_integration"
-        | "delete_integration" => &[Code::VersionMismatch],
-        "restore_submission" => &[Code::NotInTrash, Code::FormFull, Code::IdempotencyKeyReused],
-        "list_forms" | "list_versions" | "list_submissions" | "list_submission_history" => {
-            &[Code::InvalidCursor]
+        "create_form" => &[Code::SlugTaken],
+        "update_form" => &[Code::SlugTaken, Code::FormHasNoQuestions],
+        "restore_form" => &[Code::NotInTrash, Code::SlugTaken],
+        "restore_submission" => &[Code::NotInTrash, Code::FormFull],
+        "list_deliveries" | "redeliver_all" | "cancel_deliveries" => {
+            &[Code::FormNotFound, Code::IntegrationNotFound]
         }
-        "list_deliveries" => &[Code::InvalidCursor, Code::FormNotFound, Code::IntegrationNotFound],
-        "create_integration" | "test_integration" | "rotate_secret" => &[Code::IdempotencyKeyReused],
-        "redeliver" => &[Code::DeliveryNotRepeatable, Code::IdempotencyKeyReused],
-        "cancel_delivery" => &[Code::DeliveryNotPending, Code::IdempotencyKeyReused],
-        "redeliver_all" | "cancel_deliveries" => {
-            &[Code::FormNotFound, Code::IntegrationNotFound, Code::IdempotencyKeyReused]
-        }
-        "create_key" => &[Code::WorkspaceNotFound, Code::IdempotencyKeyReused],
-        "list_keys" | "revoke_key" => &[Code::WorkspaceNotFound],
-        "rotate_key" | "create_workspace" => &[Code::IdempotencyKeyReused],
+        "redeliver" => &[Code::DeliveryNotRepeatable],
+        "cancel_delivery" => &[Code::DeliveryNotPending],
+        "create_key" | "list_keys" | "revoke_key" => &[Code::WorkspaceNotFound],
         "delete_workspace" => &[Code::WorkspaceInUse],
         "get_version" => &[Code::VersionNotFound],
         "create_submission" => &[
@@ -79,7 +76,6 @@ fn own(operation: &str) -> &'static [Code] {
             Code::FormNotOpenYet,
             Code::FormExpired,
             Code::FormFull,
-            Code::IdempotencyKeyReused,
         ],
         "get_openapi" => &[Code::Overloaded],
         "explain_problem" => &[Code::RouteNotFound],

@@ -3,16 +3,17 @@
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::json as value;
 
-use crate::api::{Code, KeyView, LimitsView, Whoami, WorkspaceView, explain};
+use crate::api::{Code, LimitsView, Whoami, explain};
+use crate::app::ApiError;
 use crate::config::HttpSettings;
-use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::limits::Limits;
+use crate::http::openapi::text_at;
 use crate::http::server::base_url::RequestBase;
-use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::call::Call;
 use crate::http::wire::extract::PathParams;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::query::{NoParams, QueryParams};
 use crate::http::wire::responses::{json, json_text};
 use crate::http::wire::state::Shared;
@@ -25,16 +26,8 @@ use crate::store::StoreHealth;
     get, path = "/api/v1/whoami", tag = "server",
     responses((status = 200, body = Whoami, description = "The caller"))
 )]
-pub(crate) async fn whoami(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
-) -> Result<Response, ApiError> {
-    let workspace = shared.app.get_workspace(&caller).await?;
-    let workspace = WorkspaceView { id: workspace.id, name: workspace.name };
-    let scopes = caller.scopes.iter().copied().map(OpenEnum::from).collect();
-    let (name, forms) = (caller.name.clone(), caller.forms.clone());
-    let key = KeyView { id: caller.id, name, scopes, forms, expires_at: caller.end() };
-    json(&Whoami { workspace, key })
+pub(crate) async fn whoami(Call { session, .. }: Call) -> Result<Response, ApiError> {
+    json(&session.whoami().await?)
 }
 
 /// Get the server's limits
@@ -44,10 +37,7 @@ pub(crate) async fn whoami(
     get, path = "/api/v1/limits", tag = "server",
     responses((status = 200, body = LimitsView, description = "The limits"))
 )]
-pub(crate) async fn get_limits(
-    Authenticated { shared, .. }: Authenticated,
-    _: QueryParams<NoParams>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn get_limits(Call { shared, .. }: Call) -> Result<Response, ApiError> {
     json(&limits_view(&shared.settings, &shared.app.limits))
 }
 
@@ -89,8 +79,8 @@ pub(crate) async fn get_openapi(
     _: QueryParams<NoParams>,
 ) -> Response {
     json_text(match base {
-        Some(Extension(RequestBase(url))) => shared.openapi.at(&url),
-        None => shared.openapi.get(),
+        Some(Extension(RequestBase(url))) => text_at(&shared.openapi, &url),
+        None => Bytes::clone(&shared.openapi),
     })
 }
 

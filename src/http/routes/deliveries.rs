@@ -4,20 +4,16 @@ use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 
-use crate::api::{
-    AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
-};
-use crate::app::DeliveryView;
+use crate::api::{AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats};
+use crate::app::ApiError;
 use crate::clock::Timestamp;
 use crate::domain::delivery::selection::DeliverySelection;
-use crate::http::routes::integrations::to_json;
-use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::extract::{PathParams, read_empty_body, read_json};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
+use crate::http::wire::call::Call;
+use crate::http::wire::extract::{read_empty_body, read_json};
+use crate::http::wire::query::{FromQuery, PageQuery, QueryReader};
 use crate::http::wire::responses::{json, json_text, replayable, with_next_link};
 use crate::id::SubmissionId;
-use crate::store::{ManualChange, TypeStats};
+use crate::store::ManualChange;
 
 const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
 
@@ -52,19 +48,15 @@ impl FromQuery for ListDeliveriesQuery {
         ("since" = Option<Timestamp>, Query, description = "Only events at or after this time (RFC 3339)."),
         ("until" = Option<Timestamp>, Query, description = "Only events before this time (RFC 3339).")
     ),
-    responses((status = 200, body = DeliveryList, description = "A page of deliveries",
-        headers(("Link" = String))))
+    responses((status = 200, body = DeliveryList, description = "A page of deliveries"))
 )]
 pub(crate) async fn list_deliveries(
-    Authenticated { caller, shared }: Authenticated,
-    QueryParams(ListDeliveriesQuery { page, selection }): QueryParams<ListDeliveriesQuery>,
+    Call { session, query: ListDeliveriesQuery { page, selection }, .. }: Call<(), ListDeliveriesQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let PageQuery { limit, cursor } = page;
-    let found = shared.app.list_deliveries(&caller, selection, cursor.as_deref(), limit).await?;
-    let deliveries = found.items.iter().map(detail).collect();
-    let page = json(&DeliveryList { deliveries, next_cursor: found.next.clone() })?;
-    Ok(with_next_link(page, &uri, limit, found.next.as_deref()))
+    let found = session.list_deliveries(selection, cursor.as_deref(), limit).await?;
+    Ok(with_next_link(json(&found)?, &uri, limit, found.next_cursor.as_deref()))
 }
 
 /// Get statistics of deliveries
@@ -74,12 +66,8 @@ pub(crate) async fn list_deliveries(
     get, path = "/api/v1/deliveries/stats", tag = "deliveries",
     responses((status = 200, body = DeliveryStats, description = "The statistics"))
 )]
-pub(crate) async fn get_delivery_stats(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
-) -> Result<Response, ApiError> {
-    let types = shared.app.delivery_stats(&caller).await?;
-    json(&DeliveryStats { types: types.into_iter().map(|(kind, stats)| type_stats(kind, &stats)).collect() })
+pub(crate) async fn get_delivery_stats(Call { session, .. }: Call) -> Result<Response, ApiError> {
+    json(&session.delivery_stats().await?)
 }
 
 /// Get a delivery
@@ -90,11 +78,9 @@ pub(crate) async fn get_delivery_stats(
     responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
 pub(crate) async fn get_delivery(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(delivery): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, path: delivery, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    json(&detail(&shared.app.get_delivery(&caller, &delivery).await?))
+    json(&session.get_delivery(&delivery).await?)
 }
 
 /// List the attempts of a delivery
@@ -105,11 +91,9 @@ pub(crate) async fn get_delivery(
     responses((status = 200, body = AttemptList, description = "The attempts"))
 )]
 pub(crate) async fn list_attempts(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(delivery): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, path: delivery, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    json(&AttemptList { attempts: shared.app.list_attempts(&caller, &delivery).await? })
+    json(&AttemptList { attempts: session.list_attempts(&delivery).await? })
 }
 
 /// Get the body of a delivery
@@ -122,11 +106,9 @@ pub(crate) async fn list_attempts(
         content((HashMap<String, Value> = "application/json"))))
 )]
 pub(crate) async fn get_delivery_event(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(delivery): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, path: delivery, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    Ok(json_text(shared.app.get_delivery_event(&caller, &delivery).await?))
+    Ok(json_text(session.get_delivery_event(&delivery).await?))
 }
 
 /// Deliver again
@@ -134,19 +116,14 @@ pub(crate) async fn get_delivery_event(
 /// Makes the delivery due at once. One that has ended begins its schedule of attempts anew. Receivers get the same `webhook-id`.
 #[utoipa::path(
     post, path = "/api/v1/deliveries/{delivery}/redeliver", tag = "deliveries",
-    responses((status = 200, body = DeliveryDetail, description = "The delivery",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
 pub(crate) async fn redeliver(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(delivery): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: delivery, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response =
-        shared.app.change_delivery(&caller, &delivery, REDELIVER, body.repeatable()?, detail_json).await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_delivery(&delivery, REDELIVER, body.repeatable()?).await?))
 }
 
 /// Cancel a delivery
@@ -154,21 +131,14 @@ pub(crate) async fn redeliver(
 /// Only a delivery that waits can be canceled.
 #[utoipa::path(
     post, path = "/api/v1/deliveries/{delivery}/cancel", tag = "deliveries",
-    responses((status = 200, body = DeliveryDetail, description = "The delivery",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
 pub(crate) async fn cancel_delivery(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(delivery): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: delivery, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response = shared
-        .app
-        .change_delivery(&caller, &delivery, ManualChange::Cancel, body.repeatable()?, detail_json)
-        .await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_delivery(&delivery, ManualChange::Cancel, body.repeatable()?).await?))
 }
 
 /// Deliver all that match again
@@ -178,17 +148,14 @@ pub(crate) async fn cancel_delivery(
 #[utoipa::path(
     post, path = "/api/v1/deliveries:redeliver", tag = "deliveries",
     request_body(content = ref("#/components/schemas/RedeliverySelection"), description = "Which deliveries"),
-    responses((status = 200, body = DeliveryCount, description = "How many are due now or later",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = DeliveryCount, description = "How many are due now or later"))
 )]
 pub(crate) async fn redeliver_all(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let response = shared.app.change_deliveries(&caller, REDELIVER, body.repeatable()?, count_json).await?;
-    Ok(replayable(response))
+    Ok(replayable(session.change_deliveries(REDELIVER, body.repeatable()?).await?))
 }
 
 /// Cancel all deliveries that match
@@ -197,40 +164,12 @@ pub(crate) async fn redeliver_all(
 #[utoipa::path(
     post, path = "/api/v1/deliveries:cancel", tag = "deliveries",
     request_body(content = ref("#/components/schemas/DeliverySelection"), description = "Which deliveries"),
-    responses((status = 200, body = DeliveryCount, description = "How many were canceled",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = DeliveryCount, description = "How many were canceled"))
 )]
 pub(crate) async fn cancel_deliveries(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let response =
-        shared.app.change_deliveries(&caller, ManualChange::Cancel, body.repeatable()?, count_json).await?;
-    Ok(replayable(response))
-}
-
-fn detail(view: &DeliveryView) -> DeliveryDetail {
-    DeliveryDetail::new(&view.delivery, view.integration(), view.to())
-}
-
-fn detail_json(view: &DeliveryView) -> String {
-    to_json(&detail(view))
-}
-
-fn count_json(count: u64, has_more: bool) -> String {
-    to_json(&DeliveryCount { count, has_more })
-}
-
-fn type_stats(kind: &str, stats: &TypeStats) -> DeliveryTypeStats {
-    DeliveryTypeStats {
-        kind: kind.to_owned(),
-        pending: stats.pending,
-        in_flight: stats.in_flight,
-        paused: stats.paused,
-        dead: stats.dead,
-        oldest_due_at: stats.oldest_due_at,
-        delivered_24h: stats.delivered,
-    }
+    Ok(replayable(session.change_deliveries(ManualChange::Cancel, body.repeatable()?).await?))
 }

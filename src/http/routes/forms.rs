@@ -3,25 +3,23 @@
 
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
-use crate::app::{CreatedForm, FormListRequest, FormView};
-use crate::clock::Timestamp;
+use crate::api::{FormCreated, FormDetail, FormList, VersionList, VersionView};
+use crate::app::ApiError;
+use crate::app::FormListRequest;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
-use crate::domain::workspace::{Caller, Scope};
 use crate::http::wire::accept::{SCHEMA, accepts};
-use crate::http::wire::authenticated::Authenticated;
+use crate::http::wire::call::Call;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_patch};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader};
+use crate::http::wire::extract::{read_empty_body, read_json, read_patch};
+use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryReader};
 use crate::http::wire::responses::{
-    created_response, json, json_text, with_header, with_next_link, with_replayed, with_total,
+    created_response, json, json_text, with_header, with_next_link, with_replayed,
 };
 
 /// Query of an operation with a dry run.
@@ -75,26 +73,21 @@ impl FromQuery for PurgeQuery {
     post, path = "/api/v1/forms", tag = "forms", params(DryRunQuery),
     request_body(content = ref("#/components/schemas/NewForm"), description = "The form"),
     responses(
-        (status = 201, body = FormCreated, description = "The draft",
-            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String))),
+        (status = 201, body = FormCreated, description = "The draft", headers(("ETag" = String))),
         (status = 200, body = FormCreated, description = "Dry run: the form as it would be, with an id of zeros")
     )
 )]
 pub(crate) async fn create_form(
-    Authenticated { caller, shared }: Authenticated,
-    QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
+    Call { session, shared, query: DryRunQuery { dry_run }, .. }: Call<(), DryRunQuery>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
     let repeatable = body.repeatable()?;
     if dry_run {
-        let CreatedForm { form, version, .. } = shared.app.try_form(&caller, body.as_str()).await?;
-        return json(&FormCreated::dry_run(&form, &version)?);
+        return json(&session.try_form(body.as_str()).await?);
     }
-    let CreatedForm { form, version, generated, replayed } =
-        shared.app.create_form(&caller, repeatable).await?;
-    let secrets = if replayed { &[] } else { &*generated };
-    let response = with_etag(json(&FormCreated::new(&form, &version, secrets)?)?, form.revision);
+    let (form, revision, replayed) = session.create_form(repeatable).await?;
+    let response = with_etag(json(&form)?, revision);
     Ok(created_response(response, format!("/api/v1/forms/{}", form.id), replayed))
 }
 
@@ -113,19 +106,17 @@ pub(crate) async fn create_form(
         ("count" = bool, Query, description = "Count the forms on all pages, in the header `Forms-Total`.")
     ),
     responses((status = 200, body = FormList, description = "A page of forms",
-        headers(("Link" = String), ("Forms-Total" = u64))))
+        headers(("Forms-Total" = u64))))
 )]
 pub(crate) async fn list_forms(
-    Authenticated { caller, shared }: Authenticated,
-    QueryParams(wanted): QueryParams<FormListRequest>,
+    Call { session, query: wanted, .. }: Call<(), FormListRequest>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let limit = wanted.limit;
-    let found = shared.app.list_forms(&caller, wanted).await?;
-    let now = shared.app.now();
-    let forms = found.items.iter().map(|(form, count)| FormEntry::new(form, *count, now)).collect();
-    let page = with_next_link(json(&FormList { forms })?, &uri, limit, found.next.as_deref());
-    Ok(with_total(page, found.total))
+    let found = session.list_forms(wanted).await?;
+    let page = with_next_link(json(&FormList { forms: found.items })?, &uri, limit, found.next.as_deref());
+    let Some(total) = found.total else { return Ok(page) };
+    Ok(with_header(page, HeaderName::from_static("forms-total"), total))
 }
 
 /// Get a form
@@ -135,12 +126,9 @@ pub(crate) async fn list_forms(
     get, path = "/api/v1/forms/{form}", tag = "forms",
     responses((status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))))
 )]
-pub(crate) async fn get_form(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    _: QueryParams<NoParams>,
-) -> Result<Response, ApiError> {
-    form_response(&caller, shared.app.get_form(&caller, &form).await?, shared.app.now())
+pub(crate) async fn get_form(Call { session, path: form, .. }: Call<String>) -> Result<Response, ApiError> {
+    let (form, revision) = session.get_form(&form).await?;
+    Ok(with_etag(json(&form)?, revision))
 }
 
 /// Update a form
@@ -156,19 +144,15 @@ pub(crate) async fn get_form(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn update_form(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(DryRunQuery { dry_run }): QueryParams<DryRunQuery>,
+    Call { session, shared, path: form, query: DryRunQuery { dry_run } }: Call<String, DryRunQuery>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.settings.max_definition, &shared).await?;
-    let updated = shared.app.update_form(&caller, &form, body.as_str(), expected, dry_run).await?;
-    if dry_run {
-        // The stored form does not have the revision that the tag would name.
-        return form_detail(&caller, updated, shared.app.now(), false);
-    }
-    form_response(&caller, updated, shared.app.now())
+    let (form, revision) = session.update_form(&form, body.as_str(), expected, dry_run).await?;
+    let response = json(&form)?;
+    // After a dry run, the stored form does not have the revision that the tag would name.
+    Ok(if dry_run { response } else { with_etag(response, revision) })
 }
 
 /// Delete a form
@@ -179,12 +163,10 @@ pub(crate) async fn update_form(
     responses((status = 204, description = "The form is in the trash, or erased"))
 )]
 pub(crate) async fn delete_form(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(PurgeQuery { purge }): QueryParams<PurgeQuery>,
+    Call { session, path: form, query: PurgeQuery { purge }, .. }: Call<String, PurgeQuery>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, ApiError> {
-    shared.app.delete_form(&caller, &form, purge, expected).await?;
+    session.delete_form(&form, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -194,17 +176,15 @@ pub(crate) async fn delete_form(
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/restore", tag = "forms",
     responses((status = 200, body = FormDetail, description = "The form",
-        headers(("ETag" = String), ("Idempotency-Replayed" = String))))
+        headers(("ETag" = String))))
 )]
 pub(crate) async fn restore_form(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: form, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let (restored, at, again) = shared.app.restore_form(&caller, &form, body.repeatable()?).await?;
-    Ok(with_replayed(form_response(&caller, restored, at)?, again))
+    let ((form, revision), replayed) = session.restore_form(&form, body.repeatable()?).await?;
+    Ok(with_replayed(with_etag(json(&form)?, revision), replayed))
 }
 
 /// List a form's versions
@@ -213,18 +193,15 @@ pub(crate) async fn restore_form(
 /// first. The next page is in the header `Link`.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/versions", tag = "forms", params(PageQuery),
-    responses((status = 200, body = VersionList, description = "A page of versions",
-        headers(("Link" = String))))
+    responses((status = 200, body = VersionList, description = "A page of versions"))
 )]
 pub(crate) async fn list_versions(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(PageQuery { limit, cursor }): QueryParams<PageQuery>,
+    Call { session, path: form, query: PageQuery { limit, cursor }, .. }: Call<String, PageQuery>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let found = shared.app.list_versions(&caller, &form, cursor.as_deref(), limit).await?;
-    let versions = found.items.into_iter().map(VersionView::from).collect();
-    Ok(with_next_link(json(&VersionList { versions })?, &uri, limit, found.next.as_deref()))
+    let found = session.list_versions(&form, cursor.as_deref(), limit).await?;
+    let page = json(&VersionList { versions: found.items })?;
+    Ok(with_next_link(page, &uri, limit, found.next.as_deref()))
 }
 
 /// Get one version of a form
@@ -235,11 +212,9 @@ pub(crate) async fn list_versions(
     responses((status = 200, body = VersionView, description = "The version"))
 )]
 pub(crate) async fn get_version(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, version)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, path: (form, version), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
-    json(&VersionView::from(shared.app.get_version(&caller, &form, &version).await?))
+    json(&session.get_version(&form, &version).await?)
 }
 
 /// Get the JSON Schema of a form's answers
@@ -256,36 +231,12 @@ pub(crate) async fn get_version(
         )))
 )]
 pub(crate) async fn get_schema(
-    Authenticated { caller, shared }: Authenticated<true>,
-    PathParams(form): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, path: form, .. }: Call<String, NoParams, true>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let response = json_text(shared.app.get_schema(&caller, &form).await?);
+    let response = json_text(session.get_schema(&form).await?);
     if !accepts(&headers, SCHEMA) {
         return Ok(response);
     }
     Ok(with_header(response, CONTENT_TYPE, SCHEMA))
-}
-
-/// Returns a form as it was `at` a time, with the `ETag` of its revision.
-fn form_response(caller: &Caller, view: FormView, at: Timestamp) -> Result<Response, ApiError> {
-    let revision = view.form.revision;
-    Ok(with_etag(form_detail(caller, view, at, true)?, revision))
-}
-
-/// Returns a form, with its integrations if the caller may read them, and the texts of generated secrets if they were stored.
-fn form_detail(
-    caller: &Caller,
-    view: FormView,
-    at: Timestamp,
-    is_stored: bool,
-) -> Result<Response, ApiError> {
-    let FormView { form, version, responses, generated } = view;
-    let detail = FormDetail::new(&form, version, responses, at);
-    let secrets = if is_stored { &*generated } else { &[] };
-    match caller.has_scope(Scope::Read) {
-        true => json(&detail.with_integrations(&form, secrets)),
-        false => json(&detail),
-    }
 }

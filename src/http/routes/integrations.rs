@@ -3,19 +3,13 @@
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::value::RawValue;
 
-use crate::api::{IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
-use crate::app::IntegrationView;
-use crate::clock::Timestamp;
-use crate::domain::delivery::attempt::Attempt;
-use crate::http::wire::authenticated::Authenticated;
+use crate::api::{IntegrationDetail, IntegrationList, SecretRotated};
+use crate::app::ApiError;
+use crate::http::wire::call::Call;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{PathParams, read_empty_body, read_json, read_optional_json, read_patch};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{NoParams, QueryParams};
+use crate::http::wire::extract::{read_empty_body, read_json, read_optional_json, read_patch};
 use crate::http::wire::responses::{created_response, json, json_text, replayable};
-use crate::secret::Secret;
 
 /// List a form's integrations
 ///
@@ -26,14 +20,10 @@ use crate::secret::Secret;
         headers(("ETag" = String))))
 )]
 pub(crate) async fn list_integrations(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, path: form, .. }: Call<String>,
 ) -> Result<Response, ApiError> {
-    let (form, views) = shared.app.list_integrations(&caller, &form).await?;
-    let items = views.iter().map(|view| RawValue::from_string(detail(view)));
-    let list = IntegrationList { integrations: items.collect::<Result<_, _>>()? };
-    Ok(with_etag(json(&list)?, form.revision))
+    let (list, revision) = session.list_integrations(&form).await?;
+    Ok(with_etag(json(&list)?, revision))
 }
 
 /// Create an integration
@@ -43,17 +33,14 @@ pub(crate) async fn list_integrations(
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/integrations", tag = "integrations",
     request_body(content = ref("#/components/schemas/Integration"), description = "The integration"),
-    responses((status = 201, body = ref("#/components/schemas/Integration"), description = "The integration",
-        headers(("Location" = String), ("Idempotency-Replayed" = String))))
+    responses((status = 201, body = ref("#/components/schemas/Integration"), description = "The integration"))
 )]
 pub(crate) async fn create_integration(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: form, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let (text, replayed) = shared.app.create_integration(&caller, &form, body.repeatable()?, detail).await?;
+    let (text, replayed) = session.create_integration(&form, body.repeatable()?).await?;
     let id = serde_json::from_str::<IntegrationDetail>(&text)?.id;
     let location = format!("/api/v1/forms/{form}/integrations/{id}");
     Ok(created_response(json_text(text), location, replayed))
@@ -68,11 +55,10 @@ pub(crate) async fn create_integration(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn get_integration(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, integration)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, path: (form, integration), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
-    Ok(integration_response(&shared.app.get_integration(&caller, &form, &integration).await?))
+    let (integration, revision) = session.get_integration(&form, &integration).await?;
+    Ok(with_etag(json(&integration)?, revision))
 }
 
 /// Update an integration
@@ -86,16 +72,14 @@ pub(crate) async fn get_integration(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn update_integration(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, integration)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_patch(request, shared.settings.max_body, &shared).await?;
-    let updated =
-        shared.app.update_integration(&caller, &form, &integration, body.as_str(), &expected).await?;
-    Ok(integration_response(&updated))
+    let (integration, revision) =
+        session.update_integration(&form, &integration, body.as_str(), &expected).await?;
+    Ok(with_etag(json(&integration)?, revision))
 }
 
 /// Delete an integration
@@ -106,12 +90,10 @@ pub(crate) async fn update_integration(
     responses((status = 204, description = "It was deleted"))
 )]
 pub(crate) async fn delete_integration(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, integration)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, path: (form, integration), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.delete_integration(&caller, &form, &integration, &expected).await?;
+    session.delete_integration(&form, &integration, &expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -121,21 +103,14 @@ pub(crate) async fn delete_integration(
 /// succeeded or not.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/integrations/{integration}/test", tag = "integrations",
-    responses((status = 200, body = ref("#/components/schemas/AttemptView"), description = "The attempt",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = ref("#/components/schemas/AttemptView"), description = "The attempt"))
 )]
 pub(crate) async fn test_integration(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, integration)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_empty_body(request, &shared).await?;
-    let response = shared
-        .app
-        .test_integration(&caller, &form, &integration, body.repeatable()?, to_json::<Attempt>)
-        .await?;
-    Ok(replayable(response))
+    Ok(replayable(session.test_integration(&form, &integration, body.repeatable()?).await?))
 }
 
 /// Rotate the signing secret of an integration
@@ -147,38 +122,12 @@ pub(crate) async fn test_integration(
         content = ref("#/components/schemas/RotateSecret"),
         description = "How long the old secret signs too"
     ),
-    responses((status = 200, body = SecretRotated, description = "The new secret",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = SecretRotated, description = "The new secret"))
 )]
 pub(crate) async fn rotate_secret(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, integration)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    let response =
-        shared.app.rotate_secret(&caller, &form, &integration, body.repeatable()?, rotated_json).await?;
-    Ok(replayable(response))
-}
-
-/// Returns the JSON of an integration.
-fn detail(view: &IntegrationView) -> String {
-    let IntegrationView { integration, totals, secret, .. } = view;
-    let health = IntegrationHealth::new(&totals.health, totals.pending, totals.dead);
-    IntegrationDetail::json(integration, &health, secret.as_ref())
-}
-
-/// Returns an integration, with the `ETag` of its form's revision.
-fn integration_response(view: &IntegrationView) -> Response {
-    with_etag(json_text(detail(view)), view.form.revision)
-}
-
-fn rotated_json(secret: Option<Secret<String>>, previous_valid_until: Timestamp) -> String {
-    to_json(&SecretRotated { secret, previous_valid_until })
-}
-
-/// Serializes a body of texts and numbers, which cannot fail.
-pub(crate) fn to_json<T: serde::Serialize>(body: &T) -> String {
-    serde_json::to_string(body).expect("texts and numbers can be written as JSON")
+    Ok(replayable(session.rotate_secret(&form, &integration, body.repeatable()?).await?))
 }

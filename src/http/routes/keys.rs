@@ -7,10 +7,10 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{KeyDetail, KeyList};
-use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::extract::{PathParams, read_json, read_optional_json};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, QueryParams, QueryReader};
+use crate::app::ApiError;
+use crate::http::wire::call::Call;
+use crate::http::wire::extract::{read_json, read_optional_json};
+use crate::http::wire::query::{FromQuery, QueryReader};
 use crate::http::wire::responses::{created_response, json, with_replayed};
 
 /// Query of an operation on the keys of a workspace.
@@ -35,22 +35,20 @@ impl FromQuery for WorkspaceQuery {
 #[utoipa::path(
     post, path = "/api/v1/keys", tag = "keys",
     request_body(content = ref("#/components/schemas/NewKey"), description = "The key"),
-    responses((status = 201, body = KeyDetail, description = "The key, with its text",
-        headers(("Location" = String), ("Idempotency-Replayed" = String))))
+    responses((status = 201, body = KeyDetail, description = "The key, with its text"))
 )]
 pub(crate) async fn create_key(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let (created, text) = shared.app.create_key(&caller, body.repeatable()?).await?;
-    if text.is_some() {
-        tracing::info!(key = %created.id, workspace = %created.workspace, by = %caller.id, "an API key was created");
+    let created = session.create_key(body.repeatable()?).await?;
+    let replayed = created.key.is_none();
+    if !replayed {
+        tracing::info!(key = %created.id, workspace = %created.workspace, by = %session.caller.id, "an API key was created");
     }
     let location = format!("/api/v1/keys/{}", created.id);
-    let response = json(&KeyDetail::new(&created, None, text.as_ref()))?;
-    Ok(created_response(response, location, text.is_none()))
+    Ok(created_response(json(&created)?, location, replayed))
 }
 
 /// List API keys
@@ -61,12 +59,9 @@ pub(crate) async fn create_key(
     responses((status = 200, body = KeyList, description = "The keys"))
 )]
 pub(crate) async fn list_keys(
-    Authenticated { caller, shared }: Authenticated,
-    QueryParams(WorkspaceQuery { workspace }): QueryParams<WorkspaceQuery>,
+    Call { session, query: WorkspaceQuery { workspace }, .. }: Call<(), WorkspaceQuery>,
 ) -> Result<Response, ApiError> {
-    let found = shared.app.list_keys(&caller, workspace.as_deref()).await?;
-    let keys = found.iter().map(|(key, last_used_at)| KeyDetail::new(key, *last_used_at, None)).collect();
-    json(&KeyList { keys })
+    json(&session.list_keys(workspace.as_deref()).await?)
 }
 
 /// Revoke an API key
@@ -77,12 +72,10 @@ pub(crate) async fn list_keys(
     responses((status = 204, description = "It was revoked"))
 )]
 pub(crate) async fn revoke_key(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(key): PathParams<String>,
-    QueryParams(WorkspaceQuery { workspace }): QueryParams<WorkspaceQuery>,
+    Call { session, path: key, query: WorkspaceQuery { workspace }, .. }: Call<String, WorkspaceQuery>,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.revoke_key(&caller, &key, workspace.as_deref()).await?;
-    tracing::info!(key, by = %caller.id, "an API key was revoked");
+    session.revoke_key(&key, workspace.as_deref()).await?;
+    tracing::info!(key, by = %session.caller.id, "an API key was revoked");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -93,20 +86,17 @@ pub(crate) async fn revoke_key(
 #[utoipa::path(
     post, path = "/api/v1/keys/{key}/rotate", tag = "keys",
     request_body(content = ref("#/components/schemas/RotateKey"), description = "How long the old key stays valid"),
-    responses((status = 200, body = KeyDetail, description = "The new key, with its text",
-        headers(("Idempotency-Replayed" = String))))
+    responses((status = 200, body = KeyDetail, description = "The new key, with its text"))
 )]
 pub(crate) async fn rotate_key(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(key): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, shared, path: key, .. }: Call<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_optional_json(request, &shared).await?;
-    let (created, text) = shared.app.rotate_key(&caller, &key, body.repeatable()?).await?;
-    if text.is_some() {
-        tracing::info!(key, next = %created.id, by = %caller.id, "an API key was rotated");
+    let created = session.rotate_key(&key, body.repeatable()?).await?;
+    let replayed = created.key.is_none();
+    if !replayed {
+        tracing::info!(key, next = %created.id, by = %session.caller.id, "an API key was rotated");
     }
-    let response = json(&KeyDetail::new(&created, None, text.as_ref()))?;
-    Ok(with_replayed(response, text.is_none()))
+    Ok(with_replayed(json(&created)?, replayed))
 }

@@ -5,7 +5,6 @@ mod deliveries;
 mod forms;
 mod integrations;
 mod keys;
-mod manage_submissions;
 mod submissions;
 mod workspaces;
 
@@ -18,8 +17,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::http::openapi;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 
 /// Returns the routes of all operations, and the document that describes them. Those of submissions have a second path each,
@@ -27,13 +26,9 @@ use crate::http::wire::state::Shared;
 pub(crate) fn operations() -> (Router<Shared>, Document) {
     let submissions = [
         routes!(submissions::list_submissions, submissions::create_submission),
-        routes!(
-            submissions::get_submission,
-            manage_submissions::edit_submission,
-            manage_submissions::delete_submission
-        ),
-        routes!(manage_submissions::restore_submission),
-        routes!(manage_submissions::list_submission_history),
+        routes!(submissions::get_submission, submissions::edit_submission, submissions::delete_submission),
+        routes!(submissions::restore_submission),
+        routes!(submissions::list_submission_history),
     ];
     let mut aliases = Router::new();
     for (_, paths, methods) in &submissions {

@@ -1,22 +1,25 @@
-//! Handlers that create and read submissions. `/responses` is an alias of `/submissions`, with the same handlers.
+//! Handlers of submissions. `/responses` is an alias of `/submissions`, with the same handlers.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
 use axum::extract::Request;
-use axum::http::Uri;
-use axum::response::Response;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{SubmissionBody, SubmissionDetail, SubmissionList};
+use crate::api::{HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
+use crate::app::ApiError;
 use crate::app::{Accepted, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
-use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::conditional::with_etag;
-use crate::http::wire::extract::{PathParams, read_json};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryParams, QueryReader, point_to_where};
-use crate::http::wire::responses::{created_response, json_text, with_dropped_keys, with_next_link};
+use crate::http::routes::forms::PurgeQuery;
+use crate::http::wire::call::Call;
+use crate::http::wire::conditional::{IfMatch, with_etag};
+use crate::http::wire::extract::{read_empty_body, read_json, read_patch};
+use crate::http::wire::query::{FromQuery, PageQuery, QueryReader, point_to_where};
+use crate::http::wire::responses::{
+    created_response, json_text, with_dropped_keys, with_next_link, with_replayed,
+};
 
 /// Query of `create_submission`.
 #[derive(IntoParams)]
@@ -36,31 +39,20 @@ impl FromQuery for CreateSubmissionQuery {
     }
 }
 
-/// Query of `list_submissions`.
-pub(crate) struct ListSubmissionsQuery {
-    trashed: bool,
-    request: SubmissionListRequest,
-}
-
-impl FromQuery for ListSubmissionsQuery {
+impl FromQuery for SubmissionListRequest {
     fn from_query(query: &mut QueryReader) -> Self {
-        let (limit, cursor) = (query.limit(50), query.text("cursor"));
-        if query.flag("trashed") {
+        let (limit, cursor, trashed) = (query.limit(50), query.text("cursor"), query.flag("trashed"));
+        if trashed {
             query.allow_default("order", "desc");
             query.allow_default("count", "false");
-            let (query, order) = (SubmissionQuery::default(), Order::default());
-            return Self {
-                trashed: true,
-                request: SubmissionListRequest { query, order, cursor, limit, count: false },
-            };
+            return Self { trashed, cursor, limit, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
         let [since, until] = query.time_range();
         let status = query.one_of("status", &[("completed", SubmissionStatus::Completed)]);
         let (text, answers, count) = (query.text("q"), query.filter(), query.flag("count"));
         let query = SubmissionQuery { since, until, status, text, answers };
-        let order = order.unwrap_or_default();
-        Self { trashed: false, request: SubmissionListRequest { query, order, cursor, limit, count } }
+        Self { trashed, query, order: order.unwrap_or_default(), cursor, limit, count }
     }
 }
 
@@ -77,27 +69,25 @@ impl FromQuery for ListSubmissionsQuery {
     ),
     responses(
         (status = 201, body = SubmissionBody, description = "The submission, stored",
-            headers(("Location" = String), ("ETag" = String), ("Idempotency-Replayed" = String),
-                ("Forms-Dropped" = String))),
+            headers(("ETag" = String), ("Forms-Dropped" = String))),
         (status = 200, body = SubmissionBody, headers(("Forms-Dropped" = String)),
             description = "Dry run: the submission as it would be, with an id of zeros")
     )
 )]
 pub(crate) async fn create_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(CreateSubmissionQuery { dry_run, notify }): QueryParams<CreateSubmissionQuery>,
+    Call { session, shared, path: form, query }: Call<String, CreateSubmissionQuery>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let CreateSubmissionQuery { dry_run, notify } = query;
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let repeatable = body.repeatable()?;
     if dry_run {
-        let (form, sent, keys) = shared.app.try_submission(&caller, &form, body.as_str(), notify).await?;
-        let body = SubmissionBody::dry_run_json(form, &sent, shared.app.now());
+        let (form, sent, keys) = session.try_submission(&form, body.as_str(), notify).await?;
+        let body = SubmissionBody::dry_run_json(form, &sent, session.now());
         return Ok(with_dropped_keys(json_text(body), &keys));
     }
     let Accepted { submission, replayed, dropped: keys } =
-        shared.app.create_submission(&caller, &form, repeatable, notify).await?;
+        session.create_submission(&form, repeatable, notify).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
@@ -130,23 +120,15 @@ pub(crate) async fn create_submission(
             description = "Only submissions whose answers satisfy all tests, each a question, an operator of \
                 `filter` and a value: `score.gte=4`, `q3=yes`.")
     ),
-    responses((status = 200, body = SubmissionList, description = "A page of submissions",
-        headers(("Link" = String))))
+    responses((status = 200, body = SubmissionList, description = "A page of submissions"))
 )]
 pub(crate) async fn list_submissions(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(form): PathParams<String>,
-    QueryParams(ListSubmissionsQuery { trashed, request }): QueryParams<ListSubmissionsQuery>,
+    Call { session, path: form, query: request, .. }: Call<String, SubmissionListRequest>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let (app, limit) = (&shared.app, request.limit);
-    let found = match trashed {
-        true => app.list_trashed_submissions(&caller, &form, request.cursor.as_deref(), limit).await?,
-        false => app
-            .list_submissions(&caller, &form, request)
-            .await
-            .map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?,
-    };
+    let limit = request.limit;
+    let found = session.list_submissions(&form, request).await;
+    let found = found.map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?;
     let next = found.next.as_deref();
     Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
@@ -160,14 +142,82 @@ pub(crate) async fn list_submissions(
         headers(("ETag" = String))))
 )]
 pub(crate) async fn get_submission(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams((form, submission)): PathParams<(String, String)>,
-    _: QueryParams<NoParams>,
+    Call { session, path: (form, submission), .. }: Call<(String, String)>,
 ) -> Result<Response, ApiError> {
-    Ok(submission_response(&shared.app.get_submission(&caller, &form, &submission).await?))
+    Ok(submission_response(&session.get_submission(&form, &submission).await?))
+}
+
+/// Update a submission
+///
+/// A JSON merge patch (RFC 7396) of `answers` and `metadata`. The result must be valid for the version of the form that the
+/// submission was checked against. The replaced state is kept in the submission's history. Unknown answers are refused or
+/// dropped as in a new submission.
+#[utoipa::path(
+    patch, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions",
+    request_body(content = ref("#/components/schemas/SubmissionPatch"), description = "The changes"),
+    responses((status = 200, body = SubmissionDetail, description = "The submission",
+        headers(("ETag" = String), ("Forms-Dropped" = String))))
+)]
+pub(crate) async fn edit_submission(
+    Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
+    IfMatch(expected): IfMatch,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = read_patch(request, shared.settings.max_body, &shared).await?;
+    let (edited, keys) = session.edit_submission(&form, &submission, body.as_str(), &expected).await?;
+    Ok(with_dropped_keys(submission_response(&edited), &keys))
+}
+
+/// Delete a submission
+///
+/// Moves the submission to the trash, where it no longer counts towards `max_responses`; with `purge=true` it is erased,
+/// with its history.
+#[utoipa::path(
+    delete, path = "/api/v1/forms/{form}/submissions/{submission}", tag = "submissions", params(PurgeQuery),
+    responses((status = 204, description = "The submission is in the trash, or erased"))
+)]
+pub(crate) async fn delete_submission(
+    Call { session, path: (form, submission), query, .. }: Call<(String, String), PurgeQuery>,
+    IfMatch(expected): IfMatch,
+) -> Result<Response, ApiError> {
+    session.delete_submission(&form, &submission, query.purge, expected).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Restore a submission
+///
+/// Takes the submission out of the trash, unless the form has reached `max_responses`.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions/{submission}/restore", tag = "submissions",
+    responses((status = 200, body = SubmissionDetail, description = "The submission",
+        headers(("ETag" = String))))
+)]
+pub(crate) async fn restore_submission(
+    Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = read_empty_body(request, &shared).await?;
+    let (restored, again) = session.restore_submission(&form, &submission, body.repeatable()?).await?;
+    Ok(with_replayed(submission_response(&restored), again))
+}
+
+/// List a submission's history
+///
+/// The states that edits replaced, newest first. The next page is in the header `Link`.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/submissions/{submission}/history", tag = "submissions", params(PageQuery),
+    responses((status = 200, body = HistoryList, description = "A page of replaced states"))
+)]
+pub(crate) async fn list_submission_history(
+    Call { session, path: (form, submission), query, .. }: Call<(String, String), PageQuery>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let PageQuery { limit, cursor } = query;
+    let found = session.list_history(&form, &submission, cursor.as_deref(), limit).await?;
+    Ok(with_next_link(json_text(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
 }
 
 /// Returns one submission, with the `ETag` of its revision.
-pub(crate) fn submission_response(submission: &Submission) -> Response {
+fn submission_response(submission: &Submission) -> Response {
     with_etag(json_text(SubmissionDetail::json(submission)), submission.revision())
 }

@@ -5,10 +5,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::{WorkspaceDetail, WorkspaceList};
-use crate::http::wire::authenticated::Authenticated;
-use crate::http::wire::extract::{PathParams, read_json};
-use crate::http::wire::problem::ApiError;
-use crate::http::wire::query::{NoParams, QueryParams};
+use crate::app::ApiError;
+use crate::http::wire::call::Call;
+use crate::http::wire::extract::read_json;
 use crate::http::wire::responses::{created_response, json};
 
 /// Create a workspace
@@ -18,22 +17,20 @@ use crate::http::wire::responses::{created_response, json};
 #[utoipa::path(
     post, path = "/api/v1/workspaces", tag = "workspaces",
     request_body(content = ref("#/components/schemas/NewWorkspace"), description = "The workspace"),
-    responses((status = 201, body = WorkspaceDetail, description = "The workspace, with the text of its first key",
-        headers(("Location" = String), ("Idempotency-Replayed" = String))))
+    responses((status = 201, body = WorkspaceDetail, description = "The workspace, with the text of its first key"))
 )]
 pub(crate) async fn create_workspace(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
+    Call { session, shared, .. }: Call,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
-    let (created, text) = shared.app.create_workspace(&caller, body.repeatable()?).await?;
-    if text.is_some() {
-        tracing::info!(workspace = %created.id, by = %caller.id, "a workspace was created");
+    let created = session.create_workspace(body.repeatable()?).await?;
+    let replayed = created.key.is_none();
+    if !replayed {
+        tracing::info!(workspace = %created.id, by = %session.caller.id, "a workspace was created");
     }
     let location = format!("/api/v1/workspaces/{}", created.id);
-    let response = json(&WorkspaceDetail::new(created, text.as_ref()))?;
-    Ok(created_response(response, location, text.is_none()))
+    Ok(created_response(json(&created)?, location, replayed))
 }
 
 /// List workspaces
@@ -43,14 +40,8 @@ pub(crate) async fn create_workspace(
     get, path = "/api/v1/workspaces", tag = "workspaces",
     responses((status = 200, body = WorkspaceList, description = "The workspaces"))
 )]
-pub(crate) async fn list_workspaces(
-    Authenticated { caller, shared }: Authenticated,
-    _: QueryParams<NoParams>,
-) -> Result<Response, ApiError> {
-    let found = shared.app.list_workspaces(&caller).await?;
-    json(&WorkspaceList {
-        workspaces: found.into_iter().map(|found| WorkspaceDetail::new(found, None)).collect(),
-    })
+pub(crate) async fn list_workspaces(Call { session, .. }: Call) -> Result<Response, ApiError> {
+    json(&session.list_workspaces().await?)
 }
 
 /// Delete a workspace
@@ -62,11 +53,9 @@ pub(crate) async fn list_workspaces(
     responses((status = 204, description = "It was deleted"))
 )]
 pub(crate) async fn delete_workspace(
-    Authenticated { caller, shared }: Authenticated,
-    PathParams(workspace): PathParams<String>,
-    _: QueryParams<NoParams>,
+    Call { session, path: workspace, .. }: Call<String>,
 ) -> Result<StatusCode, ApiError> {
-    shared.app.delete_workspace(&caller, &workspace).await?;
-    tracing::info!(workspace, by = %caller.id, "a workspace was deleted");
+    session.delete_workspace(&workspace).await?;
+    tracing::info!(workspace, by = %session.caller.id, "a workspace was deleted");
     Ok(StatusCode::NO_CONTENT)
 }

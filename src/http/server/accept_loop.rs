@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tower::Service;
 
 use crate::config::{HttpSettings, KEPT_CONNECTIONS};
-use crate::http::server::connection::{Client, serve_connection};
+use crate::http::server::connection::serve_connection;
 use crate::http::server::connection_table::ConnectionTable;
 use crate::http::server::tls::Tls;
 
@@ -74,8 +74,7 @@ pub async fn serve(
             Some(_ended) = connections.join_next() => {}
             (stream, peer) = accept(listener.borrow(), &mut last_warning), if connections.len() < most => {
                 if let Some(slot) = table.admit(peer.ip()) {
-                    let client = Client { address: peer.ip(), slot, service: service.clone() };
-                    connections.spawn(serve_connection(stream, client, tls.map(Tls::current)));
+                    connections.spawn(serve_connection(stream, slot, service.clone(), tls.map(Tls::current)));
                 }
             }
         }

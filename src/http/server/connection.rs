@@ -19,7 +19,6 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
 use crate::config::HttpSettings;
@@ -28,7 +27,7 @@ use crate::http::server::connection_state::{Connection, Ending};
 use crate::http::server::connection_table::ConnectionSlot;
 use crate::http::server::refusal::{head_timeout, https_expected, require_https};
 use crate::http::server::timed_stream::TimedStream;
-use crate::http::server::tls::{self, Handshake};
+use crate::http::server::tls::{self, Stream};
 use crate::http::server::tracked_body::{CHUNK, TrackedBody, TrackedRequest};
 use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
@@ -54,27 +53,18 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Maximum input that is discarded then, in bytes.
 const MAX_DISCARDED: u64 = 16 << 20;
 
-/// A client's connection that was just accepted, but for its stream.
-pub(crate) struct Client<V> {
-    pub(crate) address: IpAddr,
-    pub(crate) slot: ConnectionSlot,
-    pub(crate) service: V,
-}
-
-/// A stream over TCP, with or without TLS.
-type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
-
 /// Serves HTTP/1.1, or with `tls` HTTPS and HTTP/2, until either side closes, or the connection table reclaims the slot. The
 /// TLS handshake is part of the time to the first byte.
 pub(crate) async fn serve_connection(
     stream: TcpStream,
-    client: Client<impl RequestService>,
+    slot: ConnectionSlot,
+    service: impl RequestService,
     tls: Option<Arc<ServerConfig>>,
 ) {
     // Otherwise, the second of two small writes waits for the client to acknowledge the first.
     stream.set_nodelay(true).ok();
-    let Some(config) = tls else { return serve_requests(Either::Left(stream), client).await };
-    let connection = Arc::clone(&client.slot.connection);
+    let Some(config) = tls else { return serve_requests(Either::Left(stream), slot, service).await };
+    let connection = &slot.connection;
     let accepted = tokio::select! {
         biased;
         accepted = tls::accept(stream, config) => accepted,
@@ -82,18 +72,15 @@ pub(crate) async fn serve_connection(
         () = connection.close.notified() => return,
     };
     match accepted {
-        Ok(Handshake::Tls(stream)) => serve_requests(Either::Right(stream), client).await,
-        Ok(Handshake::PlainHttp(stream)) => {
-            close(Either::Left(stream), https_expected(&connection.settings), &connection).await
-        }
+        Ok(stream @ Either::Right(_)) => serve_requests(stream, slot, service).await,
+        Ok(stream) => close(stream, https_expected(&connection.settings), connection).await,
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
 }
 
 /// Serves requests until the connection ends, and closes it.
-async fn serve_requests(stream: Stream, client: Client<impl RequestService>) {
-    let Client { address, slot, service } = client;
-    let connection = &slot.connection;
+async fn serve_requests(stream: Stream, slot: ConnectionSlot, service: impl RequestService) {
+    let (connection, address) = (&slot.connection, slot.address);
     let (is_tls, is_http2) = match &stream {
         Either::Left(_) => (false, false),
         Either::Right(stream) => (true, tls::is_http2(stream)),

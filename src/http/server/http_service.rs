@@ -25,6 +25,7 @@ use tokio::time::timeout;
 use tower::Service;
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::config::HttpSettings;
 use crate::cpu_pool::CpuPool;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
@@ -35,7 +36,6 @@ use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::{X_REQUEST_ID, request_id};
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::accept::prefers_gzip;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
 
 /// Time to handle a request, besides the time that its body may take.

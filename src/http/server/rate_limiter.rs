@@ -18,20 +18,14 @@ pub(crate) struct RateLimiter<K> {
     windows: Mutex<Cache<K, (Timestamp, u32)>>,
 }
 
-/// A key has reached the rate.
-pub(crate) struct RateExceeded {
-    /// Seconds until the window ends.
-    pub(crate) retry_after: u64,
-}
-
 impl<K: Eq + Hash> RateLimiter<K> {
     /// Allows events up to `rate` for each key.
     pub(crate) fn new(rate: Rate) -> Self {
         Self { rate, windows: Mutex::new(Cache::new(CAPACITY)) }
     }
 
-    /// Counts an event of `key`; fails beyond the rate.
-    pub(crate) fn try_acquire(&self, key: K, now: Timestamp) -> Result<(), RateExceeded> {
+    /// Counts an event of `key`. Beyond the rate, fails with the seconds until the window ends.
+    pub(crate) fn try_acquire(&self, key: K, now: Timestamp) -> Result<(), u64> {
         let length = self.rate.per.millis();
         let age = |began: Timestamp| now.millis() - began.millis();
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,6 +37,6 @@ impl<K: Eq + Hash> RateLimiter<K> {
             return Ok(());
         }
         let rest = u64::try_from(length - age(began)).unwrap_or(0);
-        Err(RateExceeded { retry_after: rest.div_ceil(1_000) })
+        Err(rest.div_ceil(1_000))
     }
 }

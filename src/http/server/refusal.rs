@@ -5,11 +5,11 @@ use axum::http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue};
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::config::HttpSettings;
 use crate::http::server::base_url::base_url;
 use crate::http::server::http_service::set_common_headers;
 use crate::http::server::request_id::request_id;
-use crate::http::wire::problem::ApiError;
 
 /// Returns the serialized response to a head that did not arrive in time.
 pub(crate) fn head_timeout(settings: &HttpSettings, is_tls: bool) -> Vec<u8> {

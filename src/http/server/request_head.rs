@@ -7,8 +7,8 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, Version};
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::http::wire::extract::IDEMPOTENCY_KEY;
-use crate::http::wire::problem::ApiError;
 
 /// Headers with a single value. Of two lines, a proxy may have used the one that is ignored here.
 const SINGLE: [HeaderName; 8] = [

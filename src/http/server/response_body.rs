@@ -11,9 +11,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
 
+use crate::app::ApiError;
 use crate::cpu_pool::CpuPool;
 use crate::http::server::budget::{BudgetOwner, Budgets, Reservation, SMALL};
-use crate::http::wire::problem::ApiError;
 
 /// Size below which compression gains nothing, in bytes.
 const MIN_COMPRESSED_SIZE: usize = 1_024;

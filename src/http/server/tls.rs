@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use crate::config::TlsFiles;
 
@@ -34,29 +35,8 @@ const MAX_UNSENT: usize = 16 << 10;
 
 /// Why a certificate or its key cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    /// A file is not in PEM format.
-    #[error("{} is not valid PEM: {source}", path.display())]
-    Malformed { path: PathBuf, source: pem::Error },
-    /// The file of the certificate has none.
-    #[error("{} has no certificate in PEM format", path.display())]
-    NoCertificate { path: PathBuf },
-    /// The file of the key has none.
-    #[error("{} has no private key in PEM format without a passphrase", path.display())]
-    NoKey { path: PathBuf },
-    /// The first certificate is not valid.
-    #[error("the certificate in {} is not valid: {source}", path.display())]
-    InvalidCertificate { path: PathBuf, source: rustls::Error },
-    /// The key is not valid, or of an unsupported kind.
-    #[error("the key in {} is not valid: {source}", path.display())]
-    InvalidKey { path: PathBuf, source: rustls::Error },
-    /// The key belongs to another certificate.
-    #[error("the key in {} does not match the first certificate in {}", key.display(), certificate.display())]
-    KeyMismatch { certificate: PathBuf, key: PathBuf },
-}
+#[error("{0}")]
+pub struct TlsError(String);
 
 /// The certificate that new connections get.
 #[derive(Debug)]
@@ -86,24 +66,20 @@ impl Tls {
     }
 }
 
-/// The outcome of a TLS handshake.
-pub(crate) enum Handshake {
-    Tls(Box<TlsStream<TcpStream>>),
-    /// The client sends HTTP without TLS.
-    PlainHttp(TcpStream),
-}
+/// A stream over TCP, without or with TLS.
+pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Performs the TLS handshake.
-pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Handshake> {
+/// Performs the TLS handshake, unless the client sends HTTP without TLS.
+pub(crate) async fn accept(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Stream> {
     let mut first = [0];
     stream.peek(&mut first).await?;
     // HTTP begins with a method, TLS with 0x16 (RFC 8446 §5.1).
     if first[0].is_ascii_uppercase() {
-        return Ok(Handshake::PlainHttp(stream));
+        return Ok(Either::Left(stream));
     }
     let mut stream = Box::new(TlsAcceptor::from(config).accept(stream).await?);
     stream.get_mut().1.set_buffer_limit(Some(MAX_UNSENT));
-    Ok(Handshake::Tls(stream))
+    Ok(Either::Right(stream))
 }
 
 /// Whether client and server agreed on HTTP/2.
@@ -113,20 +89,25 @@ pub(crate) fn is_http2(stream: &TlsStream<TcpStream>) -> bool {
 
 /// Reads both files. Supports TLS 1.2 and 1.3, and keys in PKCS#8, SEC1 and PKCS#1.
 async fn read(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
-    let TlsFiles { certificate, key } = files.clone();
-    let (chain, private_key) = (read_certificates(&certificate).await?, read_key(&key).await?);
+    let TlsFiles { certificate, key } = files;
+    let (chain, private_key) = (read_certificates(certificate).await?, read_key(key).await?);
     let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let mut config = builder
         .with_safe_default_protocol_versions()
         .expect("ring supports TLS 1.2 and 1.3")
         .with_no_client_auth()
         .with_single_cert(chain, private_key)
-        .map_err(|source| match source {
-            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch { certificate, key },
-            rustls::Error::InvalidCertificate(_) => {
-                TlsError::InvalidCertificate { path: certificate, source }
-            }
-            source => TlsError::InvalidKey { path: key, source },
+        .map_err(|error| {
+            let (certificate, key) = (certificate.display(), key.display());
+            TlsError(match error {
+                rustls::Error::InconsistentKeys(_) => {
+                    format!("the key in {key} does not match the first certificate in {certificate}")
+                }
+                rustls::Error::InvalidCertificate(_) => {
+                    format!("the certificate in {certificate} is not valid: {error}")
+                }
+                error => format!("the key in {key} is not valid: {error}"),
+            })
         })?;
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     Ok(Arc::new(config))
@@ -136,8 +117,11 @@ async fn read(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
 async fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let (text, _mode) = read_file(path).await?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let chain = chain.map_err(|source| TlsError::Malformed { path: path.to_owned(), source })?;
-    if chain.is_empty() { Err(TlsError::NoCertificate { path: path.to_owned() }) } else { Ok(chain) }
+    let chain = chain.map_err(|error| malformed(path, &error))?;
+    if chain.is_empty() {
+        return Err(TlsError(format!("{} has no certificate in PEM format", path.display())));
+    }
+    Ok(chain)
 }
 
 /// Reads a private key. Warns if other users can read it, too.
@@ -147,9 +131,15 @@ async fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
         tracing::warn!(file = %path.display(), "other users can read the TLS key; remove their permission");
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
-        pem::Error::NoItemsFound => TlsError::NoKey { path: path.to_owned() },
-        source => TlsError::Malformed { path: path.to_owned(), source },
+        pem::Error::NoItemsFound => {
+            TlsError(format!("{} has no private key in PEM format without a passphrase", path.display()))
+        }
+        error => malformed(path, &error),
     })
+}
+
+fn malformed(path: &Path, error: &pem::Error) -> TlsError {
+    TlsError(format!("{} is not valid PEM: {error}", path.display()))
 }
 
 /// Reads a file on a blocking thread, within [`READ_TIMEOUT`]: it may be on a mount that does not respond. Returns its mode
@@ -158,7 +148,7 @@ async fn read_file(path: &Path) -> Result<(Vec<u8>, u32), TlsError> {
     let file = path.to_owned();
     let reading = timeout(READ_TIMEOUT, spawn_blocking(move || read_regular_file(&file)));
     let read = async { reading.await?? }.await;
-    read.map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
+    read.map_err(|error: io::Error| TlsError(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Reads a regular file of at most [`MAX_FILE`] bytes.

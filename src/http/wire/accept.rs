@@ -4,7 +4,7 @@ use axum::http::header::{ACCEPT, ACCEPT_ENCODING};
 use axum::http::{HeaderMap, HeaderName};
 
 use crate::api::{Code, PROBLEM_TYPE};
-use crate::http::wire::problem::ApiError;
+use crate::app::ApiError;
 
 /// The media type of nearly all responses.
 pub(crate) const JSON: &str = "application/json";

@@ -9,9 +9,9 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::config::HttpSettings;
 use crate::http::server::budget::{Reservation, uncharged};
-use crate::http::wire::problem::ApiError;
 
 /// Time after which a body counts against its key's share of those that are received slowly.
 const SLOW: Duration = Duration::from_secs(1);
@@ -47,7 +47,8 @@ pub(crate) async fn read_body(
         let deadline = begun + settings.body_timeout + earned;
         let Ok(frame) = timeout_at(next_check.unwrap_or(deadline).min(deadline), body.frame()).await else {
             if deadline <= Instant::now() {
-                return Err(timed_out());
+                let detail = "the body did not arrive in time";
+                return Err(ApiError::with_detail(Code::RequestTimeout, detail));
             }
             if !slow.grow_to(1) {
                 return Err(ApiError::overloaded());
@@ -72,10 +73,6 @@ pub(crate) async fn read_body(
         }
         whole.extend_from_slice(&chunk);
     }
-}
-
-fn timed_out() -> ApiError {
-    ApiError::with_detail(Code::RequestTimeout, "the body did not arrive in time")
 }
 
 /// Returns the error for a client that closed the connection or broke the framing.

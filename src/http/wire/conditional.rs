@@ -6,8 +6,8 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use crate::api::Code;
+use crate::app::ApiError;
 use crate::domain::revision::ExpectedRevision;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::responses::with_header;
 use crate::http::wire::state::Shared;
 

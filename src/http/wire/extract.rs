@@ -9,13 +9,13 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::api::Code;
-use crate::app::{AppError, IdempotentRequest};
+use crate::app::ApiError;
+use crate::app::IdempotentRequest;
 use crate::domain::json;
 use crate::domain::validation::fields::Fields;
 use crate::http::server::budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
 use crate::http::wire::accept::JSON;
 use crate::http::wire::body::read_body;
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 
@@ -99,7 +99,7 @@ pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result
     if body.as_str().is_empty() {
         return Ok(body);
     }
-    let (value, mut violations) = (json::parse(body.as_str()).map_err(AppError::Malformed)?, Vec::new());
+    let (value, mut violations) = (json::parse(body.as_str())?, Vec::new());
     if let Some(fields) = Fields::open(&value, "", "the body", &mut violations) {
         fields.close(&[]);
     }

@@ -1,8 +1,8 @@
 //! Requests and responses: authentication, bodies, parameters, headers, problem documents.
 
 pub(crate) mod accept;
-pub(crate) mod authenticated;
 pub(crate) mod body;
+pub(crate) mod call;
 pub(crate) mod conditional;
 pub(crate) mod extract;
 pub(crate) mod problem;

@@ -1,104 +1,15 @@
-//! Problem documents: the only mapping from errors to them, and the only place that logs the cause of an error.
-#![deny(clippy::wildcard_enum_match_arm)]
+//! Problem documents as responses, and the only place that logs the cause of an error.
 
 use std::error::Error;
-use std::sync::Arc;
-use std::time::Duration;
 
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::api::{Code, PROBLEM_TYPE, Problem};
-use crate::app::{AppError, Resource};
-use crate::domain::form::admission::{AcceptingReason, Refusal};
-use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shortened, unescape};
-use crate::id::FormId;
-use crate::store::StoreError;
-
-/// Why a request failed. Passes through the router inside a response and is rendered once the request id is known.
-#[derive(Debug, Clone)]
-pub(crate) struct ApiError {
-    problem: Box<Problem>,
-    /// Seconds after which a retry makes sense.
-    retry_after: Option<u64>,
-    /// For the log only.
-    cause: Option<Arc<dyn Error + Send + Sync>>,
-}
+use crate::api::{Code, PROBLEM_TYPE};
+use crate::app::ApiError;
 
 impl ApiError {
-    /// Creates an error without details.
-    pub(crate) fn new(code: Code) -> Self {
-        Self { problem: Box::new(Problem::new(code)), retry_after: None, cause: None }
-    }
-
-    /// Creates an error; `detail` says what is wrong and what to do.
-    pub(crate) fn with_detail(code: Code, detail: impl Into<String>) -> Self {
-        let mut error = Self::new(code);
-        error.problem.detail = Some(detail.into());
-        error
-    }
-
-    /// Sets the seconds after which a retry makes sense.
-    #[must_use]
-    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
-        self.retry_after = Some(seconds);
-        self
-    }
-
-    /// Creates the error for an exhausted budget or queue: the same request may soon succeed.
-    pub(crate) fn overloaded() -> Self {
-        Self::new(Code::Overloaded).retry_after(1)
-    }
-
-    /// Creates the error for a request without a response after `limit`. Whether it took effect is unknown, which
-    /// `overloaded` would deny.
-    pub(crate) fn unfinished(limit: Duration) -> Self {
-        let cause = std::io::Error::other(format!("no response after {} s", limit.as_secs()));
-        Self::new(Code::StoreUnavailable).retry_after(5).caused_by(cause)
-    }
-
-    /// Creates the error for a handler that panicked with `text`.
-    pub(crate) fn panicked(text: String) -> Self {
-        Self::new(Code::Internal).caused_by(std::io::Error::other(format!("panicked: {text}")))
-    }
-
-    fn caused_by(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
-        self.cause = Some(Arc::new(cause));
-        self
-    }
-
-    /// Creates the error for a body that violates rules. `detail` summarizes the violations; only the first are listed.
-    pub(crate) fn invalid(detail: String, mut violations: Vec<Violation>) -> Self {
-        violations.truncate(MAX_VIOLATIONS);
-        let mut error = Self::with_detail(Code::ValidationFailed, detail);
-        error.problem.errors = violations;
-        error
-    }
-
-    /// Creates the error for a query that violates rules: `violations` point into an object of its parameters.
-    pub(crate) fn invalid_query(violations: Vec<Violation>) -> Self {
-        let faults: Vec<_> = violations.iter().map(describe_parameter).collect();
-        let mut error = Self::with_detail(Code::InvalidQuery, faults.join("; "));
-        error.problem.errors = violations;
-        error
-    }
-
-    /// Creates the error for a slug that belongs to `holder`, or to a form that the caller may not know.
-    fn slug_taken(slug: &str, holder: Option<FormId>) -> Self {
-        let holder = holder.map(|holder| holder.to_string());
-        let name = holder.as_deref().unwrap_or("another form");
-        let message = format!("slug `{slug}` already belongs to {name}");
-        let mut error = Self::with_detail(Code::SlugTaken, message.clone());
-        let violation = Violation::new("/slug", Rule::SlugTaken, message);
-        error.problem.errors = vec![match &holder {
-            Some(holder) => violation.help(format!("choose another slug, or change {holder}")),
-            None => violation.help("choose another slug"),
-        }];
-        error.problem.form_id = holder;
-        error
-    }
-
     /// Renders the problem document for the request `request_id`, whose URLs begin with `base`. Logs failures of the server.
     pub(crate) fn render(mut self, request_id: &str, base: &str) -> Response<Vec<u8>> {
         self.log(request_id);
@@ -148,6 +59,7 @@ fn error_chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
     text
 }
 
+/// Passes through the router inside a response, and is rendered once the request id is known.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -157,150 +69,9 @@ impl IntoResponse for ApiError {
     }
 }
 
-impl From<AppError> for ApiError {
-    fn from(error: AppError) -> Self {
-        let detail = error.to_string();
-        let code = match error {
-            AppError::Unauthenticated => return Self::new(Code::Unauthorized),
-            AppError::Refused(refusal) => return refusal.into(),
-            AppError::InvalidQuery(violations) => return Self::invalid_query(violations),
-            AppError::Overloaded => return Self::overloaded(),
-            AppError::Store(error) => return error.into(),
-            AppError::Forbidden(_) | AppError::LimitedKey => Code::InsufficientScope,
-            AppError::NotFound(Resource::Form, _) => Code::FormNotFound,
-            AppError::NotFound(Resource::Submission, _) => Code::SubmissionNotFound,
-            AppError::NotFound(Resource::Version, _) => Code::VersionNotFound,
-            AppError::NotFound(Resource::Integration, _) => Code::IntegrationNotFound,
-            AppError::NotFound(Resource::Delivery, _) => Code::DeliveryNotFound,
-            AppError::NotFound(Resource::Key, _) => Code::KeyNotFound,
-            AppError::NotFound(Resource::Workspace, _) => Code::WorkspaceNotFound,
-            AppError::Malformed(_) => Code::MalformedJson,
-            AppError::InvalidCursor => Code::InvalidCursor,
-        };
-        Self::with_detail(code, detail)
-    }
-}
-
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotAccepting { reason, message } => {
-                // The author's own message takes precedence.
-                let detail = message.unwrap_or_else(|| describe_reason(reason).to_owned());
-                Self::with_detail(reason.into(), detail)
-            }
-            Refusal::NoQuestions => Self::with_detail(
-                Code::FormHasNoQuestions,
-                "the form has no question to answer; add one before publishing it",
-            ),
-            Refusal::PreconditionFailed => Self::with_detail(
-                Code::VersionMismatch,
-                "the resource was changed after `If-Match` was read; get it again",
-            ),
-            Refusal::SlugTaken { slug, holder } => Self::slug_taken(&slug, holder),
-            Refusal::NotInTrash => {
-                Self::with_detail(Code::NotInTrash, "the form or submission is not in the trash")
-            }
-            Refusal::WorkspaceInUse => Self::with_detail(
-                Code::WorkspaceInUse,
-                "the workspace of the request's own key cannot be deleted; use a key of another workspace",
-            ),
-            Refusal::InvalidBody(violations) => {
-                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the request");
-                Self::invalid(detail, violations)
-            }
-            Refusal::InvalidDefinition(violations) => {
-                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the definition");
-                Self::invalid(detail, violations)
-            }
-            Refusal::InvalidAnswers(violations) => Self::invalid(summarize_answers(&violations), violations),
-            Refusal::NotPending => {
-                Self::with_detail(Code::DeliveryNotPending, "the delivery does not wait for an attempt")
-            }
-            Refusal::NotRepeatable(why) => Self::with_detail(Code::DeliveryNotRepeatable, why),
-            Refusal::KeyReused => Self::with_detail(
-                Code::IdempotencyKeyReused,
-                "`Idempotency-Key` was used before with a different body or query; use a new one",
-            ),
-        }
-    }
-}
-
-/// Describes why a form does not accept answers.
-fn describe_reason(reason: AcceptingReason) -> &'static str {
-    match reason {
-        AcceptingReason::Draft => {
-            "the form is a draft; publish it by PATCH with `{\"status\":\"published\"}`"
-        }
-        AcceptingReason::Closed => "the form is closed and does not accept answers",
-        AcceptingReason::NotOpenYet => "the form does not accept answers before `opens_at`",
-        AcceptingReason::Expired => "the form does not accept answers after `closes_at`",
-        AcceptingReason::Full => "the form has reached its response limit, `max_responses`",
-    }
-}
-
-/// Describes what is wrong with the parameter that `violation` points to.
-fn describe_parameter(violation: &Violation) -> String {
-    let mut steps = violation.pointer.split('/').skip(1).map(unescape);
-    let name = steps.next().unwrap_or_default();
-    let name = match name.as_str() {
-        "where" => steps.fold(name, |name, step| format!("{name}={step}")),
-        _ => steps.fold(name, |name, step| format!("{name}[{step}]")),
-    };
-    let message = violation.message.trim_start_matches(&format!("`{name}` "));
-    let help = violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
-    format!("`{}`: {message}{help}", shortened(&name))
-}
-
-/// Summarizes the violations of a submission.
-fn summarize_answers(violations: &[Violation]) -> String {
-    if !violations.iter().all(|violation| violation.pointer.starts_with("/answers/")) {
-        return summarize_count(violations.len(), ["problem", "problems"], "in the submission");
-    }
-    let predicate = if violations.len() == 1 { "needs attention" } else { "need attention" };
-    summarize_count(violations.len(), ["answer", "answers"], predicate)
-}
-
-/// Returns `count` with its noun and `predicate`. Beyond [`MAX_VIOLATIONS`] the count is not exact: validation stops.
-fn summarize_count(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
-    match count {
-        1 => format!("1 {one} {predicate}"),
-        ..=MAX_VIOLATIONS => format!("{count} {several} {predicate}"),
-        _ => {
-            format!("more than {MAX_VIOLATIONS} {several} {predicate}; the first {MAX_VIOLATIONS} are listed")
-        }
-    }
-}
-
-impl From<StoreError> for ApiError {
-    fn from(cause: StoreError) -> Self {
-        let error = match &cause {
-            StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
-            StoreError::Overloaded => Self::overloaded(),
-            StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
-            StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
-            // The index is being verified, and rebuilt if necessary: soon the value may be readable again.
-            StoreError::Damaged(_) | StoreError::Missing(_) => {
-                Self::new(Code::StoreUnavailable).retry_after(5)
-            }
-            StoreError::Undecodable(_) | StoreError::Panicked(_) | StoreError::Io(_) => {
-                Self::new(Code::Internal)
-            }
-        };
-        error.caused_by(cause)
-    }
-}
-
 /// A response body could not be read.
 impl From<axum::Error> for ApiError {
     fn from(error: axum::Error) -> Self {
-        Self::new(Code::Internal).caused_by(error)
-    }
-}
-
-/// A response could not be serialized as JSON.
-impl From<serde_json::Error> for ApiError {
-    fn from(error: serde_json::Error) -> Self {
         Self::new(Code::Internal).caused_by(error)
     }
 }

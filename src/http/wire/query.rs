@@ -7,12 +7,12 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use utoipa::IntoParams;
 
-use crate::app::AppError;
+use crate::api::Code;
+use crate::app::ApiError;
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::json::Value;
 use crate::domain::validation::violation::{Rule, Violation, join, shortened};
-use crate::http::wire::problem::ApiError;
 use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;
 
@@ -227,8 +227,11 @@ fn param_pointer(name: &str) -> String {
 }
 
 /// Makes the violations of a filter point to the `where` of the `query` that they come from, such as `/where/score.gte`.
-pub(crate) fn point_to_where(error: AppError, query: &str) -> AppError {
-    let AppError::InvalidQuery(mut violations) = error else { return error };
+pub(crate) fn point_to_where(error: ApiError, query: &str) -> ApiError {
+    if error.problem.code != Code::InvalidQuery {
+        return error;
+    }
+    let mut violations = error.problem.errors;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let Some(sent) = where_pointer(&name, &value) else { continue };
         let Some((key, _)) = parse_clause(&value) else { continue };
@@ -238,7 +241,7 @@ pub(crate) fn point_to_where(error: AppError, query: &str) -> AppError {
             violation.pointer.clone_from(&sent);
         }
     }
-    AppError::InvalidQuery(violations)
+    ApiError::invalid_query(violations)
 }
 
 /// Returns the pointer to the clause `value` if `name` is `where`.

@@ -7,8 +7,8 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use crate::app::ApiError;
 use crate::app::ReplayableBody;
-use crate::http::wire::problem::ApiError;
 
 /// Serializes `body` as a JSON response.
 pub(crate) fn json(body: &impl Serialize) -> Result<Response, ApiError> {
@@ -55,27 +55,15 @@ pub(crate) fn replayable((body, replayed): ReplayableBody) -> Response {
     with_replayed(json_text(body), replayed)
 }
 
-/// Adds the link to the page that begins at `next`, of the list at `uri`.
+/// Adds the link to the page that begins at `next`, of the list at `uri`: a cursor is valid only with the same filters.
+/// `count` is left out: the first page has the total.
 pub(crate) fn with_next_link(response: Response, uri: &Uri, limit: usize, next: Option<&str>) -> Response {
     let Some(cursor) = next else { return response };
-    let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query_of(uri, limit, cursor));
-    with_header(response, LINK, link)
-}
-
-/// Returns the query of `uri` with another `cursor`, which is valid only with the same filters. `count` is left out: the first
-/// page has the total.
-fn query_of(uri: &Uri, limit: usize, cursor: &str) -> String {
     let sent = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let others = sent.filter(|(name, _)| !["limit", "cursor", "count"].contains(&&**name));
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(others).append_pair("limit", &limit.to_string()).append_pair("cursor", cursor);
-    query.finish()
-}
-
-/// Adds `Forms-Total`, if the items were counted.
-pub(crate) fn with_total(response: Response, total: Option<u64>) -> Response {
-    let Some(total) = total else { return response };
-    with_header(response, HeaderName::from_static("forms-total"), total)
+    with_header(response, LINK, format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish()))
 }
 
 /// Maximum size of the header `Forms-Dropped`, in bytes; it lists as many keys as fit.

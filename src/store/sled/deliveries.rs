@@ -221,7 +221,7 @@ impl Deliveries for SledStore {
                 for (entry, _) in store.reader.scan(entries, Direction::Ascending, usize::MAX)? {
                     let Some(form) = store.form(workspace, layout::listed_form(&entry)?)? else { continue };
                     for integration in &form.integrations {
-                        let stats = collected.entry(integration.kind.type_name()).or_default();
+                        let stats = collected.entry(integration.type_name()).or_default();
                         let key = (form.id, integration.id);
                         let queue = QueueId { workspace, form: form.id, integration: integration.id };
                         let counts = QueueCounts::read(&store.reader, key)?;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use forms::app::{App, IdempotentRequest};
+use forms::app::{App, IdempotentRequest, Session};
 use forms::clock::SystemClock;
 use forms::cpu_pool::CpuPool;
 use forms::delivery::{DeliveryService, DeliverySettings};
@@ -111,8 +111,8 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
         IdempotentRequest { idempotency_key: Some("once"), query: "", body: r#"{"answers":{"q1":"x"}}"# };
     let twin = move |this: Arc<Interruption<(Arc<App>, String)>>| async move {
         let (app, form) = this.state.get().unwrap();
-        let caller = Caller::local_operator(workspace(1));
-        assert!(!app.create_submission(&caller, form, request, true).await.unwrap().replayed);
+        let session = Session { app: Arc::clone(app), caller: Caller::local_operator(workspace(1)) };
+        assert!(!session.create_submission(form, request, true).await.unwrap().replayed);
     };
     // The counters are read to see whether the form is full.
     let (store, interruption) = Interruption::open(b"C", twin);
@@ -129,8 +129,8 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
     let app = Arc::new(app);
     interruption.state.set((Arc::clone(&app), form.to_string())).ok().unwrap();
     interruption.arm();
-    let caller = Caller::local_operator(workspace(1));
-    let accepted = app.create_submission(&caller, &form.to_string(), request, true).await;
+    let session = Session { app, caller: Caller::local_operator(workspace(1)) };
+    let accepted = session.create_submission(&form.to_string(), request, true).await;
     interruption.assert_happened();
     assert!(accepted.is_ok_and(|accepted| accepted.replayed));
 }

@@ -1,36 +1,46 @@
-//! Authentication of a request by its API key, before anything else in it is parsed.
+//! What every operation takes from its request. The API key is checked before anything else is parsed.
 
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
 
 use crate::api::Code;
-use crate::app::AppError;
+use crate::app::{ApiError, Session};
 use crate::domain::workspace::Caller;
 use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
-use crate::http::server::rate_limiter::RateExceeded;
 use crate::http::wire::accept::{SCHEMA, check_accept};
-use crate::http::wire::problem::ApiError;
+use crate::http::wire::extract::PathParams;
+use crate::http::wire::query::{FromQuery, NoParams, QueryParams};
 use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
 use crate::secret::KeyId;
 
-/// Extractor for the shared state and the caller, from `Authorization: Bearer <key>`. Also checks `Accept`: the operation sends JSON, and JSON
-/// Schema too if `SENDS_SCHEMA`.
-pub(crate) struct Authenticated<const SENDS_SCHEMA: bool = false> {
-    pub(crate) caller: Caller,
+/// Extractor for a request of an operation: the session of the caller, from `Authorization: Bearer <key>`, the parameters of the path and of
+/// the query. Also checks `Accept`: the operation sends JSON, and JSON Schema too if `SENDS_SCHEMA`.
+pub(crate) struct Call<P = (), Q = NoParams, const SENDS_SCHEMA: bool = false> {
+    pub(crate) session: Session,
     pub(crate) shared: Shared,
+    pub(crate) path: P,
+    pub(crate) query: Q,
 }
 
-impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_SCHEMA> {
+impl<P, Q, const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Call<P, Q, SENDS_SCHEMA>
+where
+    P: DeserializeOwned + Send,
+    Q: FromQuery,
+{
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
         let caller = authenticate(parts, shared).await?;
         check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
-        Ok(Self { caller, shared: Arc::clone(shared) })
+        let PathParams(path) = PathParams::from_request_parts(parts, shared).await?;
+        let QueryParams(query) = QueryParams::from_request_parts(parts, shared).await?;
+        let session = Session { app: Arc::clone(&shared.app), caller };
+        Ok(Self { session, shared: Arc::clone(shared), path, query })
     }
 }
 
@@ -40,7 +50,7 @@ impl<const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Authenticated<SENDS_
 async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError> {
     let Some(text) = parts.headers.get(AUTHORIZATION) else {
         let local = parts.extensions.get::<LocalOperator>();
-        return local.map(|local| local.0.clone()).ok_or_else(|| AppError::Unauthenticated.into());
+        return local.map(|local| local.0.clone()).ok_or_else(|| ApiError::new(Code::Unauthorized));
     };
     let key = text.to_str().ok().and_then(bearer).unwrap_or_default();
     match shared.app.authenticate(key).await {
@@ -51,20 +61,21 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
             check_rate(caller.id, shared)?;
             Ok(caller)
         }
-        Err(AppError::Unauthenticated) => {
-            count_failure(parts, shared)?;
-            Err(AppError::Unauthenticated.into())
+        Err(error) => {
+            if error.problem.code == Code::Unauthorized {
+                count_failure(parts, shared)?;
+            }
+            Err(error)
         }
-        Err(other) => Err(other.into()),
     }
 }
 
 /// Counts a request of `key`; fails beyond the rate limit.
 fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
     let Some(requests) = &shared.requests else { return Ok(()) };
-    requests.try_acquire(key, shared.app.now()).map_err(|exceeded| {
+    requests.try_acquire(key, shared.app.now()).map_err(|seconds| {
         let rate = requests.rate;
-        rate_limited(&format!("this API key has reached its rate limit of {rate}"), exceeded)
+        rate_limited(&format!("this API key has reached its rate limit of {rate}"), seconds)
     })
 }
 
@@ -75,10 +86,10 @@ fn count_failure(parts: &Parts, shared: &Shared) -> Result<(), ApiError> {
         return Ok(());
     };
     let counted = failures.try_acquire(client_network(*address), shared.app.now());
-    counted.map_err(|exceeded| rate_limited("too many invalid API keys from this address", exceeded))
+    counted.map_err(|seconds| rate_limited("too many invalid API keys from this address", seconds))
 }
 
-fn rate_limited(reason: &str, RateExceeded { retry_after: seconds }: RateExceeded) -> ApiError {
+fn rate_limited(reason: &str, seconds: u64) -> ApiError {
     let unit = if seconds == 1 { "second" } else { "seconds" };
     let detail = format!("{reason}; wait {seconds} {unit}");
     ApiError::with_detail(Code::RateLimited, detail).retry_after(seconds)
