@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!  message     from a `MailMessage` to MIME
-//!  smtp        connections to the operator's mail server
-//!  dialogue    commands and replies, and what these mean for an attempt
+//!  smtp        the dialogue with the operator's mail server
+//!  replies     from its replies to the outcome of an attempt
+//!  stream      the connection: TLS, and a limit on what is received
 //!  folder      files instead, for development
 //! ```
 
-mod dialogue;
 mod folder;
 mod message;
+mod replies;
 mod smtp;
+mod stream;
 
 use async_trait::async_trait;
 

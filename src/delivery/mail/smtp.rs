@@ -7,19 +7,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::commands::{Auth, Data, Ehlo, Mail, Rcpt, Starttls};
+use lettre::transport::smtp::extension::{ClientId, Extension, ServerInfo};
+use lettre::transport::smtp::response::Severity;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
-use tokio::io::BufReader;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::Mailer;
-use super::dialogue::{
-    self, About, Dialogue, Reply, Stream, connection_error, handshake_error, invalid_reply,
-};
 use super::message::{self, BuiltMail};
+use super::replies::{Dialogue, connection_error, handshake_error, invalid_reply};
+use super::stream::SmtpStream;
 use crate::delivery::report::{self, retry};
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::error_code::ErrorCode;
@@ -38,6 +41,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time to wait for the answer to QUIT, on which nothing depends.
 const QUIT_LIMIT: Duration = Duration::from_secs(1);
+
+/// Maximum steps of AUTH LOGIN: user name and password.
+const MAX_CHALLENGES: u32 = 3;
 
 /// How to reach the operator's mail server.
 #[derive(Debug, Clone)]
@@ -75,51 +81,72 @@ impl SmtpMailer {
     async fn exchange(&self, mail: &BuiltMail, dialogue: &mut Dialogue<'_>) -> Result<(), Outcome> {
         let deadline = Instant::now() + self.limit;
         let late = |_elapsed| report::timed_out();
-        let mut stream = timeout_at(deadline, self.log_in(mail, dialogue)).await.map_err(late)??;
-        let begun = timeout_at(deadline, begin(&mut stream, mail, dialogue)).await.map_err(late).flatten();
-        let result = match begun {
+        let mut connection = timeout_at(deadline, self.log_in(mail, dialogue)).await.map_err(late)??;
+        let begun = timeout_at(deadline, begin(&mut connection, mail, dialogue)).await.map_err(late);
+        let result = match begun.flatten() {
             Ok(()) => {
-                let sending = dialogue.send_message(&mut stream, &mail.bytes);
+                let sending = send_message(&mut connection, mail, dialogue);
                 timeout(MESSAGE_LIMIT, sending).await.map_err(late).flatten()
             }
             failed => failed,
         };
-        let quit = async {
-            dialogue::send(&mut stream, b"QUIT\r\n").await?;
-            dialogue::read_reply(&mut stream).await
-        };
-        let _unanswered = timeout(QUIT_LIMIT, quit).await;
+        let _unanswered = timeout(QUIT_LIMIT, connection.quit()).await;
         result
     }
 
     /// Connects, encrypts and authenticates.
-    async fn log_in(&self, mail: &BuiltMail, dialogue: &mut Dialogue<'_>) -> Result<Stream, Outcome> {
-        const REFUSED: About<'_> = About::Connection(ErrorCode::SmtpRejected);
-        let security = self.settings.url.security;
-        let mut stream: Stream = BufReader::new(Box::new(self.dial(dialogue).await?));
-        if security == SmtpSecurity::Tls {
-            stream = self.encrypt(stream).await?;
-        }
-        dialogue.reply(&mut stream, REFUSED).await?;
-        let hello = format!("EHLO {}", mail.sender.domain());
-        let mut offered = dialogue.command(&mut stream, &hello, REFUSED).await?;
-        if security == SmtpSecurity::StartTls {
-            if !offered.has_extension("STARTTLS") {
-                return Err(retry(ErrorCode::TlsRequired, "the server does not offer STARTTLS"));
-            }
-            dialogue.command(&mut stream, "STARTTLS", About::Connection(ErrorCode::TlsRequired)).await?;
-            stream = self.encrypt(stream).await?;
-            // What was offered before is not to be trusted (RFC 3207 §4.2).
-            offered = dialogue.command(&mut stream, &hello, REFUSED).await?;
-        }
+    async fn log_in(
+        &self,
+        mail: &BuiltMail,
+        dialogue: &mut Dialogue<'_>,
+    ) -> Result<AsyncSmtpConnection, Outcome> {
+        let name = ClientId::Domain(mail.sender.domain().to_owned());
+        let (mut connection, server) = self.connect(&name, dialogue).await?;
         if let Some((user, password)) = &self.settings.credentials {
-            authenticate(&mut stream, &offered, user, password, dialogue).await?;
+            let credentials = Credentials::new(user.clone(), password.reveal().clone());
+            authenticate(&mut connection, &server, credentials, dialogue).await?;
         }
-        Ok(stream)
+        Ok(connection)
+    }
+
+    /// Connects and encrypts. Returns the connection and what the server offers.
+    async fn connect(
+        &self,
+        name: &ClientId,
+        dialogue: &mut Dialogue<'_>,
+    ) -> Result<(AsyncSmtpConnection, ServerInfo), Outcome> {
+        let stream = self.dial(dialogue).await?;
+        let security = self.settings.url.security;
+        if security == SmtpSecurity::Tls {
+            self.encrypt(&stream).await?;
+        }
+        let connecting = AsyncSmtpConnection::connect_with_transport(Box::new(stream.clone()), name);
+        let mut connection = match connecting.await {
+            Ok(connection) => connection,
+            // The greeting or EHLO: the operator's matter, not the message's.
+            Err(error) => {
+                let refused = dialogue.expect(Err(error), ErrorCode::SmtpRejected);
+                return Err(refused.err().unwrap_or_else(invalid_reply));
+            }
+        };
+        let server = connection.server_info().clone();
+        if security != SmtpSecurity::StartTls {
+            return Ok((connection, server));
+        }
+        if !server.supports_feature(Extension::StartTls) {
+            return Err(retry(ErrorCode::TlsRequired, "the server does not offer STARTTLS"));
+        }
+        dialogue.expect(connection.command(Starttls).await, ErrorCode::TlsRequired)?;
+        self.encrypt(&stream).await?;
+        // What was offered before is not to be trusted (RFC 3207 §4.2).
+        let greeted = connection.command(Ehlo::new(name.clone())).await;
+        let response = dialogue.expect(greeted, ErrorCode::SmtpRejected)?;
+        let server = ServerInfo::from_response(&response).map_err(|_error| invalid_reply())?;
+        Ok((connection, server))
     }
 
     /// Opens a connection to the first of the server's addresses that accepts one.
-    async fn dial(&self, dialogue: &mut Dialogue<'_>) -> Result<TcpStream, Outcome> {
+    async fn dial(&self, dialogue: &mut Dialogue<'_>) -> Result<SmtpStream, Outcome> {
         let url = &self.settings.url;
         let mut failure = retry(ErrorCode::DnsError, "the host name is not known");
         let Ok(addresses) = lookup_host((url.host.as_str(), url.port)).await else { return Err(failure) };
@@ -129,7 +156,7 @@ impl SmtpMailer {
                     dialogue.remote_address = Some(address);
                     // Without it small commands could wait for acknowledgements.
                     let _unsupported = stream.set_nodelay(true);
-                    return Ok(stream);
+                    return Ok(SmtpStream::new(stream, address));
                 }
                 Ok(Err(error)) => failure = connection_error(&error),
                 Err(_elapsed) => failure = report::timed_out(),
@@ -138,19 +165,13 @@ impl SmtpMailer {
         Err(failure)
     }
 
-    /// Encrypts a connection, and checks the server's certificate and name.
-    async fn encrypt(&self, stream: Stream) -> Result<Stream, Outcome> {
+    async fn encrypt(&self, stream: &SmtpStream) -> Result<(), Outcome> {
         let invalid = |_error| retry(ErrorCode::TlsError, "the host is not a valid name of a server");
         let name = ServerName::try_from(self.settings.url.host.clone()).map_err(invalid)?;
         let connector = self.connector().map_err(|error| {
             retry(ErrorCode::TlsError, format!("the server has no certificates of authorities: {error}"))
         })?;
-        // What somebody on the way adds behind the reply to STARTTLS would be read as sent under TLS (CVE-2011-0411).
-        if !stream.buffer().is_empty() {
-            return Err(retry(ErrorCode::TlsError, "it does not answer in TLS"));
-        }
-        let encrypted = connector.connect(name, stream.into_inner()).await;
-        Ok(BufReader::new(Box::new(encrypted.map_err(|error| handshake_error(&error))?)))
+        stream.encrypt(&connector, name).await.map_err(|error| handshake_error(&error))
     }
 
     fn connector(&self) -> Result<TlsConnector, rustls::Error> {
@@ -197,39 +218,47 @@ fn secrets(settings: &SmtpSettings) -> Vec<Secret<String>> {
 }
 
 async fn authenticate(
-    stream: &mut Stream,
-    offered: &Reply,
-    user: &str,
-    password: &Secret<String>,
+    connection: &mut AsyncSmtpConnection,
+    server: &ServerInfo,
+    credentials: Credentials,
     dialogue: &mut Dialogue<'_>,
 ) -> Result<(), Outcome> {
     const CODE: ErrorCode = ErrorCode::SmtpAuthFailed;
-    let password = password.reveal();
-    let (command, challenges) = if offered.has_mechanism("PLAIN") {
-        (format!("AUTH PLAIN {}", STANDARD.encode(format!("\0{user}\0{password}"))), Vec::new())
-    } else if offered.has_mechanism("LOGIN") {
-        ("AUTH LOGIN".to_owned(), vec![STANDARD.encode(user), STANDARD.encode(password)])
-    } else {
+    let invalid = |_error| retry(CODE, "the server asks for something else than user name and password");
+    let Some(mechanism) = server.get_auth_mechanism(&[Mechanism::Plain, Mechanism::Login]) else {
         return Err(retry(CODE, "the server offers neither AUTH PLAIN nor AUTH LOGIN"));
     };
-    let mut reply = dialogue.command(stream, &command, About::Connection(CODE)).await?;
-    for response in challenges {
-        if reply.code == 334 {
-            reply = dialogue.command(stream, &response, About::Connection(CODE)).await?;
+    let mut command = Auth::new(mechanism, credentials.clone(), None).map_err(invalid)?;
+    for _ in 0..MAX_CHALLENGES {
+        let response = dialogue.expect(connection.command(command).await, CODE)?;
+        if response.code().severity == Severity::PositiveCompletion {
+            return Ok(());
         }
+        command = Auth::new_from_response(mechanism, credentials.clone(), &response).map_err(invalid)?;
     }
-    match reply.code {
-        200..=299 => Ok(()),
-        _ => Err(retry(CODE, "the server asks for something else than user name and password")),
-    }
+    Err(invalid_reply())
 }
 
 /// Names the sender and the recipient, and begins the message.
-async fn begin(stream: &mut Stream, mail: &BuiltMail, dialogue: &mut Dialogue<'_>) -> Result<(), Outcome> {
-    let sender = format!("MAIL FROM:<{}>", mail.sender);
-    dialogue.command(stream, &sender, About::Mail("the sender")).await?;
-    let recipient = format!("RCPT TO:<{}>", mail.recipient);
-    dialogue.command(stream, &recipient, About::Mail(mail.recipient.as_ref())).await?;
-    let begun = dialogue.command(stream, "DATA", About::Mail("the message")).await?;
-    if begun.code == 354 { Ok(()) } else { Err(invalid_reply()) }
+async fn begin(
+    connection: &mut AsyncSmtpConnection,
+    mail: &BuiltMail,
+    dialogue: &mut Dialogue<'_>,
+) -> Result<(), Outcome> {
+    let sender = connection.command(Mail::new(Some(mail.sender.clone()), Vec::new())).await;
+    dialogue.expect_of("the sender", sender)?;
+    let recipient = connection.command(Rcpt::new(mail.recipient.clone(), Vec::new())).await;
+    dialogue.expect_of(mail.recipient.as_ref(), recipient)?;
+    let begun = dialogue.expect_of("the message", connection.command(Data).await)?;
+    if begun.has_code(354) { Ok(()) } else { Err(invalid_reply()) }
+}
+
+async fn send_message(
+    connection: &mut AsyncSmtpConnection,
+    mail: &BuiltMail,
+    dialogue: &mut Dialogue<'_>,
+) -> Result<(), Outcome> {
+    let sent = dialogue.expect_of("the message", connection.message(&mail.bytes).await)?;
+    let is_accepted = sent.code().severity == Severity::PositiveCompletion;
+    if is_accepted { Ok(()) } else { Err(invalid_reply()) }
 }
