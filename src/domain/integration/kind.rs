@@ -1,4 +1,4 @@
-//! What every type of integration implements.
+//! The trait that every type of integration implements.
 
 use super::FieldSelection;
 use super::event::Event;

@@ -10,7 +10,7 @@ use super::kind::Rendering;
 use super::template;
 use crate::clock::Timestamp;
 
-/// Units of an answer for which the last ones are left out, if there is no space.
+/// Shortest limit of an answer; if even that is too much for the message, the last answers are left out.
 const MIN_ANSWER: usize = 100;
 
 /// Maximum characters of what a title says about the respondent.
@@ -31,7 +31,7 @@ pub(super) struct Message {
     pub fields: Vec<ShownAnswer>,
     /// How many answers are left out.
     more: usize,
-    /// What it is about, and how to find it; each one line.
+    /// The form with the time, and the command that shows more (or an id); one line each.
     footer: [String; 2],
 }
 
@@ -56,14 +56,13 @@ impl Message {
         }
     }
 
-    /// The last lines: how many answers are left out, and what it is about.
+    /// The last lines: how many answers are left out, and the footer.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.note().into_iter().chain(self.footer.clone())
     }
 
-    /// Returns what `build` makes of the message and the units that each answer may have, `max` at most: so many that it still
-    /// `fits`. Short answers keep all of theirs, and long ones share the rest. If [`MIN_ANSWER`] is too much, the last answers
-    /// are left out.
+    /// Returns the result of `build` with the largest limit per answer, at most `max` units, for which it still `fits`.
+    /// Shorter answers stay whole. If [`MIN_ANSWER`] is too much, the last answers are left out.
     pub(super) fn fit<T>(
         &self,
         max: usize,
@@ -98,7 +97,7 @@ fn title_of(rendering: Rendering<'_>, template: Option<&str>, answers: &[ShownAn
     title.chars().take(MAX_TITLE).collect()
 }
 
-/// What an event is called if its author gives no title: `New response: Visit – ann@example.com`. A respondent without an address
+/// Default title of a message: `New response: Visit – ann@example.com`. A respondent without an address
 /// is named by the first answer.
 pub(super) fn default_title(rendering: Rendering<'_>, answers: &[ShownAnswer]) -> String {
     let title = event_title(rendering);

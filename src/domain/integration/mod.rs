@@ -119,7 +119,7 @@ impl IntegrationType {
         }
     }
 
-    /// What the type is and takes.
+    /// Returns the specification of the type: its name, members and limits.
     pub fn spec(self) -> &'static IntegrationSpec {
         self.kind().spec()
     }

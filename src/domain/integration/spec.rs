@@ -39,11 +39,11 @@ pub struct Pace {
 /// How what is delivered reaches the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
-    /// As a message of its own.
+    /// Each delivery is a message.
     Message,
-    /// As a row behind those of the earlier deliveries.
+    /// Each delivery appends a row.
     Append,
-    /// In a file that is written whole, which carries out all deliveries together.
+    /// One writing of the whole file makes all deliveries.
     Replace,
 }
 

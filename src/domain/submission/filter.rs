@@ -118,7 +118,7 @@ impl FilterClause {
                 Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
                 _ => rules.is_empty(value),
             };
-            // Filter values are text, which may stand for a number.
+            // Filter values are text; that of an untyped question may stand for a number.
             let value_type = if rules.is_untyped() { ValueType::Untyped } else { rules.value_type() };
             (!is_none).then_some(Answer { value, value_type, max_length: MAX_MATCHED })
         })

@@ -59,7 +59,7 @@ pub(super) struct Reader<'r, 'a, 'v> {
     pub(super) stored: Option<&'r Settings>,
     pub(super) input: DefinitionInput<'r>,
     pub(super) sealer: Sealer<'r>,
-    /// What has been read.
+    /// The members read so far.
     pub(super) settings: Settings,
     /// The member whose URL leads to another server than the stored one.
     pub(super) moved: Option<&'static str>,

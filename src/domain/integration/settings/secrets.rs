@@ -30,9 +30,9 @@ pub(super) enum SecretInput {
 /// A secret to read.
 #[derive(Clone, Copy)]
 pub(super) struct SecretPlace<'a> {
-    /// What it is stored as.
+    /// The stored member.
     pub field: &'a str,
-    /// What it is called in messages.
+    /// The member's name in error messages.
     pub name: &'a str,
     pub pointer: &'a str,
     pub check: Check,
