@@ -2,7 +2,7 @@
 
 use crate::domain::condition::Condition;
 use crate::domain::json::Value;
-use crate::domain::question::{Question, QuestionKind};
+use crate::domain::question::{Question, QuestionKind, QuestionSettings};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::fields::{Fields, no_help};
 use crate::domain::validation::similar::nearest_first;
@@ -21,24 +21,26 @@ impl Question {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
         let kind = read_kind(&mut fields, budget);
-        let title = match kind.as_ref().is_none_or(|kind| kind.rules().is_shown()) {
+        let title = match kind.as_ref().is_none_or(|(kind, _)| kind.rules().is_shown()) {
             true => fields.required_text("title", budget.limits.title),
             false => fields.text("title", budget.limits.title),
         };
         let description = fields.text("description", MAX_DESCRIPTION);
         let show_if = Condition::read(&mut fields, "show_if", budget);
         let (mut required, mut required_if) = (None, None);
-        if kind.as_ref().is_none_or(|kind| kind.rules().takes_answer()) {
+        if kind.as_ref().is_none_or(|(kind, _)| kind.rules().takes_answer()) {
             required = fields.flag("required");
             required_if = Condition::read(&mut fields, "required_if", budget);
         }
         if kind.is_none() {
             // The valid settings are unknown, but a member that no type has is certainly wrong.
-            fields.known.extend(SETTINGS);
+            for name in QuestionKind::NAMES.into_iter().flat_map(QuestionKind::settings) {
+                fields.raw(name);
+            }
         }
-        let settings = SETTINGS.iter().filter_map(|name| Some((*name, fields.canonical(name)?))).collect();
         fields.close(&[]);
-        let (kind, title, required) = (kind?, title.unwrap_or_default(), required.unwrap_or(false));
+        let ((kind, settings), title, required) =
+            (kind?, title.unwrap_or_default(), required.unwrap_or(false));
         Some(Self { id, kind, title, description, required, show_if, required_if, settings })
     }
 
@@ -51,52 +53,22 @@ impl Question {
     }
 }
 
-/// The settings of all question types, in canonical order.
-const SETTINGS: [&str; 28] = [
-    "options",
-    "display",
-    "min_selected",
-    "max_selected",
-    "allow_other",
-    "rank_all",
-    "rows",
-    "columns",
-    "multiple",
-    "required_rows",
-    "nps",
-    "min",
-    "max",
-    "step",
-    "integer",
-    "labels",
-    "min_length",
-    "max_length",
-    "pattern",
-    "pattern_message",
-    "placeholder",
-    "allow_domains",
-    "deny_domains",
-    "schemes",
-    "default_country",
-    "default",
-    "from_url",
-    "text",
-];
-
 pub const MAX_DESCRIPTION: usize = 10_000;
 
-fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<QuestionKind> {
+/// Parses the type, with the settings of that type.
+fn read_kind(fields: &mut Fields<'_, '_>, budget: &mut Budget) -> Option<(QuestionKind, QuestionSettings)> {
     let Value::String(name) = fields.required("type")? else {
         fields.refuse("type", Rule::TypeMismatch, "`type` must be text");
         return None;
     };
+    let common = fields.known.len();
     let kind = QuestionKind::read(name, fields, budget);
     if kind.is_none() {
         let message = format!("unknown question type `{}`", shortened(name));
         let violation = fields.refuse("type", Rule::UnknownQuestionType, message);
         violation.allowed = nearest_first(name, QuestionKind::NAMES);
     }
-    kind
+    Some((kind?, fields.canonical(common)))
 }
 
 fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {

@@ -50,12 +50,16 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.normalized.push((name, value));
     }
 
-    /// Returns the member `name` as stored: in [canonical form](Self::normalize), or as sent if it has none.
-    pub fn canonical(&self, name: &str) -> Option<Box<RawValue>> {
-        let normalized = self.normalized.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-        let sent = self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-        let value = normalized.or(sent).filter(|value| **value != Value::Null)?;
-        Some(to_raw_value(value).expect("what was read as JSON can be written"))
+    /// Returns the members that were read after the first `skipped`, as stored: in [canonical form](Self::normalize), or as
+    /// sent if they have none.
+    pub fn canonical(&self, skipped: usize) -> Vec<(&'static str, Box<RawValue>)> {
+        let stored = |name: &&'static str| {
+            let normalized = self.normalized.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+            let sent = self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+            let value = normalized.or(sent).filter(|value| **value != Value::Null)?;
+            Some((*name, to_raw_value(value).expect("what was read as JSON can be written")))
+        };
+        self.known[skipped..].iter().filter_map(stored).collect()
     }
 
     /// Reports that the member `name` breaks `rule`; returns the violation, to be completed.
