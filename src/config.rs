@@ -15,7 +15,7 @@ use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 
-pub use crate::domain::rate::{InvalidRate, Period, Rate};
+pub use crate::domain::rate::{Period, Rate};
 
 /// All settings of a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,14 +58,22 @@ impl Config {
         }
     }
 
-    /// Fails if the server would send keys and answers unencrypted to other machines. A trusted proxy receives them
-    /// encrypted and passes them on.
-    pub fn check(&self) -> Result<(), InsecureListen> {
+    /// Fails if the server would send keys and answers unencrypted to other machines, or could not send mail as the settings
+    /// say. A trusted proxy receives keys and answers encrypted and passes them on.
+    pub fn check(&self) -> Result<(), String> {
         let safe = self.listen.ip().to_canonical().is_loopback()
             || self.insecure_http
             || self.tls.is_some()
             || !self.http.trusted_proxies.is_empty();
-        if safe { Ok(()) } else { Err(InsecureListen { listen: self.listen }) }
+        if !safe {
+            return Err(format!(
+                "{} can be reached from other machines, and keys and answers would travel unencrypted; serve HTTPS with \
+                 --tls-cert and --tls-key, name a proxy that speaks HTTPS with --trusted-proxy, or allow it with \
+                 --insecure-http",
+                self.listen
+            ));
+        }
+        Ok(self.delivery.mail.check()?)
     }
 }
 
@@ -100,34 +108,24 @@ pub struct MailConfig {
     pub folder: Option<PathBuf>,
 }
 
-/// Settings of mail that contradict each other, or are incomplete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidMail {
-    #[error("--mail-dir writes mail to files, and --smtp-url sends it; give one of them")]
-    TwoWays,
-    #[error("--smtp-url needs a sender: --mail-from \"Example Forms <forms@example.com>\"")]
-    NoSender,
-    #[error("--smtp-username needs the password: --smtp-password-file FILE")]
-    NoPassword,
-    #[error("--smtp-password-file needs the user name: --smtp-username NAME")]
-    NoUsername,
-    #[error("--smtp-username and --smtp-password-file need the mail server: --smtp-url smtps://HOST:PORT")]
-    NoServer,
-}
-
 impl MailConfig {
     /// Fails if mail could not be sent as the settings say.
-    pub fn check(&self) -> Result<(), InvalidMail> {
+    pub fn check(&self) -> Result<(), &'static str> {
+        let (has_server, has_sender) = (self.smtp_url.is_some(), self.from.is_some());
         match (&self.smtp_username, &self.smtp_password_file) {
-            (Some(_), None) => return Err(InvalidMail::NoPassword),
-            (None, Some(_)) => return Err(InvalidMail::NoUsername),
-            (Some(_), Some(_)) if self.smtp_url.is_none() => return Err(InvalidMail::NoServer),
-            _ => {}
+            (Some(_), None) => Err("--smtp-username needs the password: --smtp-password-file FILE"),
+            (None, Some(_)) => Err("--smtp-password-file needs the user name: --smtp-username NAME"),
+            (Some(_), Some(_)) if !has_server => Err(
+                "--smtp-username and --smtp-password-file need the mail server: --smtp-url smtps://HOST:PORT",
+            ),
+            _ if has_server && self.folder.is_some() => {
+                Err("--mail-dir writes mail to files, and --smtp-url sends it; give one of them")
+            }
+            _ if has_server && !has_sender => {
+                Err("--smtp-url needs a sender: --mail-from \"Example Forms <forms@example.com>\"")
+            }
+            _ => Ok(()),
         }
-        if self.smtp_url.is_some() && self.folder.is_some() {
-            return Err(InvalidMail::TwoWays);
-        }
-        if self.smtp_url.is_some() && self.from.is_none() { Err(InvalidMail::NoSender) } else { Ok(()) }
     }
 }
 
@@ -138,16 +136,6 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key of the first certificate.
     pub key: PathBuf,
-}
-
-/// Keys and answers would cross the network unencrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{listen} can be reached from other machines, and keys and answers would travel unencrypted; serve HTTPS with \
-     --tls-cert and --tls-key, name a proxy that speaks HTTPS with --trusted-proxy, or allow it with --insecure-http"
-)]
-pub struct InsecureListen {
-    listen: SocketAddr,
 }
 
 /// Limits on requests and connections, and how the server is reached: proxies, its public URL, and web origins. Sizes are
@@ -265,18 +253,13 @@ impl BaseUrl {
     }
 }
 
-/// A text is not a valid base URL.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "expected an http or https URL without user, query and fragment, such as https://forms.example.com/forms"
-)]
-pub struct InvalidBaseUrl;
-
 impl FromStr for BaseUrl {
-    type Err = InvalidBaseUrl;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, InvalidBaseUrl> {
-        let url = parse_web_url(text).ok_or(InvalidBaseUrl)?;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let url = parse_web_url(text).ok_or(
+            "expected an http or https URL without user, query and fragment, such as https://forms.example.com/forms",
+        )?;
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
 }
@@ -291,34 +274,26 @@ impl WebOrigin {
     }
 }
 
-/// A text is not a web origin that may be allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidOrigin {
-    #[error("wildcards are not supported: other web pages could use the API; list the origins that may")]
-    Wildcard,
-    #[error(
-        "any web page can send the origin `null`, from a sandboxed frame; list the origins that may use the API"
-    )]
-    Null,
-    #[error("browsers send this origin as {0}")]
-    NotCanonical(String),
-    #[error("expected scheme, host and optionally a port, such as https://app.example.com")]
-    Malformed,
-}
-
 impl FromStr for WebOrigin {
-    type Err = InvalidOrigin;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if text == "null" {
-            return Err(InvalidOrigin::Null);
+            return Err("any web page can send the origin `null`, from a sandboxed frame; list the origins that may use \
+                        the API"
+                .to_owned());
         }
         if text.contains('*') {
-            return Err(InvalidOrigin::Wildcard);
+            return Err(
+                "wildcards are not supported: other web pages could use the API; list the origins that may"
+                    .to_owned(),
+            );
         }
-        let url = parse_web_url(text).filter(|url| url.path() == "/").ok_or(InvalidOrigin::Malformed)?;
+        let url = parse_web_url(text).filter(|url| url.path() == "/");
+        let url =
+            url.ok_or("expected scheme, host and optionally a port, such as https://app.example.com")?;
         let origin = url.origin().ascii_serialization();
-        if origin == text { Ok(Self(origin)) } else { Err(InvalidOrigin::NotCanonical(origin)) }
+        if origin == text { Ok(Self(origin)) } else { Err(format!("browsers send this origin as {origin}")) }
     }
 }
 

@@ -46,19 +46,14 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A text is not a valid rate.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a rate such as 10/min, 5/s or 100/h, got `{0}`")]
-pub struct InvalidRate(String);
-
 impl FromStr for Rate {
-    type Err = InvalidRate;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, InvalidRate> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let rate = text.split_once('/').and_then(|(count, period)| {
             let count = count.parse().ok().filter(|count| *count > 0)?;
             Some(Self { count, per: Period::parse(period)? })
         });
-        rate.ok_or_else(|| InvalidRate(text.to_owned()))
+        rate.ok_or_else(|| format!("expected a rate such as 10/min, 5/s or 100/h, got `{text}`"))
     }
 }

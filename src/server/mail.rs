@@ -15,7 +15,7 @@ const FOLDER_SENDER: &str = "forms@forms.invalid";
 
 /// Returns the mailer, with the password read from its file.
 pub(super) fn new_mailer(config: &MailConfig) -> Result<Arc<dyn Mailer>, ServerError> {
-    config.check()?;
+    config.check().map_err(|why| ServerError::InvalidConfig(why.to_owned()))?;
     let default_sender = || MailFrom { name: None, address: FOLDER_SENDER.to_owned() };
     let from = config.from.clone().unwrap_or_else(default_sender);
     if let Some(folder) = &config.folder {

@@ -24,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, MaintenanceOutcome, oldest_workspace};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, InsecureListen, InvalidMail};
+use crate::config::Config;
 use crate::cpu_pool::CpuPool;
-use crate::domain::workspace::Caller;
+use crate::domain::workspace::{ApiKey, Caller};
 use crate::http::server::accept_loop::serve;
 use crate::http::server::tls::{Tls, TlsError};
 use crate::http::{HttpService, LocalOperator, router, starting};
@@ -40,9 +40,9 @@ pub use operator_key::{read_operator_key, write_operator_key};
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The settings would send keys and answers in the clear.
-    #[error(transparent)]
-    InsecureListen(#[from] InsecureListen),
+    /// The settings would send keys and answers in the clear, contradict each other, or are incomplete.
+    #[error("{0}")]
+    InvalidConfig(String),
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -64,9 +64,6 @@ pub enum ServerError {
     /// The master key is missing, and integrations have secrets that it sealed.
     #[error("the master key `{}` is missing, which opens the secrets of integrations", .0.display())]
     MasterKeyMissing(PathBuf),
-    /// The settings of mail contradict each other, or are incomplete.
-    #[error(transparent)]
-    Mail(#[from] InvalidMail),
     /// The file with the password of the mail server cannot be read, or has none.
     #[error("cannot use the password of the mail server in `{path}`")]
     SmtpPassword { path: PathBuf, source: io::Error },
@@ -98,8 +95,7 @@ pub async fn run(
     reload: impl AsyncFnMut(),
     ready: impl FnOnce(&Serving<'_>),
 ) -> Result<(), ServerError> {
-    config.check()?;
-    config.delivery.mail.check()?;
+    config.check().map_err(ServerError::InvalidConfig)?;
     let mut shutdown = pin!(shutdown);
     let load = async {
         let Some(files) = config.tls.clone() else { return Ok(None) };
@@ -355,7 +351,7 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     };
     let operator = match key {
         Some(_) => None,
-        None => oldest_workspace(&store).await?.map(Caller::local_operator),
+        None => oldest_workspace(&store).await?.map(ApiKey::local_operator),
     };
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness::new());

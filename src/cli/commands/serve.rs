@@ -21,7 +21,7 @@ use crate::cli::input::values::{count, duration, network, size, socket_address};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{BaseUrl, Config, HttpSettings, InvalidRate, MailConfig, Rate, TlsFiles, WebOrigin};
+use crate::config::{BaseUrl, Config, HttpSettings, MailConfig, Rate, TlsFiles, WebOrigin};
 use crate::domain::integration::google_sheets::{GoogleEndpoints, InvalidGoogleUrl};
 use crate::domain::integration::smtp::{InvalidSmtpUrl, MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
@@ -262,7 +262,7 @@ struct RateFlag(Option<Rate>);
 fn rate(text: &str) -> Result<RateFlag, String> {
     match text {
         "off" => Ok(RateFlag(None)),
-        _ => text.parse().map(|rate| RateFlag(Some(rate))).map_err(|error: InvalidRate| error.to_string()),
+        _ => text.parse().map(|rate| RateFlag(Some(rate))),
     }
 }
 

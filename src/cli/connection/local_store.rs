@@ -20,8 +20,7 @@ use crate::store::{OpenError, StoreError, holds_store};
 /// Converts a server error to a command-line error; `if_in_use` is the help if another process holds the store.
 pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> CliError {
     match error {
-        ServerError::InsecureListen(error) => CliError::usage(error.to_string()),
-        ServerError::Mail(error) => CliError::usage(error.to_string()),
+        ServerError::InvalidConfig(why) => CliError::usage(why),
         ServerError::Tls(error) => CliError::usage(io_error::without_number(&error.to_string())),
         ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             CliError::AddressInUse { address: address.to_string(), holder: None }
