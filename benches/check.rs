@@ -72,7 +72,7 @@ fn measure(case: Case) -> Result<[String; 6], Box<dyn Error>> {
     let sent = sent.map_err(|error| format!("{error:?}"))?;
     let now = Timestamp::from_millis(1_800_000_000_000);
     let (check, outcome) = fastest(|| version.check(black_box(sent.answers.values()), &limits, now))?;
-    let outcome = outcome.map_or_else(|errors| errors[0].code.name().to_owned(), |_| "accepted".to_owned());
+    let outcome = outcome.map_or_else(|errors| errors[0].code.to_string(), |_| "accepted".to_owned());
     let millis = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
     Ok([
         name.to_owned(),
@@ -87,9 +87,8 @@ fn measure(case: Case) -> Result<[String; 6], Box<dyn Error>> {
 /// Creates the form in `text`; returns its first version.
 fn read(text: &str) -> Result<Version, String> {
     let value = json::parse(text).map_err(|error| error.to_string())?;
-    let definition = Definition::read(&value, &Limits::default()).map_err(|errors| {
-        format!("{} at {}: {}", errors[0].code.name(), errors[0].pointer, errors[0].message)
-    })?;
+    let definition = Definition::read(&value, &Limits::default())
+        .map_err(|errors| format!("{} at {}: {}", errors[0].code, errors[0].pointer, errors[0].message))?;
     let ids = (FormId::from_bytes([1; 8]), WorkspaceId::from_bytes([2; 8]));
     Ok(Form::create(ids.0, ids.1, definition, Timestamp::from_millis(0)).1)
 }

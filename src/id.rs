@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// Lower-case Crockford base32: no `i`, `l`, `o`, `u`.
 const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
@@ -40,6 +38,33 @@ fn read_base32(text: &str, length: usize) -> Option<u128> {
     })
 }
 
+/// `Debug` and JSON of a type with `Display` and `FromStr`: its text.
+macro_rules! text_form {
+    ($name:ty) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <std::borrow::Cow<'_, str>>::deserialize(deserializer)?
+                    .parse()
+                    .map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use text_form;
+
 /// Text, JSON and parsing for one kind of id: a prefix and `$length` base32 characters.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $inner:ty, $bytes:literal, $prefix:literal, $length:literal, $kind:literal) => {
@@ -48,9 +73,6 @@ macro_rules! id {
         pub struct $name($inner);
 
         impl $name {
-            /// The prefix of every identifier of this kind.
-            pub const PREFIX: &'static str = $prefix;
-
             /// The id of zeros, which no object has.
             pub const ZERO: Self = Self(0);
 
@@ -71,12 +93,6 @@ macro_rules! id {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
-        }
-
         impl FromStr for $name {
             type Err = ParseIdError;
 
@@ -89,17 +105,7 @@ macro_rules! id {
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <std::borrow::Cow<'_, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-            }
-        }
+        text_form!($name);
     };
 }
 

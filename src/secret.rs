@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::Deserialize;
 use subtle::ConstantTimeEq;
 
-use crate::id::Random;
+use crate::id::{Random, text_form};
 
 /// A value that neither `Debug` nor a log shows.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -81,12 +81,6 @@ impl fmt::Display for KeyId {
     }
 }
 
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl FromStr for KeyId {
     type Err = ParseKeyError;
 
@@ -97,17 +91,7 @@ impl FromStr for KeyId {
     }
 }
 
-impl Serialize for KeyId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for KeyId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <std::borrow::Cow<'_, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+text_form!(KeyId);
 
 /// A text that is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -22,7 +22,7 @@ impl App {
         let valid = known.filter(|key| sent.matches(&key.hash) && key.is_valid(now));
         let key = valid.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
         self.key_uses.record(key.id, now);
-        Ok(Caller::authenticated(key))
+        Ok(key)
     }
 
     /// Stores when keys were last used, if any was since the last call. A use that cannot be stored is kept for the next

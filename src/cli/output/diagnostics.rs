@@ -82,7 +82,7 @@ impl Diagnostic {
 
     /// Creates a diagnostic for a violation.
     pub fn of(violation: &Violation) -> Self {
-        let diagnostic = Self::new(violation.code.name(), violation.message.clone());
+        let diagnostic = Self::new(&violation.code.to_string(), violation.message.clone());
         Self { violation: Some(violation.clone()), ..diagnostic }
     }
 

@@ -96,16 +96,6 @@ impl IdempotencyRecord {
     }
 }
 
-#[derive(Debug, Clone)]
-pub struct AdmissionInput<'a> {
-    pub form: &'a Form,
-    pub responses: u64,
-    /// The revision of the form that the answers were checked against.
-    pub checked_revision: u64,
-    /// The record of an earlier request with the same idempotency key, or why the key cannot be reused.
-    pub earlier: Option<Result<IdempotencyRecord, Refusal>>,
-}
-
 /// The decision about a submission that is not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
@@ -116,19 +106,27 @@ pub enum Admission {
     Recheck,
 }
 
-/// Decides whether to store a submission whose answers were checked.
+/// Decides whether to store a submission to `form`, which has `responses`, whose answers were checked against its revision
+/// `checked_revision`.
 ///
-/// The idempotency record is consulted first: a retry replays the earlier success even if the form has closed since.
-pub fn admit(input: AdmissionInput<'_>, now: Timestamp) -> Result<Admission, Refusal> {
-    if let Some(earlier) = input.earlier {
+/// The record of an `earlier` request with the same idempotency key is consulted first: a retry replays the earlier success
+/// even if the form has closed since.
+pub fn admit(
+    form: &Form,
+    responses: u64,
+    checked_revision: u64,
+    earlier: Option<Result<IdempotencyRecord, Refusal>>,
+    now: Timestamp,
+) -> Result<Admission, Refusal> {
+    if let Some(earlier) = earlier {
         return earlier.map(Admission::Replay);
     }
-    if input.form.revision != input.checked_revision {
+    if form.revision != checked_revision {
         return Ok(Admission::Recheck);
     }
-    accepting(input.form, input.responses, now)
+    accepting(form, responses, now)
         .map(|()| Admission::Store)
-        .map_err(|why| Refusal::not_accepting(input.form, why))
+        .map_err(|why| Refusal::not_accepting(form, why))
 }
 
 /// Checks whether `form`, which has `responses` submissions, accepts answers at `now`: its status, its times and its

@@ -73,16 +73,6 @@ rules! {
     NotAStep "not_a_step" "The number is not a whole number of steps from `min`, or from 0 without one.";
 }
 
-impl OpenEnum<Rule> {
-    /// The text: `missing_field`.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Known(rule) => rule.name(),
-            Self::Unknown(name) => name,
-        }
-    }
-}
-
 /// Maximum violations that are reported at once. Nobody reads more, and each is larger than what was sent.
 pub const MAX_VIOLATIONS: usize = 100;
 

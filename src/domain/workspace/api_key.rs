@@ -1,5 +1,7 @@
 //! API keys as they are stored.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::Scope;
@@ -28,6 +30,9 @@ pub struct ApiKey {
     pub ends_at: Option<Timestamp>,
 }
 
+/// The authenticated sender of a request, identified by its API key.
+pub type Caller = Arc<ApiKey>;
+
 /// Parameters of [`ApiKey::rotate`].
 #[derive(Debug, Clone, Copy)]
 pub struct Rotation {
@@ -51,10 +56,26 @@ impl ApiKey {
         Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None, ends_at: None }
     }
 
+    /// Creates the caller for the owner of a data directory, who needs no key. It has the scopes of the operator key of
+    /// `workspace`, and a key id of zeros.
+    pub fn local_operator(workspace: WorkspaceId) -> Caller {
+        Arc::new(Self::operator(workspace, KeyId::ZERO, [0; 32], Timestamp::from_millis(0)))
+    }
+
     /// Creates the first key of a new workspace, with all permissions there.
     pub fn admin(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
         let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
         Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None, ends_at: None }
+    }
+
+    /// Whether one of the key's scopes includes `needed`.
+    pub fn has_scope(&self, needed: Scope) -> bool {
+        self.scopes.iter().any(|scope| scope.includes(needed))
+    }
+
+    /// Whether the key may be used for `form`, if that is in its workspace.
+    pub fn may_use(&self, form: FormId) -> bool {
+        self.forms.as_ref().is_none_or(|forms| forms.contains(&form))
     }
 
     /// Returns when the key stops being valid: at its expiry or at the end of its grace period, whichever is earlier.

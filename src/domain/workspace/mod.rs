@@ -1,7 +1,6 @@
 //! Workspaces, their API keys, and the scopes of a key.
 
 mod api_key;
-mod caller;
 mod key_request;
 mod scope;
 
@@ -14,8 +13,7 @@ use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
 use crate::id::WorkspaceId;
 
-pub use api_key::{ApiKey, Rotation};
-pub use caller::Caller;
+pub use api_key::{ApiKey, Caller, Rotation};
 pub use key_request::{KeyReferences, named_forms, named_workspace, needed_scopes, read_grace};
 pub use scope::Scope;
 

@@ -14,7 +14,7 @@ use super::{
     submission_trash,
 };
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{Admission, AdmissionInput, Refusal, admit};
+use crate::domain::form::admission::{Admission, Refusal, admit};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
@@ -43,9 +43,7 @@ impl Submissions for SledStore {
             let head = head.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
             let earlier = idempotency::find_record(tx, idempotency_key.as_ref(), now)?;
             let counters = Counters::of(tx, form)?;
-            let input =
-                AdmissionInput { form: &head, responses: counters.responses, checked_revision, earlier };
-            match admit(input, now)? {
+            match admit(&head, counters.responses, checked_revision, earlier, now)? {
                 Admission::Store => {}
                 Admission::Replay(earlier) => {
                     let id = SubmissionId::from_bytes(earlier.result.to_be_bytes());

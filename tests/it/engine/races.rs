@@ -10,7 +10,7 @@ use forms::cpu_pool::CpuPool;
 use forms::delivery::{DeliveryService, DeliverySettings};
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::validation::limits::Limits;
-use forms::domain::workspace::Caller;
+use forms::domain::workspace::ApiKey;
 use forms::id::{FormId, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::{StepResult, Submissions};
@@ -111,7 +111,7 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
         IdempotentRequest { idempotency_key: Some("once"), query: "", body: r#"{"answers":{"q1":"x"}}"# };
     let twin = move |this: Arc<Interruption<(Arc<App>, String)>>| async move {
         let (app, form) = this.state.get().unwrap();
-        let session = Session { app: Arc::clone(app), caller: Caller::local_operator(workspace(1)) };
+        let session = Session { app: Arc::clone(app), caller: ApiKey::local_operator(workspace(1)) };
         assert!(!session.create_submission(form, request, true).await.unwrap().replayed);
     };
     // The counters are read to see whether the form is full.
@@ -129,7 +129,7 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
     let app = Arc::new(app);
     interruption.state.set((Arc::clone(&app), form.to_string())).ok().unwrap();
     interruption.arm();
-    let session = Session { app, caller: Caller::local_operator(workspace(1)) };
+    let session = Session { app, caller: ApiKey::local_operator(workspace(1)) };
     let accepted = session.create_submission(&form.to_string(), request, true).await;
     interruption.assert_happened();
     assert!(accepted.is_ok_and(|accepted| accepted.replayed));

@@ -48,7 +48,7 @@ fn object(text: &str) -> Object {
 /// Pointers and codes, sorted by pointer.
 fn pointers(violations: &[Violation]) -> Vec<(&str, &str)> {
     let mut pointers: Vec<_> =
-        violations.iter().map(|found| (found.pointer.as_str(), found.code.name())).collect();
+        violations.iter().map(|found| (found.pointer.as_str(), found.code.known().unwrap().name())).collect();
     pointers.sort_unstable();
     pointers
 }

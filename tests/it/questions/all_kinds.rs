@@ -56,7 +56,7 @@ fn every_type_accepts_its_example_and_refuses_settings_of_other_types() {
         assert!(!kind.rules().expects().is_empty());
         let violations = define(&format!(r#"{},"no_such_setting":1"#, required_settings(name))).unwrap_err();
         let [violation] = violations.as_slice() else { panic!("{violations:?}") };
-        let found = (violation.code.name(), violation.pointer.as_str());
+        let found = (violation.code.known().unwrap().name(), violation.pointer.as_str());
         assert_eq!(found, ("unknown_field", "/questions/0/no_such_setting"));
         assert!(violation.allowed.contains(&"title".to_owned()));
         // A setting that is not in the list of all settings would not be returned.

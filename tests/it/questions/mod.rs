@@ -54,7 +54,7 @@ fn violations(version: &Version, answer: &Value) -> Vec<String> {
     let describe = |found: &Violation| {
         assert_eq!(found.question.as_deref(), Some("q1"));
         let place = found.pointer.strip_prefix("/answers/q1").unwrap();
-        format!("{}{place}", found.code.name())
+        format!("{}{place}", found.code)
     };
     violations.iter().map(describe).collect()
 }
@@ -111,7 +111,11 @@ fn check_settings(cases: &[(&str, &[&str])]) {
     for (settings, expected) in cases {
         let violations = define(settings).err().unwrap_or_default();
         let describe = |found: &Violation| {
-            format!("{}{}", found.code.name(), found.pointer.strip_prefix("/questions/0").unwrap())
+            format!(
+                "{}{}",
+                found.code.known().unwrap().name(),
+                found.pointer.strip_prefix("/questions/0").unwrap()
+            )
         };
         assert_eq!(violations.iter().map(describe).collect::<Vec<_>>(), *expected, "{settings}");
     }

@@ -126,7 +126,7 @@ fn answered(question: &Question, answers: &[(String, Value)]) -> &'static str {
 }
 
 fn describe_violation(error: &Violation) -> String {
-    format!("{}: {}", error.code.name(), error.message)
+    format!("{}: {}", error.code, error.message)
 }
 
 /// Returns the row of an error that is not about an answerable question.
