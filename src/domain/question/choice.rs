@@ -33,21 +33,21 @@ struct ListRules {
 impl Choice {
     /// Parses a `single_choice`.
     pub(super) fn read_single(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let choice = Self::read(fields, limits);
-        fields.one_of("display", Rule::InvalidRange, &[("radio", ()), ("dropdown", ())]);
-        choice
-    }
-
-    fn read(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let options = OptionList::read(fields, "options", limits);
+        fields.one_of("display", Rule::InvalidRange, &[("radio", ()), ("dropdown", ())]);
         Self { options, takes_other: fields.flag("allow_other").unwrap_or(false), list: None }
     }
 
     pub(super) fn read_multiple(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
-        let choice = Self::read(fields, limits);
-        let different = choice.options.len() + usize::from(choice.takes_other);
+        let options = OptionList::read(fields, "options", limits);
+        // They depend on `allow_other`, and are stored before it.
+        for name in ["min_selected", "max_selected"] {
+            fields.raw(name);
+        }
+        let takes_other = fields.flag("allow_other").unwrap_or(false);
+        let different = options.len() + usize::from(takes_other);
         // If the options are not valid, their number is unknown.
-        let most = if choice.options.len() == 0 { limits.options } else { different };
+        let most = if options.len() == 0 { limits.options } else { different };
         let min_selected = fields.count("min_selected", 0..=most);
         let max_selected = fields.count("max_selected", 1..=most);
         if let (Some(min), Some(max)) = (min_selected, max_selected)
@@ -57,7 +57,7 @@ impl Choice {
             fields.refuse("min_selected", Rule::InvalidRange, message);
         }
         let (fewest, most) = (min_selected.unwrap_or(0), max_selected.unwrap_or(different));
-        Self { list: Some(ListRules { fewest, most, is_ranking: false }), ..choice }
+        Self { options, takes_other, list: Some(ListRules { fewest, most, is_ranking: false }) }
     }
 
     pub(super) fn read_ranking(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {

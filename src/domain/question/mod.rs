@@ -1,7 +1,6 @@
 //! Questions: their types, the settings of each, and the answers they accept.
 //!
-//! To add a type of question: a file that implements [`Rules`], a row in the table of [`QuestionKind`]s, and its settings
-//! in the canonical order.
+//! To add a type of question: a file that implements [`Rules`], and a row in the table of [`QuestionKind`]s.
 
 mod boolean;
 mod calendar;
@@ -161,7 +160,7 @@ pub struct Question {
     pub settings: QuestionSettings,
 }
 
-/// The settings of a question that are set, in canonical order, each as JSON text.
+/// The settings of a question that are set, in the order in which its type reads them, each as JSON text.
 pub type QuestionSettings = Vec<(&'static str, Box<RawValue>)>;
 
 impl Question {
