@@ -47,7 +47,7 @@ use self::index::{IndexProvider, SledIndexes};
 use self::job::{Job, Progress};
 use self::operation::{WriteCall, WriteKind};
 use self::options::{EngineOptions, EventSink, OpenError};
-use self::queue::{ShutdownMode, WriterQueue};
+use self::queue::{Message, ShutdownMode, WriterQueue};
 use self::reader::Reader;
 use self::tx::Tx;
 use self::worker::Worker;
@@ -97,10 +97,11 @@ impl Engine {
         let writer =
             Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
         let writeback = Writeback::start(indexes, disk, &options).map_err(io_error(START_THREAD))?;
-        let queue = Arc::new(WriterQueue::new());
+        let (queue, backlog) = WriterQueue::new();
+        let queue = Arc::new(queue);
         let (reader, lock) = (writer.reader(), Arc::clone(&writer.lock));
         reader.set_writer(Arc::clone(&queue));
-        let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options };
+        let worker = Worker { writer, queue: Arc::clone(&queue), backlog, writeback, options };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(move || worker.run());
         let running = Running { thread: thread.map_err(io_error(START_THREAD))?, lock };
         let running = Mutex::new(Some(running));
@@ -150,7 +151,7 @@ impl Engine {
     /// repeated. A job that fails is reported and dropped; an unfinished job is dropped when the store is closed.
     pub fn background(&self, slice: impl Fn(&mut Tx<'_>) -> Result<Progress> + Send + 'static) {
         let (queue, report) = (Arc::clone(&self.inner.queue), Arc::clone(&self.inner.report));
-        self.inner.queue.push_job(Job::new(slice, queue, report));
+        self.inner.queue.send(Message::Job(Job::new(slice, queue, report)));
     }
 
     /// Returns the health, without blocking.
