@@ -175,8 +175,8 @@ impl Forms for SledStore {
             if let Some(event) = event {
                 events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
             }
-            if let Some(response) = &update.response {
-                idempotency::insert_response(tx, response, form.updated_at);
+            if let Some((key, response)) = update.response {
+                idempotency::insert_record(tx, Some(&key), 0, response.into_bytes(), form.updated_at);
             }
             let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
             Ok((removed.map(|one| one.id).collect::<Vec<_>>(), revived))

@@ -8,7 +8,7 @@ use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, Stop, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
-use crate::store::{Idempotency, IdempotencyKey, RecordedResponse, Result};
+use crate::store::{Idempotency, IdempotencyKey, Result};
 
 #[async_trait]
 impl Idempotency for SledStore {
@@ -20,9 +20,9 @@ impl Idempotency for SledStore {
         find_record(&self.reader, Some(idempotency_key), now)
     }
 
-    async fn put_response(&self, response: RecordedResponse, now: Timestamp) -> Result<()> {
+    async fn put_response(&self, key: IdempotencyKey, response: String, now: Timestamp) -> Result<()> {
         let work = move |tx: &mut Tx<'_>| {
-            insert_response(tx, &response, now);
+            insert_record(tx, Some(&key), 0, response.into_bytes(), now);
             Ok(())
         };
         self.engine.write(work).await
@@ -66,11 +66,6 @@ pub(super) fn insert_record(
     let record = IdempotencyRecord { body: idempotency_key.body, result: made, at, extra };
     tx.put_last(layout::idempotency_record(idempotency_key), layout::encode_idempotency_record(&record));
     tx.put(layout::expiry(idempotency_key, at), Vec::new());
-}
-
-/// Records a response.
-pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) {
-    insert_record(tx, Some(&response.idempotency_key), 0, response.body.clone().into_bytes(), at);
 }
 
 /// Deletes a batch of records that have expired at `now`.

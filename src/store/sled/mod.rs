@@ -147,7 +147,8 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: EventSink,
     ) -> Result<Self, OpenError> {
-        Self::open_engine(options, pool, random, |options| Engine::open_path(path, options, report))
+        let (disk, indexes) = engine::open_folder(path, &options, &report)?;
+        Self::open_disk(disk, indexes, options, pool, random, report)
     }
 
     /// Opens the store on a disk, as [`open`](Self::open) does.
@@ -158,15 +159,6 @@ impl SledStore {
         pool: CpuPool,
         random: Arc<dyn Random>,
         report: EventSink,
-    ) -> Result<Self, OpenError> {
-        Self::open_engine(options, pool, random, |options| Engine::open(disk, indexes, options, report))
-    }
-
-    fn open_engine(
-        options: EngineOptions,
-        pool: CpuPool,
-        random: Arc<dyn Random>,
-        open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
         let context = Arc::new(Context {
             random,
@@ -181,7 +173,7 @@ impl SledStore {
             recount: Arc::new(recount::recount),
             ..options
         };
-        let engine = open(options)?;
+        let engine = Engine::open(disk, indexes, options, report)?;
         let store = Self { reader: engine.reader().clone(), engine, pool, context, retry_schedule: None };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.upgrade_deliveries().map_err(unreadable)?;
