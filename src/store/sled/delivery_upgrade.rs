@@ -15,6 +15,7 @@ use super::delivery_layout as keys;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, undecodable};
+use super::row_source::RowSource;
 use super::{SledStore, delivery_rows, delivery_upkeep, events};
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
@@ -87,7 +88,7 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
         tx.delete(key);
         return Ok(Progress::More);
     }
-    for (key, _) in tx.scan(layout::all(keys::QUEUES), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan_all(layout::all(keys::QUEUES))? {
         delivery_upkeep::recount(tx, keys::indexed_queue(&key)?)?;
     }
     tx.put(layout::DELIVERY_ROWS.to_vec(), Vec::new());

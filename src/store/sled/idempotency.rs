@@ -36,8 +36,9 @@ pub(super) fn find_record(
     now: Timestamp,
 ) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
     let Some(idempotency_key) = idempotency_key else { return Ok(None) };
-    let Some(body) = rows.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
-    Ok(layout::decode_idempotency_record(&body)?.replay(idempotency_key.body, now))
+    let key = layout::idempotency_record(idempotency_key);
+    let record = rows.read(&key, layout::decode_idempotency_record)?;
+    Ok(record.and_then(|record| record.replay(idempotency_key.body, now)))
 }
 
 /// Stops a step if there was an earlier request with the same idempotency key; `read` reads its result from the record.
@@ -73,7 +74,7 @@ pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress>
     let expired = tx.scan(layout::before(layout::EXPIRIES, now), Direction::Ascending, BATCH_ROWS / 2)?;
     for (entry, _) in &expired {
         let (record, expires) = layout::expired_record(entry)?;
-        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?;
+        let body = tx.read(&record, layout::decode_idempotency_record)?;
         // The key may have been used again since: the newer record has its own expiry entry.
         if body.is_some_and(|body| layout::expires_at(body.at) == expires) {
             tx.delete(record);
