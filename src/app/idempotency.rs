@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{ApiError, App};
 use crate::domain::form::admission::IdempotencyRecord;
-use crate::store::{IdempotencyKey, RecordedResponse, StoreError};
+use crate::store::{IdempotencyKey, StoreError};
 
 /// The body of a response, and whether an earlier request was carried out instead of this one. Then it is without secrets.
 pub type ReplayableBody = (String, bool);
@@ -45,8 +45,7 @@ impl App {
             return Ok((body, true));
         }
         let body = work.await?;
-        let response = RecordedResponse { idempotency_key, body: body.clone() };
-        self.store.put_response(response, self.now()).await?;
+        self.store.put_response(idempotency_key, body.clone(), self.now()).await?;
         Ok((body, false))
     }
 }

@@ -16,9 +16,7 @@ use crate::domain::revision::ExpectedRevision;
 use crate::domain::workspace::{Caller, Scope, read_grace};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
-use crate::store::{
-    FormUpdate, IdempotencyKey, IdempotentOperation, QueueTotals, RecordedResponse, StepResult,
-};
+use crate::store::{FormUpdate, IdempotencyKey, IdempotentOperation, QueueTotals, StepResult};
 
 /// The JSON of an integration, and the revision of its form.
 type ShownIntegration = (Box<RawValue>, u64);
@@ -229,9 +227,7 @@ impl Session {
             let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
             resumed_ids.extend(resumed);
             let response = match idempotency_key {
-                Some(idempotency_key) => {
-                    Some(RecordedResponse { idempotency_key, body: render(&edited, None)? })
-                }
+                Some(idempotency_key) => Some((idempotency_key, render(&edited, None)?)),
                 None => None,
             };
             let update = FormUpdate {

@@ -20,7 +20,7 @@ pub use deliveries::{
 pub use error::{Result, StoreError};
 pub use step::{
     CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewKey, NewSubmission,
-    NewWorkspace, Page, RecordedResponse, Restored, StepResult, SubmissionRows,
+    NewWorkspace, Page, Restored, StepResult, SubmissionRows,
 };
 
 pub use version_cache::VersionCache;
@@ -316,9 +316,9 @@ pub trait Idempotency: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Result<IdempotencyRecord, Refusal>>>;
 
-    /// Records a response whose request has already been carried out. One that changes a form is recorded by
-    /// [`replace_form`](Forms::replace_form).
-    async fn put_response(&self, response: RecordedResponse, now: Timestamp) -> Result<()>;
+    /// Records the response, JSON without secrets, to a request that has already been carried out: a repeated request gets
+    /// it too. That of a request that changes a form is recorded by [`replace_form`](Forms::replace_form).
+    async fn put_response(&self, key: IdempotencyKey, response: String, now: Timestamp) -> Result<()>;
 }
 
 /// Operations on the store as a whole.

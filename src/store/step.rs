@@ -96,14 +96,6 @@ pub enum IdempotentOperation {
     CancelDeliveries,
 }
 
-/// The response to a request with an idempotency key, which a repeated request gets too.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedResponse {
-    pub idempotency_key: IdempotencyKey,
-    /// JSON, without secrets.
-    pub body: String,
-}
-
 /// Parameters of [`Forms::insert_form`](super::Forms::insert_form).
 #[derive(Debug, Clone)]
 pub struct NewForm {
@@ -141,8 +133,8 @@ pub struct FormUpdate {
     pub retired: Option<RetiredIds>,
     /// Integrations whose pause by the server ends, and whose deliveries are made pending again that died since they fail.
     pub resumed: Vec<IntegrationId>,
-    /// Recorded in the same write, if the request has an idempotency key.
-    pub response: Option<RecordedResponse>,
+    /// Recorded in the same write as by [`put_response`](super::Idempotency::put_response), if the request has an idempotency key.
+    pub response: Option<(IdempotencyKey, String)>,
 }
 
 /// Validated answers to be stored.

@@ -3,12 +3,11 @@
 
 use std::ops::Bound;
 
-use super::BATCH_ROWS;
 use super::delivery_layout as keys;
 use super::engine::job::Progress;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
 use super::layout::{self, undecodable};
-use super::row_source::RowSource;
+use super::row_source::{self, RowSource};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::id::{DeliveryId, FormId};
@@ -75,10 +74,7 @@ pub(super) fn record_attempt(
 pub(super) fn erase_expired(tx: &mut Tx<'_>, form: FormId, now: Timestamp) -> Result<Progress> {
     let start = Bound::Excluded(keys::confirmations(form));
     let end = Bound::Excluded(keys::confirmation(form, day_of(now) - 1, 0));
-    let rows = tx.scan((start, end), Direction::Ascending, BATCH_ROWS)?;
-    let progress = if rows.is_empty() { Progress::Done } else { Progress::More };
-    rows.into_iter().for_each(|(key, _)| tx.delete(key));
-    Ok(progress)
+    row_source::erase(tx, (start, end))
 }
 
 /// Returns when the hour of a form began, and the confirmations permitted since.

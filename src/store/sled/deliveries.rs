@@ -10,6 +10,7 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_cached;
 use super::queue::{QueueCounts, StoredQueue};
+use super::row_source::RowSource;
 use super::search::SearchGoal;
 use super::{
     SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, events, layout,
@@ -116,7 +117,7 @@ impl Deliveries for SledStore {
     }
 
     async fn has_integrations(&self) -> Result<bool> {
-        Ok(!self.reader.scan(layout::all(keys::QUEUES), Direction::Ascending, 1)?.is_empty())
+        self.reader.has_any(layout::all(keys::QUEUES))
     }
 
     async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
@@ -154,7 +155,7 @@ impl Deliveries for SledStore {
     }
 
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {
-        let rows = self.reader.scan(keys::attempts(delivery), Direction::Ascending, usize::MAX)?;
+        let rows = self.reader.scan_all(keys::attempts(delivery))?;
         rows.iter().map(|(_, body)| layout::from_json("an attempt", body)).collect()
     }
 
@@ -218,8 +219,10 @@ impl Deliveries for SledStore {
             let mut collected = BTreeMap::<&'static str, TypeStats>::new();
             for is_trashed in [false, true] {
                 let entries = layout::list(workspace, is_trashed, None);
-                for (entry, _) in store.reader.scan(entries, Direction::Ascending, usize::MAX)? {
-                    let Some(form) = store.form(workspace, layout::listed_form(&entry)?)? else { continue };
+                for (entry, _) in store.reader.scan_all(entries)? {
+                    let Some(form) = store.form(workspace, layout::last(&entry, FormId::from_bytes)?)? else {
+                        continue;
+                    };
                     for integration in &form.integrations {
                         let stats = collected.entry(integration.type_name()).or_default();
                         let key = (form.id, integration.id);
@@ -258,7 +261,7 @@ impl Deliveries for SledStore {
     fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
         let mut last = None;
         while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
-            self.prune_queue(queue, now)?;
+            self.prune_queue(queue, now);
         }
         Ok(())
     }

@@ -192,12 +192,6 @@ pub(super) fn submission_events(form: FormId, submission: SubmissionId) -> KeyRa
     with_prefix(key(b'r', &[&form.to_bytes(), &submission.to_bytes()]))
 }
 
-/// Decodes the event at the end of a key of [`submission_event`].
-pub(super) fn listed_event(key: &[u8]) -> Result<EventId> {
-    let event = key.last_chunk().ok_or_else(|| undecodable("an event"))?;
-    Ok(EventId::from_bytes(*event))
-}
-
 pub(super) fn confirmation(form: FormId, day: u32, mailbox: u64) -> Vec<u8> {
     key(b'c', &[&form.to_bytes(), &day.to_be_bytes(), &mailbox.to_be_bytes()])
 }

@@ -1,7 +1,7 @@
 //! The rows of one delivery: itself, its entry in the index of its queue, its body and its attempts.
 
 use super::delivery_layout::{self as keys, QueueClass};
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
 use super::layout;
 use super::queue::{QueueCounts, QueueKey};
 use super::row_source::RowSource;
@@ -39,7 +39,7 @@ pub(super) fn read(
     target: DeliveryTarget,
 ) -> Result<Option<Delivery>> {
     let key = keys::delivery(workspace, event, target);
-    rows.get(&key)?.map(|body| decode(&key, &body)).transpose()
+    rows.read(&key, |body| decode(&key, body))
 }
 
 /// Finds a delivery of `workspace` by its id.
@@ -48,7 +48,7 @@ pub(super) fn find(
     workspace: WorkspaceId,
     id: DeliveryId,
 ) -> Result<Option<Delivery>> {
-    for (key, body) in rows.scan(keys::deliveries_with(workspace, id), Direction::Ascending, usize::MAX)? {
+    for (key, body) in rows.scan_all(keys::deliveries_with(workspace, id))? {
         let (event, target) = keys::listed_delivery(&key)?;
         if DeliveryId::of(event, target) == id {
             return decode(&key, &body).map(Some);
@@ -63,7 +63,7 @@ pub(super) fn of_event(
     workspace: WorkspaceId,
     event: EventId,
 ) -> Result<Vec<Delivery>> {
-    let found = rows.scan(keys::deliveries_of(workspace, event), Direction::Ascending, usize::MAX)?;
+    let found = rows.scan_all(keys::deliveries_of(workspace, event))?;
     found.iter().map(|(key, body)| decode(key, body)).collect()
 }
 

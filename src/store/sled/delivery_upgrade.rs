@@ -9,31 +9,26 @@
 //! ```
 //! Each row of either kind is converted in one step and deleted, so that an interrupted upgrade goes on where it was.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
-
 use serde::Deserialize;
 
 use super::delivery_layout as keys;
 use super::engine::job::Progress;
 use super::engine::tx::{Direction, Tx};
 use super::layout::{self, undecodable};
+use super::row_source::RowSource;
 use super::{SledStore, delivery_rows, delivery_upkeep, events};
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::{Result, StoreError, StoreHealth};
+use crate::store::{Result, StoreError};
 
 const OUTBOX: u8 = b'z';
 const DELIVERIES: u8 = b'd';
 
 /// Deliveries converted per transaction.
 const BATCH: usize = 25;
-
-/// How often a start that waits for the upgrade looks whether the disk is full.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A delivery as it was stored.
 #[derive(Deserialize)]
@@ -69,27 +64,12 @@ impl SledStore {
         if self.reader.get(layout::DELIVERY_ROWS)?.is_some() {
             return Ok(());
         }
-        let (done, is_done) = mpsc::channel();
-        self.engine.background(move |tx| {
-            let progress = upgrade_some(tx)?;
-            if progress == Progress::Done {
-                tx.put(layout::DELIVERY_ROWS.to_vec(), Vec::new());
-                // The receiver waits, unless the start was given up.
-                let _gone = done.send(());
-            }
-            Ok(progress)
-        });
         loop {
-            match is_done.recv_timeout(POLL_INTERVAL) {
-                Ok(()) => return Ok(()),
-                Err(RecvTimeoutError::Timeout) if self.engine.health() == StoreHealth::Full => {
-                    return Err(StoreError::Full);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    let what = "the deliveries of an earlier version cannot be converted";
-                    return Err(StoreError::Undecodable(what.to_owned()));
-                }
+            match self.engine.write_blocking(upgrade_some) {
+                Ok(Progress::Done) => return Ok(()),
+                // A damaged index is rebuilt.
+                Ok(Progress::More) | Err(StoreError::Damaged(_)) => {}
+                Err(error) => return Err(error),
             }
         }
     }
@@ -108,9 +88,10 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
         tx.delete(key);
         return Ok(Progress::More);
     }
-    for (key, _) in tx.scan(layout::all(keys::QUEUES), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan_all(layout::all(keys::QUEUES))? {
         delivery_upkeep::recount(tx, keys::indexed_queue(&key)?)?;
     }
+    tx.put(layout::DELIVERY_ROWS.to_vec(), Vec::new());
     Ok(Progress::Done)
 }
 

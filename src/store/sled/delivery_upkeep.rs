@@ -9,6 +9,7 @@ use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, workspace_of};
+use super::layout::last;
 use super::queue::{QueueCounts, QueueKey, Revival, StoredQueue};
 use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
@@ -36,8 +37,8 @@ pub(super) fn resume_submission(
 ) -> Result<()> {
     let Submission { form, id, .. } = *submission;
     let mut events = vec![EventId::of_completed(id)];
-    for (key, _) in tx.scan(keys::submission_events(form, id), Direction::Ascending, usize::MAX)? {
-        events.push(keys::listed_event(&key)?);
+    for (key, _) in tx.scan_all(keys::submission_events(form, id))? {
+        events.push(last(&key, EventId::from_bytes)?);
     }
     for event in events {
         for delivery in delivery_rows::of_event(tx, workspace, event)? {
@@ -59,9 +60,9 @@ pub(super) fn cancel_events(
 ) -> Result<Progress> {
     // A form without a workspace is being purged, with its deliveries.
     let Some(workspace) = workspace_of(tx, form)? else { return Ok(Progress::Done) };
-    let events = tx.scan(keys::submission_events(form, submission), Direction::Ascending, 2)?;
-    for (key, _) in &events {
-        let event = keys::listed_event(key)?;
+    let events = tx.first_keys(keys::submission_events(form, submission), 2)?;
+    for key in &events {
+        let event = last(key, EventId::from_bytes)?;
         cancel_event(tx, (workspace, form), event, deleted)?;
         tx.delete(key.clone());
     }
@@ -86,7 +87,7 @@ fn cancel_event(
         }
         tx.delete(keys::body(&delivery));
         // The receiver may have answered with what it got.
-        for (key, _) in tx.scan(keys::attempts(&delivery), Direction::Ascending, usize::MAX)? {
+        for (key, _) in tx.scan_all(keys::attempts(&delivery))? {
             tx.delete(key);
         }
         if !delivery.status.is_final() {
@@ -126,30 +127,26 @@ fn change_indexed(
     Ok(())
 }
 
-fn days_before(now: Timestamp, days: i64) -> Timestamp {
-    Timestamp::from_millis(now.millis() - days * DAY_MILLIS)
-}
-
 /// Erases a batch of the deliveries of a queue that ended long ago.
 fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestamp) -> Result<Progress> {
     for (class, days) in KEPT {
-        let range = keys::index_until(queue, class, days_before(now, days));
-        let rows = tx.scan(range, Direction::Ascending, BATCH)?;
+        let ended = Timestamp::from_millis(now.millis() - days * DAY_MILLIS);
+        let entries = tx.first_keys(keys::index_until(queue, class, ended), BATCH)?;
         let mut left = BATCH_ROWS;
-        for (entry, _) in &rows {
+        for entry in &entries {
             let Some(delivery) = indexed(tx, workspace, entry)? else {
                 tx.delete(entry.clone());
                 continue;
             };
-            let attempts = tx.scan(keys::attempts(&delivery), Direction::Ascending, left)?;
+            let attempts = tx.first_keys(keys::attempts(&delivery), left)?;
             left = left.saturating_sub(attempts.len() + 4);
-            attempts.into_iter().for_each(|(key, _)| tx.delete(key));
+            attempts.into_iter().for_each(|key| tx.delete(key));
             if left == 0 {
                 return Ok(Progress::More);
             }
             erase(tx, workspace, &delivery)?;
         }
-        if !rows.is_empty() {
+        if !entries.is_empty() {
             return Ok(Progress::More);
         }
     }
@@ -160,7 +157,7 @@ fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestam
 fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result<()> {
     delivery_rows::delete(tx, workspace, delivery)?;
     let Delivery { form, event, submission, .. } = *delivery;
-    if tx.scan(keys::deliveries_of(workspace, event), Direction::Ascending, 1)?.is_empty() {
+    if !tx.has_any(keys::deliveries_of(workspace, event))? {
         tx.delete(keys::event(form, event));
         if let Some(submission) = submission {
             tx.delete(keys::submission_event(form, submission, event));
@@ -221,10 +218,8 @@ impl SledStore {
                 return Ok(Progress::Done);
             }
             for class in WAITING_CLASSES {
-                let rows =
-                    tx.scan(keys::index((form.id, integration), class), Direction::Ascending, BATCH)?;
-                if !rows.is_empty() {
-                    let entries = rows.into_iter().map(|(entry, _)| entry).collect();
+                let entries = tx.first_keys(keys::index((form.id, integration), class), BATCH)?;
+                if !entries.is_empty() {
                     let cancel =
                         |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, form.updated_at);
                     change_indexed(tx, workspace, entries, cancel)?;
@@ -249,28 +244,24 @@ impl SledStore {
             let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
             let mut range = keys::index_from(key, QueueClass::Dead, since);
             range.1 = keys::index_until(key, QueueClass::Dead, until).1;
-            let rows = tx.scan(range, Direction::Ascending, BATCH)?;
-            if rows.is_empty() || form.integration(queue.integration).is_none() {
+            let entries = tx.first_keys(range, BATCH)?;
+            if entries.is_empty() || form.integration(queue.integration).is_none() {
                 StoredQueue { revival: None, ..state }.put(tx, key)?;
                 return Ok(Progress::Done);
             }
-            let entries = rows.into_iter().map(|(entry, _)| entry).collect();
             change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
             Ok(Progress::More)
         });
     }
 
-    pub(super) fn prune_queue(&self, queue: QueueId, now: Timestamp) -> Result<()> {
-        let key = (queue.form, queue.integration);
-        for (class, days) in KEPT {
-            let range = keys::index_until(key, class, days_before(now, days));
-            if !self.reader.scan(range, Direction::Ascending, 1)?.is_empty() {
-                self.engine.background(move |tx| prune(tx, queue.workspace, key, now));
-                break;
+    /// Erases, in the background, what a queue need not keep any more.
+    pub(super) fn prune_queue(&self, queue: QueueId, now: Timestamp) {
+        self.engine.background(move |tx| {
+            match prune(tx, queue.workspace, (queue.form, queue.integration), now)? {
+                Progress::More => Ok(Progress::More),
+                Progress::Done => confirmations::erase_expired(tx, queue.form, now),
             }
-        }
-        self.engine.background(move |tx| confirmations::erase_expired(tx, queue.form, now));
-        Ok(())
+        });
     }
 
     /// Makes the deliveries of a queue due that wait longer than their schedule says, because the clock was set back.

@@ -103,8 +103,8 @@ pub(super) fn load(rows: &impl RowSource, delivery: Delivery) -> Result<LoadedDe
 }
 
 fn read_snapshot(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<Event>, bool)> {
-    let event = rows.get(&keys::event(delivery.form, delivery.event))?;
-    let event = event.map(|body| layout::from_json("an event", &body)).transpose()?;
+    let decode = |body: &[u8]| layout::from_json("an event", body);
+    let event = rows.read(&keys::event(delivery.form, delivery.event), decode)?;
     let submission = delivery.submission.filter(|_| !delivery.event_type.is_deletion());
     Ok((event, is_in_trash(rows, delivery.form, submission)?))
 }

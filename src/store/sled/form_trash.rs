@@ -3,8 +3,9 @@
 use super::delivery_layout::IndexPosition;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
 use super::forms::find;
+use super::row_source::{self, RowSource};
 use super::{BATCH_ROWS, SledStore, delivery_layout, layout, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
@@ -15,12 +16,11 @@ impl SledStore {
     /// Starts the purge of all forms trashed before `cutoff`. Returns how many.
     pub(super) async fn erase_trashed_forms(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
-        for (key, _) in self.reader.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)? {
-            let workspace = layout::listed_workspace(&key)?;
-            let before = Some((cutoff, FormId::from_bytes([0; 8])));
-            let due = layout::list(workspace, true, before);
-            for (entry, _) in self.reader.scan(due, Direction::Ascending, usize::MAX)? {
-                let form = layout::listed_form(&entry)?;
+        for (key, _) in self.reader.scan_all(layout::all(layout::WORKSPACES))? {
+            let workspace = layout::last(&key, WorkspaceId::from_bytes)?;
+            let due = layout::list(workspace, true, Some((cutoff, FormId::ZERO)));
+            for (entry, _) in self.reader.scan_all(due)? {
+                let form = layout::last(&entry, FormId::from_bytes)?;
                 let work = move |tx: &mut Tx<'_>| {
                     let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
                     Ok(due.inspect(|form| remove_form(tx, form)).is_some())
@@ -37,11 +37,11 @@ impl SledStore {
     /// Deletes the remaining rows of a purged form in the background.
     pub(super) fn resume_purge(&self, workspace: WorkspaceId, form: FormId) {
         self.engine.background(move |tx| {
-            if erase_rows(tx, workspace, form)? == Progress::Done {
+            let progress = erase_rows(tx, workspace, form)?;
+            if progress == Progress::Done {
                 tx.delete(layout::purge(form));
-                return Ok(Progress::Done);
             }
-            Ok(Progress::More)
+            Ok(progress)
         });
     }
 }
@@ -59,9 +59,7 @@ pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) 
         return Ok(Progress::More);
     }
     for range in layout::bulk_rows(form) {
-        let keys = tx.stored_keys(range, BATCH_ROWS)?;
-        if !keys.is_empty() {
-            keys.into_iter().for_each(|key| tx.delete(key));
+        if row_source::erase(tx, range)? == Progress::More {
             return Ok(Progress::More);
         }
     }

@@ -22,8 +22,8 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, IntegrationId, WorkspaceId};
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
-    StepResult, StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
+    StoreError,
 };
 
 #[async_trait]
@@ -67,8 +67,7 @@ impl Forms for SledStore {
     }
 
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
-        let body = self.reader.get(&layout::slug(workspace, slug))?;
-        body.map(|body| layout::listed_form(&body)).transpose()
+        self.reader.read(&layout::slug(workspace, slug), |body| layout::last(body, FormId::from_bytes))
     }
 
     async fn list_forms(
@@ -98,8 +97,8 @@ impl Forms for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        if let Some(body) = self.reader.get(&layout::version(form, number))? {
-            return layout::decode_version(&body).map(Some);
+        if let Some(found) = self.reader.read(&layout::version(form, number), layout::decode_version)? {
+            return Ok(Some(found));
         }
         // A purge hides a form before it deletes the form's versions.
         match self.live_form(workspace, form)? {
@@ -114,8 +113,8 @@ impl Forms for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(RetiredIds::new());
         }
-        let body = self.reader.get(&layout::retired(form))?;
-        body.map_or(Ok(RetiredIds::new()), |body| layout::from_json("the ids of removed questions", &body))
+        let decode = |body: &[u8]| layout::from_json("the ids of removed questions", body);
+        Ok(self.reader.read(&layout::retired(form), decode)?.unwrap_or_default())
     }
 
     async fn list_versions(
@@ -128,17 +127,11 @@ impl Forms for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
+        let decode = |_: &[u8], body: &[u8]| layout::decode_version(body);
         // A version may be as large as a thousand submissions, so this always runs on the pool.
-        self.scan_on_pool(usize::MAX, move |store| {
-            let range = layout::versions(form, before);
-            let (rows, _) = store.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
-            let rows: Vec<_> =
-                rows.iter().map(|(_, body)| layout::decode_version(body)).collect::<Result<_, _>>()?;
-            // Version numbers have no gaps, so the last one on the page shows whether more follow.
-            let next = rows.last().map(|last| last.number).filter(|number| *number > 1);
-            Ok(Some(Page { rows, next }))
-        })
-        .await
+        let page =
+            self.read_page(layout::versions(form, before), (limit, usize::MAX), decode, |one| one.number);
+        page.await.map(Some)
     }
 
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
@@ -175,8 +168,8 @@ impl Forms for SledStore {
             if let Some(event) = event {
                 events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
             }
-            if let Some(response) = &update.response {
-                idempotency::insert_response(tx, response, form.updated_at);
+            if let Some((key, response)) = update.response {
+                idempotency::insert_record(tx, Some(&key), 0, response.into_bytes(), form.updated_at);
             }
             let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
             Ok((removed.map(|one| one.id).collect::<Vec<_>>(), revived))
@@ -275,12 +268,12 @@ impl SledStore {
 
 /// Returns the workspace of a form; `None` if the form does not exist or is being purged.
 pub(super) fn workspace_of(rows: &impl RowSource, form: FormId) -> Result<Option<WorkspaceId>> {
-    rows.get(&layout::form_workspace(form))?.map(|body| layout::listed_workspace(&body)).transpose()
+    rows.read(&layout::form_workspace(form), |body| layout::last(body, WorkspaceId::from_bytes))
 }
 
 /// Reads a form within a transaction, in the trash or not.
 pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
-    tx.get(&layout::form(workspace, form))?.map(|body| layout::decode_form(&body)).transpose()
+    tx.read(&layout::form(workspace, form), layout::decode_form)
 }
 
 /// Reads a form within a transaction, in the trash or not, from the cache unless the group has changed it.
@@ -309,10 +302,9 @@ pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
 /// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no
 /// second read.
 fn restored_form(tx: &Tx<'_>, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
-    let Some(body) = tx.get(&layout::version(form.id, form.version))? else {
-        return Err(missing_version(form.id, form.version));
-    };
-    Ok(Restored { form: Arc::new(form), version: layout::decode_version(&body)?, responses, at })
+    let version = tx.read(&layout::version(form.id, form.version), layout::decode_version)?;
+    let version = version.ok_or_else(|| missing_version(form.id, form.version))?;
+    Ok(Restored { form: Arc::new(form), version, responses, at })
 }
 
 /// Rows of a new or changed form, encoded before the transaction.

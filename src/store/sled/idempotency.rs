@@ -8,7 +8,7 @@ use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, Stop, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
-use crate::store::{Idempotency, IdempotencyKey, RecordedResponse, Result};
+use crate::store::{Idempotency, IdempotencyKey, Result};
 
 #[async_trait]
 impl Idempotency for SledStore {
@@ -20,9 +20,9 @@ impl Idempotency for SledStore {
         find_record(&self.reader, Some(idempotency_key), now)
     }
 
-    async fn put_response(&self, response: RecordedResponse, now: Timestamp) -> Result<()> {
+    async fn put_response(&self, key: IdempotencyKey, response: String, now: Timestamp) -> Result<()> {
         let work = move |tx: &mut Tx<'_>| {
-            insert_response(tx, &response, now);
+            insert_record(tx, Some(&key), 0, response.into_bytes(), now);
             Ok(())
         };
         self.engine.write(work).await
@@ -36,8 +36,9 @@ pub(super) fn find_record(
     now: Timestamp,
 ) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
     let Some(idempotency_key) = idempotency_key else { return Ok(None) };
-    let Some(body) = rows.get(&layout::idempotency_record(idempotency_key))? else { return Ok(None) };
-    Ok(layout::decode_idempotency_record(&body)?.replay(idempotency_key.body, now))
+    let key = layout::idempotency_record(idempotency_key);
+    let record = rows.read(&key, layout::decode_idempotency_record)?;
+    Ok(record.and_then(|record| record.replay(idempotency_key.body, now)))
 }
 
 /// Stops a step if there was an earlier request with the same idempotency key; `read` reads its result from the record.
@@ -68,17 +69,12 @@ pub(super) fn insert_record(
     tx.put(layout::expiry(idempotency_key, at), Vec::new());
 }
 
-/// Records a response.
-pub(super) fn insert_response(tx: &mut Tx<'_>, response: &RecordedResponse, at: Timestamp) {
-    insert_record(tx, Some(&response.idempotency_key), 0, response.body.clone().into_bytes(), at);
-}
-
 /// Deletes a batch of records that have expired at `now`.
 pub(super) fn erase_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Progress> {
     let expired = tx.scan(layout::before(layout::EXPIRIES, now), Direction::Ascending, BATCH_ROWS / 2)?;
     for (entry, _) in &expired {
         let (record, expires) = layout::expired_record(entry)?;
-        let body = tx.get(&record)?.map(|body| layout::decode_idempotency_record(&body)).transpose()?;
+        let body = tx.read(&record, layout::decode_idempotency_record)?;
         // The key may have been used again since: the newer record has its own expiry entry.
         if body.is_some_and(|body| layout::expires_at(body.at) == expires) {
             tx.delete(record);

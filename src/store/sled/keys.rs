@@ -21,7 +21,7 @@ impl Keys for SledStore {
         let context = Arc::clone(&self.context);
         self.engine
             .write(move |tx| {
-                if !tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, 1)?.is_empty() {
+                if tx.has_any(layout::all(layout::WORKSPACES))? {
                     return Ok(false);
                 }
                 let mut signing_key = [0; 32];
@@ -45,7 +45,7 @@ impl Keys for SledStore {
                     return Err(Stop::Recheck);
                 }
             }
-            let workspaces = tx.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
+            let workspaces = tx.scan_all(layout::all(layout::WORKSPACES))?;
             Workspace::check_count(workspaces.len())?;
             let shown = layout::to_json(&workspace)?;
             tx.put(layout::workspace(id), shown.clone());
@@ -115,8 +115,7 @@ impl Keys for SledStore {
                 let id = layout::listed_key(&entry)?;
                 // It may have been revoked since the scan.
                 let found = store.context.keys.get(&store.reader, &layout::api_key(id))?;
-                let last_use = store.reader.get(&layout::key_use(id))?;
-                let last_use = last_use.map(|body| layout::decode_time(&body)).transpose()?;
+                let last_use = store.reader.read(&layout::key_use(id), layout::decode_time)?;
                 keys.extend(found.map(|key| (key, last_use)));
             }
             Ok(keys)
@@ -137,7 +136,7 @@ impl Keys for SledStore {
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>> {
-        let rows = self.reader.scan(layout::all(layout::WORKSPACES), Direction::Ascending, usize::MAX)?;
+        let rows = self.reader.scan_all(layout::all(layout::WORKSPACES))?;
         rows.iter().map(|(_, body)| layout::decode_workspace(body)).collect()
     }
 
@@ -151,7 +150,7 @@ impl Keys for SledStore {
             let own = find_workspace(tx, own)?;
             find_workspace(tx, id)?.ok_or(Stop::Missing)?.check_deletion(own.as_ref())?;
             tx.delete(layout::workspace(id));
-            for (entry, _) in tx.scan(layout::key_entries(id), Direction::Ascending, usize::MAX)? {
+            for (entry, _) in tx.scan_all(layout::key_entries(id))? {
                 delete(tx, layout::listed_key(&entry)?, entry);
             }
             tx.put(layout::deleted_workspace(id), Vec::new());
@@ -169,7 +168,7 @@ impl SledStore {
     /// Adds the list entries that the keys of a store of an earlier version lack.
     pub async fn add_key_entries(&self) -> Result<()> {
         let mut missing = Vec::new();
-        for (_, body) in self.reader.scan(layout::all(layout::API_KEYS), Direction::Ascending, usize::MAX)? {
+        for (_, body) in self.reader.scan_all(layout::all(layout::API_KEYS))? {
             let entry = layout::key_entry(&layout::decode_api_key(&body)?);
             if self.reader.get(&entry)?.is_none() {
                 missing.push(entry);
@@ -187,7 +186,7 @@ impl SledStore {
 }
 
 fn find_workspace(rows: &impl RowSource, id: WorkspaceId) -> Result<Option<Workspace>> {
-    rows.get(&layout::workspace(id))?.map(|body| layout::decode_workspace(&body)).transpose()
+    rows.read(&layout::workspace(id), layout::decode_workspace)
 }
 
 /// Writes a new or changed key.
@@ -205,8 +204,7 @@ fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
 }
 
 fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey>> {
-    let body = tx.get(&layout::api_key(key))?;
-    let key = body.map(|body| layout::decode_api_key(&body)).transpose()?;
+    let key = tx.read(&layout::api_key(key), layout::decode_api_key)?;
     Ok(key.filter(|key| key.workspace == workspace))
 }
 
@@ -215,7 +213,7 @@ fn check_new(tx: &Tx<'_>, key: &ApiKey, removed: usize) -> Result<(), Stop<ApiKe
     if tx.get(&layout::api_key(key.id))?.is_some() {
         return Err(Stop::Recheck);
     }
-    let keys = tx.scan(layout::key_entries(key.workspace), Direction::Ascending, usize::MAX)?;
+    let keys = tx.scan_all(layout::key_entries(key.workspace))?;
     Ok(Workspace::check_key_count(keys.len() - removed)?)
 }
 

@@ -90,15 +90,14 @@ pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
     key(SLUGS, &[&workspace.to_bytes(), slug.as_bytes()])
 }
 
-/// Decodes the form id at the end of a [`list_entry`] or another key, or in the body of a [`slug`].
-pub(super) fn listed_form(key: &[u8]) -> Result<FormId> {
-    let id = key.last_chunk().ok_or_else(|| undecodable("a list entry"))?;
-    Ok(FormId::from_bytes(*id))
+/// Decodes the id, or the number, at the end of a key, or of a body that is one.
+pub(super) fn last<const N: usize, T>(key: &[u8], from_bytes: impl Fn([u8; N]) -> T) -> Result<T> {
+    key.last_chunk().map(|bytes| from_bytes(*bytes)).ok_or_else(|| undecodable("a list entry"))
 }
 
 /// Decodes the time and the form id in a [`list_entry`].
 pub(super) fn list_position(key: &[u8]) -> Result<(Timestamp, FormId)> {
-    let form = listed_form(key)?;
+    let form = last(key, FormId::from_bytes)?;
     let moment = key.get(9..).and_then(<[u8]>::first_chunk).ok_or_else(|| undecodable("a list entry"))?;
     Ok((unsortable(*moment), form))
 }
@@ -125,11 +124,6 @@ pub(super) fn overflow(form: FormId, submission: SubmissionId) -> Vec<u8> {
 
 pub(super) fn replaced_state(form: FormId, submission: SubmissionId, edit: u32) -> Vec<u8> {
     key(b'H', &[&form.to_bytes(), &submission.to_bytes(), &edit.to_be_bytes()])
-}
-
-/// Decodes the number of earlier edits in a key of [`replaced_state`].
-pub(super) fn edit_number(key: &[u8]) -> Result<u32> {
-    key.last_chunk().map(|number| u32::from_be_bytes(*number)).ok_or_else(|| undecodable("a list entry"))
 }
 
 pub(super) fn trashed_submission(form: FormId, submission: SubmissionId) -> Vec<u8> {
@@ -169,8 +163,7 @@ pub(super) fn key_entries(workspace: WorkspaceId) -> KeyRange {
 
 /// Decodes the key id at the end of a [`key_entry`].
 pub(super) fn listed_key(key: &[u8]) -> Result<KeyId> {
-    let id = key.last_chunk().and_then(|id| KeyId::from_bytes(*id));
-    id.ok_or_else(|| undecodable("a list entry"))
+    last(key, KeyId::from_bytes)?.ok_or_else(|| undecodable("a list entry"))
 }
 
 pub(super) fn key_use(id: KeyId) -> Vec<u8> {
@@ -374,12 +367,6 @@ pub(super) const EXPIRIES: u8 = b'i';
 /// Range of the rows of a kind that begin with a time before `end`.
 pub(super) fn before(kind: u8, end: Timestamp) -> KeyRange {
     with_prefix_below(vec![kind], Some(key(kind, &[&sortable(end)])))
-}
-
-/// Decodes the workspace id in a key of [`workspace`] or [`deleted_workspace`].
-pub(super) fn listed_workspace(key: &[u8]) -> Result<WorkspaceId> {
-    let id = key.last_chunk().ok_or_else(|| undecodable("a workspace"))?;
-    Ok(WorkspaceId::from_bytes(*id))
 }
 
 pub(super) fn undecodable(what: &str) -> StoreError {

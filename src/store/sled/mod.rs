@@ -50,8 +50,9 @@ use self::engine::index::IndexProvider;
 use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
-use self::engine::tx::{Direction, Tx};
+use self::engine::tx::Tx;
 use self::forms::find_cached;
+use self::row_source::RowSource;
 use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreHealth};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -147,7 +148,8 @@ impl SledStore {
         random: Arc<dyn Random>,
         report: EventSink,
     ) -> Result<Self, OpenError> {
-        Self::open_engine(options, pool, random, |options| Engine::open_path(path, options, report))
+        let (disk, indexes) = engine::open_folder(path, &options, &report)?;
+        Self::open_disk(disk, indexes, options, pool, random, report)
     }
 
     /// Opens the store on a disk, as [`open`](Self::open) does.
@@ -158,15 +160,6 @@ impl SledStore {
         pool: CpuPool,
         random: Arc<dyn Random>,
         report: EventSink,
-    ) -> Result<Self, OpenError> {
-        Self::open_engine(options, pool, random, |options| Engine::open(disk, indexes, options, report))
-    }
-
-    fn open_engine(
-        options: EngineOptions,
-        pool: CpuPool,
-        random: Arc<dyn Random>,
-        open: impl FnOnce(EngineOptions) -> Result<Engine, OpenError>,
     ) -> Result<Self, OpenError> {
         let context = Arc::new(Context {
             random,
@@ -181,7 +174,7 @@ impl SledStore {
             recount: Arc::new(recount::recount),
             ..options
         };
-        let engine = open(options)?;
+        let engine = Engine::open(disk, indexes, options, report)?;
         let store = Self { reader: engine.reader().clone(), engine, pool, context, retry_schedule: None };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.upgrade_deliveries().map_err(unreadable)?;
@@ -231,22 +224,16 @@ impl SledStore {
     }
 
     fn resume_purges(&self) -> Result<()> {
-        for (key, workspace) in
-            self.reader.scan(layout::all(layout::FORM_PURGES), Direction::Ascending, usize::MAX)?
-        {
+        for (key, workspace) in self.reader.scan_all(layout::all(layout::FORM_PURGES))? {
             // A purge that an earlier version has begun is of a form without deliveries, which are all that needs the workspace.
             let workspace =
                 workspace.first_chunk().map_or(WorkspaceId::ZERO, |id| WorkspaceId::from_bytes(*id));
-            self.resume_purge(workspace, layout::listed_form(&key)?);
+            self.resume_purge(workspace, layout::last(&key, FormId::from_bytes)?);
         }
-        for (key, _) in
-            self.reader.scan(layout::all(layout::DELETED_WORKSPACES), Direction::Ascending, usize::MAX)?
-        {
-            self.resume_workspace_purge(layout::listed_workspace(&key)?);
+        for (key, _) in self.reader.scan_all(layout::all(layout::DELETED_WORKSPACES))? {
+            self.resume_workspace_purge(layout::last(&key, WorkspaceId::from_bytes)?);
         }
-        for (key, _) in
-            self.reader.scan(layout::all(layout::HISTORY_PURGES), Direction::Ascending, usize::MAX)?
-        {
+        for (key, _) in self.reader.scan_all(layout::all(layout::HISTORY_PURGES))? {
             let (form, submission) = layout::listed_submission(&key)?;
             self.resume_submission_purge(form, submission);
         }
@@ -289,7 +276,7 @@ impl Maintenance for SledStore {
     }
 
     async fn clock_record(&self) -> Result<Option<ClockRecord>> {
-        self.reader.get(layout::CLOCK)?.map(|body| layout::decode_clock(&body)).transpose()
+        self.reader.read(layout::CLOCK, layout::decode_clock)
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<()> {

@@ -39,8 +39,8 @@ pub(super) struct Revival {
 
 impl StoredQueue {
     pub(super) fn read(rows: &impl RowSource, (form, integration): QueueKey) -> Result<Self> {
-        let body = rows.get(&keys::queue(form, integration))?;
-        body.map_or_else(|| Ok(Self::default()), |body| layout::from_json("the state of a queue", &body))
+        let decode = |body: &[u8]| layout::from_json("the state of a queue", body);
+        Ok(rows.read(&keys::queue(form, integration), decode)?.unwrap_or_default())
     }
 
     pub(super) fn put(&self, tx: &mut Tx<'_>, (form, integration): QueueKey) -> Result<()> {

@@ -2,15 +2,16 @@
 //! that some operation was decided on an incomplete index.
 
 use super::counters::Counters;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
 use super::row_source::RowSource;
 use super::{BATCH_ROWS, block, delivery_layout, delivery_upkeep, layout};
+use crate::id::FormId;
 use crate::store::Result;
 
 /// Counts the submissions of every form and the deliveries of every queue, and corrects the counters that are wrong.
 pub(super) fn recount(tx: &mut Tx<'_>) -> Result<()> {
-    for (key, _) in tx.scan(layout::all(layout::FORM_WORKSPACES), Direction::Ascending, usize::MAX)? {
-        let form = layout::listed_form(&key)?;
+    for (key, _) in tx.scan_all(layout::all(layout::FORM_WORKSPACES))? {
+        let form = layout::last(&key, FormId::from_bytes)?;
         let kept = Counters::of(tx, form)?;
         let count = |block: &[u8]| Ok(block::read(block)?.len() as u64);
         let counted = Counters { responses: tx.sum(layout::blocks(form), BATCH_ROWS, count)?, ..kept };
@@ -18,7 +19,7 @@ pub(super) fn recount(tx: &mut Tx<'_>) -> Result<()> {
             counted.put(tx, form);
         }
     }
-    for (key, _) in tx.scan(layout::all(delivery_layout::QUEUES), Direction::Ascending, usize::MAX)? {
+    for (key, _) in tx.scan_all(layout::all(delivery_layout::QUEUES))? {
         delivery_upkeep::recount(tx, delivery_layout::indexed_queue(&key)?)?;
     }
     Ok(())

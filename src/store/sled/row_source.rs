@@ -2,6 +2,8 @@
 
 use std::ops::Bound;
 
+use super::BATCH_ROWS;
+use super::engine::job::Progress;
 use super::engine::reader::Reader;
 use super::engine::tx::{Direction, KeyRange, Rows, Tx};
 use crate::store::Result;
@@ -12,6 +14,22 @@ pub(super) trait RowSource {
 
     /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
+
+    /// Returns the decoded body of a key.
+    fn read<T>(&self, key: &[u8], decode: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+        self.get(key)?.map(|body| decode(&body)).transpose()
+    }
+
+    /// Returns all rows of a range.
+    fn scan_all(&self, range: KeyRange) -> Result<Rows> {
+        self.scan(range, Direction::Ascending, usize::MAX)
+    }
+
+    /// Returns the first `limit` keys of a range.
+    fn first_keys(&self, range: KeyRange, limit: usize) -> Result<Vec<Vec<u8>>> {
+        let rows = self.scan(range, Direction::Ascending, limit)?;
+        Ok(rows.into_iter().map(|(key, _)| key).collect())
+    }
 
     /// Sums what `count` counts in all rows of a range, which are read `batch` at a time.
     fn sum(&self, mut range: KeyRange, batch: usize, count: impl Fn(&[u8]) -> Result<u64>) -> Result<u64> {
@@ -50,4 +68,12 @@ impl RowSource for Tx<'_> {
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows> {
         Tx::scan(self, range, direction, limit)
     }
+}
+
+/// Deletes a batch of the rows of a range that no other operation changes any more, so that the index alone is complete.
+pub(super) fn erase(tx: &mut Tx<'_>, range: KeyRange) -> Result<Progress> {
+    let keys = tx.stored_keys(range, BATCH_ROWS)?;
+    let progress = if keys.is_empty() { Progress::Done } else { Progress::More };
+    keys.into_iter().for_each(|key| tx.delete(key));
+    Ok(progress)
 }

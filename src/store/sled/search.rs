@@ -124,6 +124,25 @@ impl<S: Search> RunningSearch<S> {
 }
 
 impl SledStore {
+    /// Reads a page of a range, the last key first: on the caller's thread if `rows`, the number to expect, are few.
+    pub(super) async fn read_page<T: Send + 'static, P: Send + 'static>(
+        &self,
+        range: KeyRange,
+        (limit, rows): (usize, usize),
+        decode: impl Fn(&[u8], &[u8]) -> Result<T> + Send + 'static,
+        position: fn(&T) -> P,
+    ) -> Result<Page<T, P>> {
+        self.scan_on_pool(rows, move |store| {
+            let (found, goes_on) =
+                store.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
+            let has_more = found.len() > limit || goes_on;
+            let rows = found.iter().take(limit).map(|(key, body)| decode(key, body));
+            let rows = rows.collect::<Result<Vec<_>>>()?;
+            Ok(Page { next: rows.last().filter(|_| has_more).map(position), rows })
+        })
+        .await
+    }
+
     /// Searches a range until the search is complete or out of time.
     pub(super) async fn search<S: Search>(
         &self,

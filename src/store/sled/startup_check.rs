@@ -5,6 +5,7 @@
 
 use super::engine::tx::{Direction, Tx};
 use super::layout;
+use super::row_source::RowSource;
 use crate::store::{Result, StoreError};
 
 /// Reads workspaces, keys, the signing key and unfinished purges. A store may have no key: its last one may have been
@@ -13,14 +14,13 @@ use crate::store::{Result, StoreError};
 /// # Errors
 /// If one of them cannot be read, or is missing in a store that is not empty.
 pub(super) fn check(tx: &mut Tx<'_>) -> Result<()> {
-    let all = |range| tx.scan(range, Direction::Ascending, usize::MAX);
-    all(layout::all(layout::FORM_PURGES))?;
-    all(layout::all(layout::HISTORY_PURGES))?;
-    let has_workspace = !all(layout::all(layout::WORKSPACES))?.is_empty();
-    all(layout::all(layout::DELETED_WORKSPACES))?;
-    all(layout::all(layout::API_KEYS))?;
+    let all = |kind| tx.scan_all(layout::all(kind));
+    for kind in [layout::FORM_PURGES, layout::HISTORY_PURGES, layout::DELETED_WORKSPACES, layout::API_KEYS] {
+        all(kind)?;
+    }
+    let has_workspace = !all(layout::WORKSPACES)?.is_empty();
     let mut has_keys = true;
-    for (entry, _) in all(layout::all(layout::KEY_ENTRIES))? {
+    for (entry, _) in all(layout::KEY_ENTRIES)? {
         has_keys &= tx.get(&layout::api_key(layout::listed_key(&entry)?))?.is_some();
     }
     let has_signing_key = tx.get(layout::SIGNING_KEY)?.is_some();

@@ -3,11 +3,11 @@
 use super::counters::Counters;
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, Rows, Tx};
+use super::engine::tx::Tx;
 use super::forms::workspace_of;
-use super::row_source::RowSource;
+use super::row_source::{self, RowSource};
 use super::submission_codec;
-use super::{BATCH_ROWS, Context, SledStore, delivery_layout, delivery_upkeep, events, layout, locate};
+use super::{Context, SledStore, delivery_layout, delivery_upkeep, events, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
@@ -23,11 +23,7 @@ impl SledStore {
     pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
         loop {
-            let due = self.reader.scan(
-                layout::before(layout::TRASH_SWEEPS, cutoff),
-                Direction::Ascending,
-                SWEEP_BATCH,
-            )?;
+            let due = self.reader.first_keys(layout::before(layout::TRASH_SWEEPS, cutoff), SWEEP_BATCH)?;
             if due.is_empty() {
                 return Ok(erased);
             }
@@ -56,14 +52,11 @@ fn erase_rows(tx: &mut Tx<'_>, form: FormId, submission: SubmissionId) -> Result
     {
         return Ok(Progress::More);
     }
-    // No other operation changes the history of a purged submission, so the index alone is complete.
-    let keys = tx.stored_keys(layout::history(form, submission, None), BATCH_ROWS)?;
-    if keys.is_empty() {
+    let progress = row_source::erase(tx, layout::history(form, submission, None))?;
+    if progress == Progress::Done {
         tx.delete(layout::history_purge(form, submission));
-        return Ok(Progress::Done);
     }
-    keys.into_iter().for_each(|key| tx.delete(key));
-    Ok(Progress::More)
+    Ok(progress)
 }
 
 pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
@@ -75,7 +68,7 @@ pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
 /// Reads a submission in the trash.
 pub(super) fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
-    rows.get(&key)?.map(|body| decode(&key, &body)).transpose()
+    rows.read(&key, |body| decode(&key, body))
 }
 
 /// Reads a submission as created, before any edit, in the trash or not.
@@ -114,9 +107,9 @@ pub(super) fn record_deletion(
 }
 
 /// Erases the submissions of the trash entries `due`. Returns them, each with whether rows of it remain.
-fn sweep(tx: &mut Tx<'_>, due: Rows) -> Result<Vec<(FormId, SubmissionId, bool)>> {
+fn sweep(tx: &mut Tx<'_>, due: Vec<Vec<u8>>) -> Result<Vec<(FormId, SubmissionId, bool)>> {
     let mut gone = Vec::new();
-    for (entry, _) in due {
+    for entry in due {
         let (form, id) = layout::listed_submission(&entry)?;
         // Since the scan it may have been restored, and even trashed again, or purged with its form.
         let submission = read(tx, form, id)?;
@@ -145,8 +138,8 @@ pub(super) fn begin_erasure(
 ) -> Result<bool> {
     let Submission { form, id, .. } = *submission;
     let has_rows = submission.edits() > 0
-        || RowSource::has_any(tx, delivery_layout::deliveries_of(workspace, EventId::of_completed(id)))?
-        || RowSource::has_any(tx, delivery_layout::submission_events(form, id))?;
+        || tx.has_any(delivery_layout::deliveries_of(workspace, EventId::of_completed(id)))?
+        || tx.has_any(delivery_layout::submission_events(form, id))?;
     if has_rows {
         tx.put(layout::history_purge(form, id), layout::encode_time(deleted));
     }

@@ -4,9 +4,10 @@ use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
 use super::forms::{find_cached, find_live};
 use super::layout;
+use super::row_source::RowSource;
 use super::search::{Found, SearchGoal};
 use super::submission_trash::{begin_erasure, record_deletion, remove_from_trash};
 use super::{
@@ -21,8 +22,7 @@ use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::store::{
-    CheckedEdit, IdempotencyKey, NewSubmission, PAGE_BYTES, Page, Result, StepResult, SubmissionRows,
-    Submissions,
+    CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
 };
 
 /// Maximum backward clock step that ids ignore; a larger step is followed.
@@ -144,16 +144,9 @@ impl Submissions for SledStore {
         if self.live_form(workspace, form)?.is_none() {
             return Ok(None);
         }
-        self.scan_on_pool(limit, move |store| {
-            let range = layout::trashed_submissions(form, before);
-            let (found, goes_on) =
-                store.reader.scan_page(range, Direction::Descending, limit + 1, PAGE_BYTES)?;
-            let more = found.len() > limit || goes_on;
-            let rows = found.iter().take(limit).map(|(key, body)| submission_trash::decode(key, body));
-            let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
-            Ok(Some(SubmissionRows { next: rows.last().filter(|_| more).map(|last| last.id), rows }))
-        })
-        .await
+        let range = layout::trashed_submissions(form, before);
+        let page = self.read_page(range, (limit, limit), submission_trash::decode, |one| one.id);
+        page.await.map(Some)
     }
 
     async fn list_history(
@@ -167,20 +160,18 @@ impl Submissions for SledStore {
         if self.find_submission(workspace, form, submission).await?.is_none() {
             return Ok(None);
         }
-        self.scan_on_pool(limit, move |store| {
-            let range = layout::history(form, submission, before);
-            let (rows, _) = store.reader.scan_page(range, Direction::Descending, limit, PAGE_BYTES)?;
-            let replaced = rows.iter().map(|(key, body)| {
-                let (replaced_at, view) = submission_codec::read_with_timestamp(body)?;
-                let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
-                Ok(ReplacedState { number: layout::edit_number(key)?, answers, metadata, replaced_at })
-            });
-            let rows = replaced.collect::<Result<Vec<_>>>()?;
-            // Edit numbers have no gaps, so the last one on the page shows whether more follow.
-            let next = rows.last().map(|last| last.number).filter(|number| *number > 0);
-            Ok(Some(Page { rows, next }))
-        })
-        .await
+        let decode = move |key: &[u8], body: &[u8]| {
+            let (replaced_at, view) = submission_codec::read_with_timestamp(body)?;
+            let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
+            Ok(ReplacedState {
+                number: layout::last(key, u32::from_be_bytes)?,
+                answers,
+                metadata,
+                replaced_at,
+            })
+        };
+        let range = layout::history(form, submission, before);
+        self.read_page(range, (limit, limit), decode, |one| one.number).await.map(Some)
     }
 
     async fn edit_submission(
@@ -358,8 +349,7 @@ fn next_id(
     let is_ahead = |millis: i64| millis - now.millis() > TOLERATED_STEP_MILLIS;
     let stepped_back = last.filter(|last| is_ahead(last.millis()));
     let id = SubmissionId::after(last.filter(|_| stepped_back.is_none()), now.millis(), random);
-    let latest = tx.get(layout::LATEST_ID)?.map(|body| layout::decode_time(&body)).transpose()?;
-    let latest = latest.map(Timestamp::millis);
+    let latest = tx.read(layout::LATEST_ID, layout::decode_time)?.map(Timestamp::millis);
     let ends_cursors = stepped_back.filter(|_| latest.is_none_or(is_ahead));
     if let Some(ahead) = ends_cursors {
         tracing::warn!(last = %ahead, now = %now, "the clock was set back; submission times follow it, cursors end");

@@ -1,9 +1,10 @@
 //! Purging workspaces.
 
 use super::engine::job::Progress;
-use super::engine::tx::{Direction, Tx};
+use super::engine::tx::Tx;
+use super::row_source::{self, RowSource};
 use super::{BATCH_ROWS, SledStore, form_trash, layout};
-use crate::id::WorkspaceId;
+use crate::id::{FormId, WorkspaceId};
 use crate::store::Result;
 
 /// Forms of a deleted workspace that are erased per transaction, unless they have more rows.
@@ -20,17 +21,13 @@ impl SledStore {
 /// row that marks the workspace as deleted stays, so that a request received before cannot add a form.
 fn purge(tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<Progress> {
     for is_trashed in [false, true] {
-        let forms = tx.scan(layout::list(workspace, is_trashed, None), Direction::Ascending, PURGED_FORMS)?;
+        let forms = tx.first_keys(layout::list(workspace, is_trashed, None), PURGED_FORMS)?;
         if !forms.is_empty() {
-            purge_forms(tx, workspace, forms.into_iter().map(|(entry, _)| entry).collect())?;
+            purge_forms(tx, workspace, forms)?;
             return Ok(Progress::More);
         }
     }
-    // No other operation changes rows of a deleted workspace, so the index alone is complete.
-    let slugs = tx.stored_keys(layout::slugs(workspace), BATCH_ROWS)?;
-    let progress = if slugs.is_empty() { Progress::Done } else { Progress::More };
-    slugs.into_iter().for_each(|slug| tx.delete(slug));
-    Ok(progress)
+    row_source::erase(tx, layout::slugs(workspace))
 }
 
 /// Deletes a batch of rows of the forms with these list entries. The forms themselves come first: once they are gone, requests
@@ -38,7 +35,7 @@ fn purge(tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<Progress> {
 fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -> Result<()> {
     let mut found = Vec::new();
     for entry in &entries {
-        let form = layout::form(workspace, layout::listed_form(entry)?);
+        let form = layout::form(workspace, layout::last(entry, FormId::from_bytes)?);
         if tx.get(&form)?.is_some() {
             found.push(form);
         }
@@ -48,7 +45,7 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
         return Ok(());
     }
     for entry in entries {
-        let form = layout::listed_form(&entry)?;
+        let form = layout::last(&entry, FormId::from_bytes)?;
         if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
             break;
         }

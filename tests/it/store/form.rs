@@ -9,7 +9,7 @@ use forms::domain::form::filter::FormFilter;
 use forms::domain::form::{Form, FormStatus};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::DeliveryId;
-use forms::store::{FormUpdate, IdempotentOperation, RecordedResponse, StepResult, Store, VersionCache};
+use forms::store::{FormUpdate, IdempotentOperation, StepResult, Store, VersionCache};
 use serde_json::Value;
 
 use super::{
@@ -183,10 +183,10 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
         form: Form { title: title.to_owned(), revision: form.revision + 1, ..Form::clone(&form) },
         version: None,
         retired: None,
-        response: Some(RecordedResponse {
-            idempotency_key: idempotency_key(IdempotentOperation::CreateIntegration(id), 1, 5).unwrap(),
-            body: format!("{title:?}"),
-        }),
+        response: Some((
+            idempotency_key(IdempotentOperation::CreateIntegration(id), 1, 5).unwrap(),
+            format!("{title:?}"),
+        )),
     };
     let replace = async |title| store.replace_form(workspace(1), update(title)).await.unwrap();
     assert!(matches!(replace("first").await, StepResult::Done(())));
@@ -220,8 +220,7 @@ pub(super) async fn a_recorded_response_outlives_a_restart(fixture: &impl StoreF
     let store = fixture.open();
     let delivery = DeliveryId::from_bytes([7; 16]);
     let key = |body| idempotency_key(IdempotentOperation::Redeliver(delivery), 1, body).unwrap();
-    let response = RecordedResponse { idempotency_key: key(5), body: "{}".to_owned() };
-    store.put_response(response, at(0)).await.unwrap();
+    store.put_response(key(5), "{}".to_owned(), at(0)).await.unwrap();
     store.close().await.unwrap();
     drop(store);
     let store = fixture.open();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::operation::{WriteKind, WriteOperation};
 use super::options::{EngineEvent, EventSink};
-use super::queue::WriterQueue;
+use super::queue::{Message, WriterQueue};
 use super::tx::Tx;
 use crate::store::{Result, StoreError};
 
@@ -49,6 +49,6 @@ impl<F: Fn(&mut Tx<'_>) -> Result<Progress> + Send + 'static> WriteOperation for
             Ok(()) | Err(StoreError::Full | StoreError::Busy | StoreError::Damaged(_)) => {}
             Err(error) => return (self.report)(EngineEvent::JobFailed { why: error.to_string() }),
         }
-        Arc::clone(&self.queue).push_job(self);
+        Arc::clone(&self.queue).send(Message::Job(self));
     }
 }

@@ -10,20 +10,9 @@ use super::disk::{Disk, DiskFile, is_full};
 use super::frame::FrameBuilder;
 use super::group::CellChange;
 use super::index::Change;
-use super::options::EngineOptions;
+use super::options::{EngineOptions, OpenError};
 use super::segment::{FIRST_FRAME, FORMAT, HEADER_OFFSETS, JOURNAL, NEXT_SEGMENT, PAGE, SegmentHeader};
 use super::state::{Position, StateFile};
-
-/// Failure of an append.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum JournalError {
-    /// There is no space for a new segment. Nothing was started; a later append may succeed.
-    #[error("no space left on the disk for a segment of the journal")]
-    NoSpace,
-    /// A write or a sync failed: the content of the disk is unknown, and nothing may be written any more.
-    #[error("cannot {doing}: {source}")]
-    Failed { doing: &'static str, source: io::Error },
-}
 
 /// The journal, open for appending.
 pub(crate) struct Journal {
@@ -58,7 +47,7 @@ impl Journal {
         disk: &dyn Disk,
         options: &EngineOptions,
         state: &mut StateFile,
-    ) -> Result<(), JournalError> {
+    ) -> Result<(), OpenError> {
         disk.create_folder(JOURNAL).map_err(rotation_error)?;
         disk.sync_folder("").map_err(rotation_error)?;
         let PreallocatedSegment { file, size } =
@@ -91,12 +80,16 @@ impl Journal {
     }
 
     /// Writes a group as one frame and returns once it is durable.
+    ///
+    /// # Errors
+    /// [`OpenError::NoSpace`] if there is none for a new segment: nothing was started, a later append may succeed. After any
+    /// other error the content of the disk is unknown, and nothing may be written any more.
     pub(crate) fn append(
         &mut self,
         state: &mut StateFile,
         changes: &[CellChange],
         digest: IndexDigest,
-    ) -> Result<(), JournalError> {
+    ) -> Result<(), OpenError> {
         self.builder.begin();
         for change in changes {
             self.builder.push(Change { key: &change.key, cell: change.cell.as_deref() });
@@ -105,7 +98,7 @@ impl Journal {
     }
 
     /// Writes an empty frame, on a page of its own.
-    pub(crate) fn seal(&mut self, state: &mut StateFile, digest: IndexDigest) -> Result<(), JournalError> {
+    pub(crate) fn seal(&mut self, state: &mut StateFile, digest: IndexDigest) -> Result<(), OpenError> {
         self.builder.begin();
         self.write(state, digest, self.end.at.next_multiple_of(PAGE as u64), true)
     }
@@ -116,7 +109,7 @@ impl Journal {
         digest: IndexDigest,
         mut at: u64,
         is_seal: bool,
-    ) -> Result<(), JournalError> {
+    ) -> Result<(), OpenError> {
         let length = self.builder.length();
         if self.must_rotate || at + length > self.end.header.size {
             self.rotate(state, length)?;
@@ -124,7 +117,6 @@ impl Journal {
         }
         let sequence = self.next_sequence();
         let bytes = self.builder.finish(self.end.header.seed(), sequence, digest);
-        let failed = |doing| move |source| JournalError::Failed { doing, source };
         self.file.write_at(bytes, at).map_err(failed("write to the journal"))?;
         self.file.sync().map_err(failed("sync the journal"))?;
         let position = Position { ordinal: self.end.header.ordinal, offset: at, sequence };
@@ -134,7 +126,7 @@ impl Journal {
     }
 
     /// Starts a new segment; a segment without frames is replaced by a larger one.
-    fn rotate(&mut self, state: &mut StateFile, frame: u64) -> Result<(), JournalError> {
+    fn rotate(&mut self, state: &mut StateFile, frame: u64) -> Result<(), OpenError> {
         let next = self.next_sequence();
         let ordinal =
             if self.end.header.first == next { self.end.header.ordinal } else { self.end.header.ordinal + 1 };
@@ -157,7 +149,7 @@ impl Journal {
         Ok(())
     }
 
-    fn preallocate_now(&self, needed: u64) -> Result<PreallocatedSegment, JournalError> {
+    fn preallocate_now(&self, needed: u64) -> Result<PreallocatedSegment, OpenError> {
         let size = self.next_size().max(needed);
         let free = self.disk.free_space().map_err(rotation_error)?;
         let size =
@@ -184,18 +176,18 @@ impl Journal {
         }
     }
 
-    fn take_preallocated(&mut self) -> Result<Option<PreallocatedSegment>, JournalError> {
+    fn take_preallocated(&mut self) -> Result<Option<PreallocatedSegment>, OpenError> {
         let Some(thread) = self.preallocated.take() else { return Ok(None) };
         let made = thread.join().unwrap_or_else(|_panic| Err(io::Error::other("the preallocation panicked")));
         match made {
             Ok(preallocated) => Ok(Some(preallocated)),
             Err(error) if is_full(&error) || super::writeback::is_out_of_files(&error) => Ok(None),
-            Err(source) => Err(JournalError::Failed { doing: "prepare a segment of the journal", source }),
+            Err(error) => Err(failed("prepare a segment of the journal")(error)),
         }
     }
 
     /// Stops the background thread, and removes the preallocated segment.
-    pub(crate) fn stop(&mut self) -> Result<(), JournalError> {
+    pub(crate) fn stop(&mut self) -> Result<(), OpenError> {
         if self.take_preallocated()?.is_some() {
             self.disk.remove(NEXT_SEGMENT).map_err(rotation_error)?;
         }
@@ -241,10 +233,15 @@ fn install(
     Ok(())
 }
 
-fn rotation_error(source: io::Error) -> JournalError {
+fn rotation_error(error: io::Error) -> OpenError {
     // Both conditions are temporary, and the next write retries the rotation.
-    if is_full(&source) || super::writeback::is_out_of_files(&source) {
-        return JournalError::NoSpace;
+    if is_full(&error) || super::writeback::is_out_of_files(&error) {
+        return OpenError::NoSpace;
     }
-    JournalError::Failed { doing: "begin a segment of the journal", source }
+    failed("begin a segment of the journal")(error)
+}
+
+/// Adds the failed action to an I/O error. A full disk is no exception: the write has been started.
+fn failed(doing: &str) -> impl Fn(io::Error) -> OpenError + '_ {
+    move |source| OpenError::Io { doing: doing.to_owned(), source }
 }

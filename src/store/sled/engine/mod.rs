@@ -36,7 +36,7 @@ mod worker;
 mod writeback;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
@@ -47,7 +47,7 @@ use self::index::{IndexProvider, SledIndexes};
 use self::job::{Job, Progress};
 use self::operation::{WriteCall, WriteKind};
 use self::options::{EngineOptions, EventSink, OpenError};
-use self::queue::{ShutdownMode, WriterQueue};
+use self::queue::{Message, ShutdownMode, WriterQueue};
 use self::reader::Reader;
 use self::tx::Tx;
 use self::worker::Worker;
@@ -75,16 +75,17 @@ struct Running {
     lock: Arc<dyn StoreLock>,
 }
 
+fn outcome_unknown() -> StoreError {
+    StoreError::Unavailable("it has stopped; the outcome is not known".to_owned())
+}
+
 const START_THREAD: &str = "start a thread";
 
 impl Engine {
     /// Opens the store in a folder, creating it if missing. Blocks while the index is rebuilt.
     pub fn open_path(path: &Path, options: EngineOptions, report: EventSink) -> Result<Engine, OpenError> {
-        let disk = RealDisk::new(path).map_err(io_error("create the folder of the store"))?;
-        let disk: Arc<dyn Disk> = Arc::new(disk);
-        let indexes = SledIndexes::new(path, options.cache_size).map_err(io_error("find the index"))?;
-        let indexes = indexes.watched(Arc::clone(&disk), &options, Arc::clone(&report));
-        Engine::open(disk, Arc::new(indexes.map_err(io_error(START_THREAD))?), options, report)
+        let (disk, indexes) = open_folder(path, &options, &report)?;
+        Engine::open(disk, indexes, options, report)
     }
 
     /// Opens the store on a disk.
@@ -97,10 +98,11 @@ impl Engine {
         let writer =
             Writer::open(Arc::clone(&disk), Arc::clone(&indexes), options.clone(), Arc::clone(&report))?;
         let writeback = Writeback::start(indexes, disk, &options).map_err(io_error(START_THREAD))?;
-        let queue = Arc::new(WriterQueue::new());
+        let (queue, backlog) = WriterQueue::new();
+        let queue = Arc::new(queue);
         let (reader, lock) = (writer.reader(), Arc::clone(&writer.lock));
         reader.set_writer(Arc::clone(&queue));
-        let worker = Worker { writer, queue: Arc::clone(&queue), writeback, options };
+        let worker = Worker { writer, queue: Arc::clone(&queue), backlog, writeback, options };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(move || worker.run());
         let running = Running { thread: thread.map_err(io_error(START_THREAD))?, lock };
         let running = Mutex::new(Some(running));
@@ -135,10 +137,27 @@ impl Engine {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
         done: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        self.inner.queue.push(WriteCall::new(kind, work, done, reply)).await?;
-        let dropped = |_| StoreError::Unavailable("it has stopped; the outcome is not known".to_owned());
-        answer.await.map_err(dropped)?
+        let (sender, answer) = oneshot::channel();
+        let reply = move |outcome: Result<T>| {
+            if let Ok(value) = &outcome {
+                done(value);
+            }
+            // The caller may have stopped waiting; the changes remain.
+            drop(sender.send(outcome));
+        };
+        self.inner.queue.push(WriteCall::new(kind, work, reply)).await?;
+        answer.await.unwrap_or_else(|_dropped| Err(outcome_unknown()))
+    }
+
+    /// Runs `work` between the groups of other operations, and blocks until its changes are durable.
+    pub(super) fn write_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (sender, answer) = mpsc::channel();
+        let reply = move |outcome| drop(sender.send(outcome));
+        self.inner.queue.send(Message::Job(WriteCall::new(WriteKind::Reclaim, work, reply)));
+        answer.recv().unwrap_or_else(|_dropped| Err(outcome_unknown()))
     }
 
     /// Returns the reading side.
@@ -150,7 +169,7 @@ impl Engine {
     /// repeated. A job that fails is reported and dropped; an unfinished job is dropped when the store is closed.
     pub fn background(&self, slice: impl Fn(&mut Tx<'_>) -> Result<Progress> + Send + 'static) {
         let (queue, report) = (Arc::clone(&self.inner.queue), Arc::clone(&self.inner.report));
-        self.inner.queue.push_job(Job::new(slice, queue, report));
+        self.inner.queue.send(Message::Job(Job::new(slice, queue, report)));
     }
 
     /// Returns the health, without blocking.
@@ -177,6 +196,19 @@ impl Engine {
     pub fn close(&self) -> Result<()> {
         self.inner.stop(ShutdownMode::Clean)
     }
+}
+
+/// Finds the files of a store in a folder, which is created if missing.
+pub(super) fn open_folder(
+    path: &Path,
+    options: &EngineOptions,
+    report: &EventSink,
+) -> Result<(Arc<dyn Disk>, Arc<dyn IndexProvider>), OpenError> {
+    let disk = RealDisk::new(path).map_err(io_error("create the folder of the store"))?;
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    let indexes = SledIndexes::new(path, options.cache_size).map_err(io_error("find the index"))?;
+    let indexes = indexes.watched(Arc::clone(&disk), options, Arc::clone(report));
+    Ok((disk, Arc::new(indexes.map_err(io_error(START_THREAD))?)))
 }
 
 impl Inner {

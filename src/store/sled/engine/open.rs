@@ -8,7 +8,7 @@ use super::discover::{self, JournalEnd, Segments, clean_end, damage, find_end, i
 use super::disk::{Disk, StoreLock};
 use super::group::Group;
 use super::index::{Index, IndexError, IndexProvider};
-use super::journal::{Journal, JournalError};
+use super::journal::Journal;
 use super::lock;
 use super::options::{EngineEvent, EngineOptions, EventSink, OpenError};
 use super::rebuild::{self, INDEX, OLD};
@@ -340,13 +340,4 @@ fn remove_leftovers(env: &Env) -> Result<(), OpenError> {
         }
     }
     Ok(())
-}
-
-impl From<JournalError> for OpenError {
-    fn from(error: JournalError) -> Self {
-        match error {
-            JournalError::NoSpace => OpenError::NoSpace,
-            JournalError::Failed { doing, source } => OpenError::Io { doing: doing.to_owned(), source },
-        }
-    }
 }

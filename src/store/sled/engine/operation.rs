@@ -2,8 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tokio::sync::oneshot;
-
 use super::index::panic_text;
 use super::tx::Tx;
 use crate::store::{Result, StoreError};
@@ -40,27 +38,25 @@ pub trait WriteOperation: Send {
     fn answer(self: Box<Self>, outcome: Result<()>);
 }
 
-/// A write operation that sends its result to a waiting task.
-pub(crate) struct WriteCall<T, F, D> {
+/// A write operation with a result, which `reply` receives.
+pub(crate) struct WriteCall<T, F, R> {
     kind: WriteKind,
     work: Option<F>,
     value: Option<T>,
-    /// Called once the changes are durable and visible, also if the task has stopped waiting.
-    done: D,
-    reply: oneshot::Sender<Result<T>>,
+    reply: R,
 }
 
-impl<T, F, D> WriteCall<T, F, D> {
-    pub(crate) fn new(kind: WriteKind, work: F, done: D, reply: oneshot::Sender<Result<T>>) -> Box<Self> {
-        Box::new(WriteCall { kind, work: Some(work), value: None, done, reply })
+impl<T, F, R> WriteCall<T, F, R> {
+    pub(crate) fn new(kind: WriteKind, work: F, reply: R) -> Box<Self> {
+        Box::new(WriteCall { kind, work: Some(work), value: None, reply })
     }
 }
 
-impl<T, F, D> WriteOperation for WriteCall<T, F, D>
+impl<T, F, R> WriteOperation for WriteCall<T, F, R>
 where
     T: Send,
     F: FnOnce(&mut Tx<'_>) -> Result<T> + Send,
-    D: FnOnce(&T) + Send,
+    R: FnOnce(Result<T>) + Send,
 {
     fn kind(&self) -> WriteKind {
         self.kind
@@ -73,13 +69,8 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
-        let WriteCall { value, done, reply, .. } = *self;
-        let answer = outcome.map(|()| value.expect("an operation that succeeded has a value"));
-        if let Ok(value) = &answer {
-            done(value);
-        }
-        // The caller may have stopped waiting; the changes remain.
-        drop(reply.send(answer));
+        let WriteCall { value, reply, .. } = *self;
+        reply(outcome.map(|()| value.expect("an operation that succeeded has a value")));
     }
 }
 

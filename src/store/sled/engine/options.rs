@@ -161,7 +161,7 @@ pub struct JournalDamage {
     pub readable_after: Option<u64>,
 }
 
-/// Failure to open a store. Nothing in it has been changed, except its lock file.
+/// Failure to open a store, in which nothing has been changed then, except its lock file; or to write its journal.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process holds the store.
@@ -192,6 +192,16 @@ pub enum OpenError {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl OpenError {
+    /// Returns the message, and its cause.
+    pub(crate) fn with_cause(&self) -> String {
+        match self {
+            Self::Io { source, .. } => format!("{self}: {source}"),
+            _ => self.to_string(),
+        }
+    }
 }
 
 fn reader(version: Option<&str>) -> String {

@@ -1,7 +1,7 @@
 //! Queue of the writer: a bounded number of operations, and background jobs.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -15,21 +15,19 @@ const CAPACITY: usize = 1024;
 /// How long a caller waits for a free place in the queue.
 const PUSH_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Queue of the writer.
+/// Sending side of the queue.
 pub(crate) struct WriterQueue {
-    waiting: Mutex<QueueState>,
-    arrived: Condvar,
+    messages: Sender<Message>,
     permits: Semaphore,
 }
 
-#[derive(Default)]
-struct QueueState {
-    operations: VecDeque<Box<dyn WriteOperation>>,
-    jobs: VecDeque<Box<dyn WriteOperation>>,
-    closing: Option<ShutdownMode>,
-    /// Something was queued since the writer last looked.
-    has_news: bool,
-    writer_sleeps: bool,
+pub(crate) enum Message {
+    Operation(Box<dyn WriteOperation>),
+    /// The next slice of a background job.
+    Job(Box<dyn WriteOperation>),
+    /// Only wakes the writer.
+    Wake,
+    Close(ShutdownMode),
 }
 
 /// How a store is stopped.
@@ -41,9 +39,21 @@ pub(crate) enum ShutdownMode {
     Abandoned,
 }
 
+/// Receiving side of the queue, with what the writer has received and not begun.
+pub(crate) struct Backlog {
+    messages: Receiver<Message>,
+    pub(crate) operations: VecDeque<Box<dyn WriteOperation>>,
+    pub(crate) jobs: VecDeque<Box<dyn WriteOperation>>,
+    /// The first request decides how the store is stopped.
+    pub(crate) closing: Option<ShutdownMode>,
+}
+
 impl WriterQueue {
-    pub(crate) fn new() -> WriterQueue {
-        WriterQueue { waiting: Mutex::default(), arrived: Condvar::new(), permits: Semaphore::new(CAPACITY) }
+    pub(crate) fn new() -> (WriterQueue, Backlog) {
+        let (sender, messages) = channel();
+        let (operations, jobs) = (VecDeque::new(), VecDeque::new());
+        let queue = WriterQueue { messages: sender, permits: Semaphore::new(CAPACITY) };
+        (queue, Backlog { messages, operations, jobs, closing: None })
     }
 
     /// Queues an operation.
@@ -57,31 +67,14 @@ impl WriterQueue {
                 timeout(PUSH_TIMEOUT, self.permits.acquire()).await.map_err(|_elapsed| StoreError::Busy)?
             }
         };
+        let closed = || StoreError::Unavailable("it is being closed".to_owned());
         permit.map_err(|_closed| closed())?.forget();
-        let mut waiting = self.lock();
-        if waiting.closing.is_some() {
-            return Err(closed());
-        }
-        waiting.operations.push_back(operation);
-        self.wake(waiting);
-        Ok(())
+        self.messages.send(Message::Operation(operation)).map_err(|_gone| closed())
     }
 
-    /// Queues the next slice of a background job.
-    pub(crate) fn push_job(&self, job: Box<dyn WriteOperation>) {
-        let mut waiting = self.lock();
-        if waiting.closing.is_none() {
-            waiting.jobs.push_back(job);
-        }
-        self.wake(waiting);
-    }
-
-    pub(crate) fn take_job(&self) -> Option<Box<dyn WriteOperation>> {
-        self.lock().jobs.pop_front()
-    }
-
-    pub(crate) fn has_jobs(&self) -> bool {
-        !self.lock().jobs.is_empty()
+    /// Sends a message that takes no place in the queue; it has no effect once the writer has ended.
+    pub(crate) fn send(&self, message: Message) {
+        drop(self.messages.send(message));
     }
 
     /// Releases the permits of operations that have left the queue and the backlog.
@@ -89,52 +82,25 @@ impl WriterQueue {
         self.permits.add_permits(permits);
     }
 
-    /// Moves all queued operations to `backlog`, where they keep their permits; if there are none, waits at most
-    /// `max_wait`. Returns how the store is stopped, once the queue is closed.
-    pub(crate) fn take(
-        &self,
-        backlog: &mut VecDeque<Box<dyn WriteOperation>>,
-        max_wait: Duration,
-    ) -> Option<ShutdownMode> {
-        let mut waiting = self.lock();
-        if backlog.is_empty() && !waiting.has_news && waiting.closing.is_none() {
-            waiting.writer_sleeps = true;
-            waiting = self.arrived.wait_timeout(waiting, max_wait).unwrap_or_else(PoisonError::into_inner).0;
-            waiting.writer_sleeps = false;
-        }
-        waiting.has_news = false;
-        backlog.append(&mut waiting.operations);
-        waiting.closing
-    }
-
-    /// Closes the queue. The first call decides how the store is stopped.
-    pub(crate) fn close(&self, end: ShutdownMode) {
+    /// Closes the queue: what it has is still done, except background jobs.
+    pub(crate) fn close(&self, mode: ShutdownMode) {
         self.permits.close();
-        let mut waiting = self.lock();
-        waiting.closing.get_or_insert(end);
-        waiting.jobs.clear();
-        self.wake(waiting);
-    }
-
-    /// Wakes the writer, even if no operation is queued.
-    pub(crate) fn wake_writer(&self) {
-        self.wake(self.lock());
-    }
-
-    fn wake(&self, mut waiting: MutexGuard<'_, QueueState>) {
-        waiting.has_news = true;
-        let sleeps = waiting.writer_sleeps;
-        drop(waiting);
-        if sleeps {
-            self.arrived.notify_one();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.send(Message::Close(mode));
     }
 }
 
-fn closed() -> StoreError {
-    StoreError::Unavailable("it is being closed".to_owned())
+impl Backlog {
+    /// Receives all that is queued, where operations keep their permits; if there is nothing to do, waits at most `max_wait`.
+    pub(crate) fn receive(&mut self, max_wait: Duration) {
+        let is_idle = self.operations.is_empty() && self.closing.is_none();
+        let first = if is_idle { self.messages.recv_timeout(max_wait).ok() } else { None };
+        for message in first.into_iter().chain(self.messages.try_iter()) {
+            match message {
+                Message::Operation(operation) => self.operations.push_back(operation),
+                Message::Job(job) => self.jobs.push_back(job),
+                Message::Wake => {}
+                Message::Close(mode) => self.closing = self.closing.or(Some(mode)),
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use super::cell;
 use super::index::Index;
-use super::queue::WriterQueue;
+use super::queue::{Message, WriterQueue};
 use super::tx::{Direction, KeyRange, Rows, is_empty, to_range};
 use crate::store::{Result, StoreError, StoreHealth};
 
@@ -91,8 +91,7 @@ impl Reader {
 
     /// Returns whether a read found damage since the last call, and resets the flag.
     pub(crate) fn take_damage_flag(&self) -> bool {
-        self.shared.is_suspect.load(Ordering::Relaxed)
-            && self.shared.is_suspect.swap(false, Ordering::Relaxed)
+        self.shared.is_suspect.swap(false, Ordering::Relaxed)
     }
 
     /// Whether a read has failed because the disk is full: the index must be reopened.
@@ -114,9 +113,10 @@ impl Reader {
             Err(StoreError::Damaged(_) | StoreError::Missing(_)) => &self.shared.is_suspect,
             Ok(_) | Err(_) => return read,
         };
-        flag.store(true, Ordering::Relaxed);
-        if let Some(writer) = self.shared.writer.get() {
-            writer.wake_writer();
+        if !flag.swap(true, Ordering::Relaxed)
+            && let Some(writer) = self.shared.writer.get()
+        {
+            writer.send(Message::Wake);
         }
         read
     }

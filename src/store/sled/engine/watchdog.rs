@@ -22,8 +22,8 @@ use super::state::{StateFile, Trust};
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks without progress after which a call is overdue.
 pub(super) const CALL_TICKS: u64 = 10;
-/// Consecutive checks with an overdue call, and no thread waiting for the disk, after which the call counts as hung.
-const HUNG_CHECKS: i64 = 3;
+/// Ticks that a call must be overdue, while no thread waits for the disk, before it counts as hung.
+const HUNG_TICKS: u64 = 3;
 /// Returns the ticks allowed for opening an index of `bytes` bytes: one more for each 20 MiB.
 pub(super) fn open_ticks(bytes: u64) -> u64 {
     CALL_TICKS + bytes / (20 << 20)
@@ -76,20 +76,20 @@ impl WatchedCalls {
         self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks the calls, once a tick. `overdue` is the number of checks in succession that found an overdue call; below zero
-    /// it is the time that a slow disk still has.
-    fn check(&self, overdue: &mut i64, waits_for_disk: impl Fn() -> bool) -> CallStatus {
+    /// Counts a tick and checks the calls.
+    fn check(&self, waits_for_disk: impl Fn() -> bool) -> CallStatus {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-        let is_overdue = self.lock().keys().next().is_some_and(|deadline| *deadline < tick);
-        if *overdue >= 0 && !is_overdue {
-            *overdue = 0;
-        } else if *overdue >= 0 && waits_for_disk() {
-            *overdue = -CALL_TICKS.cast_signed();
-            return CallStatus::DiskStalled;
-        } else {
-            *overdue += 1;
+        let first = self.lock().keys().next().copied();
+        match tick.saturating_sub(first.unwrap_or(tick)) {
+            0 => CallStatus::InTime,
+            overdue if waits_for_disk() => {
+                // All calls have that much more time.
+                self.tick.fetch_sub(overdue + CALL_TICKS, Ordering::Relaxed);
+                CallStatus::DiskStalled
+            }
+            overdue if overdue < HUNG_TICKS => CallStatus::InTime,
+            _ => CallStatus::Hung,
         }
-        if *overdue < HUNG_CHECKS { CallStatus::InTime } else { CallStatus::Hung }
     }
 }
 
@@ -128,9 +128,8 @@ impl Watchdog {
         let (stop, stopped) = mpsc::channel();
         let fatal = Arc::clone(&options.on_fatal);
         thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-            let mut overdue = 0;
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                match calls.check(&mut overdue, waits_for_disk) {
+                match calls.check(waits_for_disk) {
                     CallStatus::InTime => {}
                     CallStatus::DiskStalled => report(EngineEvent::DiskStalled),
                     CallStatus::Hung => {
@@ -176,11 +175,10 @@ mod tests {
     #[test]
     fn only_a_call_that_neither_returns_nor_progresses_nor_waits_for_the_disk_hangs() {
         let calls = WatchedCalls::new();
-        let mut overdue = 0;
-        let mut check = |waits_for_disk: bool| {
+        let check = |waits_for_disk: bool| {
             // Other calls come and return all the time.
             drop(calls.begin(1));
-            calls.check(&mut overdue, || waits_for_disk)
+            calls.check(|| waits_for_disk)
         };
         let call = calls.begin(CALL_TICKS);
         (0..CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
@@ -188,7 +186,7 @@ mod tests {
         (0..=CALL_TICKS).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
         assert_eq!(check(true), CallStatus::DiskStalled, "the call has more time");
         (0..CALL_TICKS + 2).for_each(|_| assert_eq!(check(false), CallStatus::InTime));
-        assert_eq!(check(false), CallStatus::Hung, "it was overdue three times in succession");
+        assert_eq!(check(false), CallStatus::Hung, "it is overdue by three ticks");
         drop(call);
         assert_eq!(check(false), CallStatus::InTime);
     }

@@ -1,14 +1,13 @@
 //! The writer thread: commits groups while operations wait, and runs due tasks between them.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::index::panic_text;
-use super::operation::{WriteKind, WriteOperation};
+use super::operation::WriteKind;
 use super::options::EngineOptions;
-use super::queue::{ShutdownMode, WriterQueue};
+use super::queue::{Backlog, ShutdownMode, WriterQueue};
 use super::writeback::Writeback;
 use super::writer::Writer;
 use crate::store::{Result, StoreError};
@@ -18,6 +17,8 @@ const FLUSH_AFTER: u64 = 8 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 /// Longest wait for an operation; each arrival ends it.
 const IDLE: Duration = Duration::from_secs(3600);
+/// Longest time that a change of the index is not synced.
+const SYNC_DELAY: Duration = Duration::from_millis(100);
 /// Rows verified per step.
 const VERIFIED_ROWS: usize = 250;
 /// Minimum pause of background work; at least four times as long as it took.
@@ -27,6 +28,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub(crate) struct Worker {
     pub(crate) writer: Writer,
     pub(crate) queue: Arc<WriterQueue>,
+    pub(crate) backlog: Backlog,
     pub(crate) writeback: Writeback,
     pub(crate) options: EngineOptions,
 }
@@ -37,15 +39,16 @@ struct Schedule {
     flushed: Instant,
     space_checked: Instant,
     background: Instant,
+    /// When the file of the index is to be synced, if it has changed.
+    sync: Option<Instant>,
 }
 
 impl Worker {
     /// Runs until the queue is closed and empty, then stops cleanly. A panic outside of any operation is as fatal as
     /// a failed sync: no operation would be answered any more.
     pub(crate) fn run(self) -> Result<()> {
-        let (queue, fatal) = (Arc::clone(&self.queue), Arc::clone(&self.options.on_fatal));
+        let fatal = Arc::clone(&self.options.on_fatal);
         catch_unwind(AssertUnwindSafe(|| self.run_until_closed())).unwrap_or_else(|payload| {
-            queue.close(ShutdownMode::Abandoned);
             let why = format!("the writer panicked: {}", panic_text(&*payload));
             fatal(&why);
             Err(StoreError::Unavailable(why))
@@ -53,23 +56,24 @@ impl Worker {
     }
 
     fn run_until_closed(mut self) -> Result<()> {
-        let mut backlog = VecDeque::new();
         let now = Instant::now();
-        let mut schedule = Schedule { written: now, flushed: now, space_checked: now, background: now };
+        let background = now + PAUSE;
+        let mut schedule =
+            Schedule { written: now, flushed: now, space_checked: now, background, sync: None };
         loop {
             let idle_timeout = self.idle_timeout(&schedule);
-            let closing = self.queue.take(&mut backlog, idle_timeout);
-            self.run_group(&mut backlog, &mut schedule);
-            if closing.is_some() && backlog.is_empty() || self.writer.is_stopped() {
+            self.backlog.receive(idle_timeout);
+            self.run_group(&mut schedule);
+            let is_empty = self.backlog.operations.is_empty();
+            if self.backlog.closing.is_some() && is_empty || self.writer.is_stopped() {
                 break;
             }
-            self.run_due_tasks(backlog.is_empty(), &mut schedule);
+            self.run_due_tasks(is_empty, &mut schedule);
         }
-        self.queue.close(ShutdownMode::Abandoned);
+        let mode = self.backlog.closing;
         // After a failure operations may still be queued; dropping them reports an unknown outcome.
-        let end = self.queue.take(&mut backlog, Duration::ZERO);
-        drop((backlog, self.writeback));
-        if end == Some(ShutdownMode::Clean) {
+        drop((self.backlog, self.writeback));
+        if mode == Some(ShutdownMode::Clean) {
             return self.writer.close();
         }
         self.writer.abandon();
@@ -77,22 +81,24 @@ impl Worker {
     }
 
     /// Commits one group of queued operations, with a slice of a job if one is due.
-    fn run_group(&mut self, backlog: &mut VecDeque<Box<dyn WriteOperation>>, schedule: &mut Schedule) {
+    fn run_group(&mut self, schedule: &mut Schedule) {
         let begun = Instant::now();
-        let waiting = backlog.len();
+        let Backlog { operations, jobs, closing, .. } = &mut self.backlog;
+        let waiting = operations.len();
         while !self.writer.is_full() {
-            let is_alone = backlog.front().is_some_and(|operation| operation.kind() == WriteKind::Large);
+            let is_alone = operations.front().is_some_and(|operation| operation.kind() == WriteKind::Large);
             if is_alone && !self.writer.waiting.is_empty() {
                 break;
             }
-            let Some(operation) = backlog.pop_front() else { break };
+            let Some(operation) = operations.pop_front() else { break };
             self.writer.stage(operation);
             if is_alone {
                 break;
             }
         }
-        self.queue.release(waiting - backlog.len());
-        let job = if begun >= schedule.background { self.queue.take_job() } else { None };
+        self.queue.release(waiting - operations.len());
+        let is_job_due = begun >= schedule.background && closing.is_none();
+        let job = if is_job_due { jobs.pop_front() } else { None };
         let mut spent = job.map(|job| {
             let (begun, rows) = (Instant::now(), self.writer.group.rows());
             self.writer.stage(job);
@@ -102,7 +108,7 @@ impl Worker {
             let (begun, rows) = (Instant::now(), self.writer.group.rows().max(1));
             self.writer.commit();
             schedule.written = Instant::now();
-            self.writeback.mark_dirty();
+            schedule.sync.get_or_insert(schedule.written + SYNC_DELAY);
             if let Some((time, own)) = &mut spent {
                 *time += begun.elapsed().mul_f64(*own as f64 / rows as f64);
             }
@@ -128,6 +134,9 @@ impl Worker {
             self.writer.verify(VERIFIED_ROWS);
             schedule.spent(begun.elapsed(), false);
         }
+        if schedule.sync.take_if(|at| *at <= now).is_some() {
+            self.writeback.sync();
+        }
         if self.writeback.take_failed_sync() {
             self.writer.replace_index("its file could not be synced for want of room");
         }
@@ -143,9 +152,9 @@ impl Worker {
         let unsealed = self.writer.is_unsealed().then_some(schedule.written + self.options.seal_after);
         let unflushed = (self.writer.unflushed >= FLUSH_AFTER).then_some(schedule.flushed + SECOND);
         let short = self.writer.is_low_on_space().then_some(schedule.space_checked + SECOND);
-        let has_background = self.queue.has_jobs() || self.writer.is_verifying();
+        let has_background = !self.backlog.jobs.is_empty() || self.writer.is_verifying();
         let background = has_background.then_some(schedule.background);
-        let next = [unsealed, unflushed, short, background].into_iter().flatten().min();
+        let next = [unsealed, unflushed, short, background, schedule.sync].into_iter().flatten().min();
         next.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()))
     }
 }

@@ -1,10 +1,10 @@
-//! Periodic sync of the index file, so that dirty pages do not accumulate and stall the journal.
+//! Sync of the index file on a thread of its own, so that dirty pages do not accumulate and stall the journal.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle, park, park_timeout};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use rustix::io::Errno;
 
@@ -14,20 +14,13 @@ use super::options::EngineOptions;
 use super::rebuild::INDEX;
 use super::watchdog::mark_untrusted;
 
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// Background thread that syncs the index; sleeps while nothing is written.
+/// Background thread that syncs the index.
 pub(crate) struct Writeback {
-    flags: Arc<Flags>,
+    /// `None` only during drop, which ends the thread.
+    requests: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Flags {
-    is_dirty: AtomicBool,
-    is_stopping: AtomicBool,
     /// A sync failed on a full disk: the content of the file is unknown.
-    has_failed_sync: AtomicBool,
+    has_failed_sync: Arc<AtomicBool>,
 }
 
 impl Writeback {
@@ -38,68 +31,44 @@ impl Writeback {
         disk: Arc<dyn Disk>,
         options: &EngineOptions,
     ) -> io::Result<Writeback> {
-        let flags = Arc::new(Flags::default());
-        let (shared, fatal) = (Arc::clone(&flags), Arc::clone(&options.on_fatal));
+        let (requests, requested) = sync_channel(1);
+        let has_failed_sync = Arc::new(AtomicBool::new(false));
+        let (has_failed, fatal) = (Arc::clone(&has_failed_sync), Arc::clone(&options.on_fatal));
         let thread = thread::Builder::new().name("writeback".to_owned()).spawn(move || {
-            if let Err(error) = run(&shared, &*indexes) {
-                mark_untrusted(disk);
-                fatal(&format!("cannot sync the index: {error}"));
+            while requested.recv().is_ok() {
+                match indexes.sync_data(INDEX) {
+                    Ok(()) => {}
+                    // While the index is replaced, the file does not exist.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    // Nothing was attempted, so nothing is in doubt.
+                    Err(error) if is_out_of_files(&error) => {}
+                    Err(error) if is_full(&error) => has_failed.store(true, Ordering::Relaxed),
+                    Err(error) => {
+                        mark_untrusted(disk);
+                        return fatal(&format!("cannot sync the index: {error}"));
+                    }
+                }
             }
         })?;
-        Ok(Writeback { flags, thread: Some(thread) })
+        Ok(Writeback { requests: Some(requests), thread: Some(thread), has_failed_sync })
     }
 
-    /// Marks the index as changed.
-    pub(crate) fn mark_dirty(&self) {
-        if !self.flags.is_dirty.swap(true, Ordering::Release) {
-            self.wake();
-        }
+    /// Syncs the index, without waiting for it.
+    pub(crate) fn sync(&self) {
+        // If a request waits already, its sync includes all that was written until now.
+        let _waiting = self.requests.as_ref().map(|requests| requests.try_send(()));
     }
 
     /// Returns whether a sync has failed on a full disk since the last call: the index must be rebuilt.
     pub(crate) fn take_failed_sync(&self) -> bool {
-        self.flags.has_failed_sync.swap(false, Ordering::AcqRel)
-    }
-
-    fn wake(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
+        self.has_failed_sync.swap(false, Ordering::Relaxed)
     }
 }
 
 impl Drop for Writeback {
     fn drop(&mut self) {
-        self.flags.is_stopping.store(true, Ordering::Release);
-        self.wake();
+        drop(self.requests.take());
         drop(self.thread.take().map(JoinHandle::join));
-    }
-}
-
-fn run(flags: &Flags, indexes: &dyn IndexProvider) -> io::Result<()> {
-    loop {
-        while !flags.is_dirty.load(Ordering::Acquire) {
-            if flags.is_stopping.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            park();
-        }
-        let next = Instant::now() + PAUSE;
-        while Instant::now() < next {
-            if flags.is_stopping.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            park_timeout(next.saturating_duration_since(Instant::now()));
-        }
-        flags.is_dirty.store(false, Ordering::Release);
-        match indexes.sync_data(INDEX) {
-            // While the index is replaced, the file does not exist.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // Nothing was attempted, so nothing is in doubt: retry with the next free descriptor.
-            Err(error) if is_out_of_files(&error) => flags.is_dirty.store(true, Ordering::Release),
-            Err(error) if is_full(&error) => flags.has_failed_sync.store(true, Ordering::Release),
-            other => other?,
-        }
     }
 }
 

@@ -11,8 +11,8 @@ use crate::store::sled::engine::applied_frame::AppliedFrame;
 use crate::store::sled::engine::digest::IndexDigest;
 use crate::store::sled::engine::disk::{Disk, StoreLock};
 use crate::store::sled::engine::group::{CellChange, Group};
-use crate::store::sled::engine::index::{Index, IndexError, IndexProvider};
-use crate::store::sled::engine::journal::{Journal, JournalError};
+use crate::store::sled::engine::index::{Index, IndexProvider};
+use crate::store::sled::engine::journal::Journal;
 use crate::store::sled::engine::open::{self, Env};
 use crate::store::sled::engine::operation::{self, WriteKind, WriteOperation};
 use crate::store::sled::engine::options::{EngineOptions, EventSink, OpenError};
@@ -136,15 +136,17 @@ impl Writer {
         let waiting = std::mem::take(&mut self.waiting);
         let changes = group.into_changes(self.journal.next_sequence());
         let written = self.write(&changes);
-        if let Err(error @ JournalError::Failed { .. }) = written {
-            return self.fail(&error.to_string());
-        }
+        let has_space = match written {
+            Ok(()) => true,
+            Err(OpenError::NoSpace) => false,
+            Err(error) => return self.fail(&error),
+        };
         for (operation, outcome) in waiting {
-            operation.answer(if written.is_ok() { outcome } else { Err(StoreError::Full) });
+            operation.answer(if has_space { outcome } else { Err(StoreError::Full) });
         }
     }
 
-    fn write(&mut self, changes: &[CellChange]) -> Result<(), JournalError> {
+    fn write(&mut self, changes: &[CellChange]) -> Result<(), OpenError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -160,8 +162,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Applies durable changes to the index. On a full disk that is postponed, and the index is taken from readers. A
-    /// damaged index is rebuilt from the journal, which includes these changes.
+    /// Applies durable changes to the index. If that fails, they will be applied from the journal.
     fn apply(&mut self, changes: &[CellChange]) {
         let Some(index) = &self.index else { return };
         let sequence = self.journal.last().position.sequence;
@@ -172,8 +173,7 @@ impl Writer {
                     changes.iter().for_each(|change| verifier.follow(change));
                 }
             }
-            Err(IndexError::NoSpace) => self.detach_full_index(),
-            Err(error) => self.replace_index(&error.to_string()),
+            Err(error) => self.recover(&error),
         }
     }
 
@@ -187,19 +187,16 @@ impl Writer {
         let sealed = self.journal.seal(&mut self.state, self.digest);
         match sealed.map(|()| self.apply(&[])) {
             // Without space for a segment there is none for a seal; durable frames are safe.
-            Ok(()) | Err(JournalError::NoSpace) => {}
-            Err(error) => self.fail(&error.to_string()),
+            Ok(()) | Err(OpenError::NoSpace) => {}
+            Err(error) => self.fail(&error),
         }
     }
 
     /// Flushes the index, so that a start after the death of the process has little to replay.
     pub fn flush(&mut self) {
         self.unflushed = 0;
-        let Some(index) = &self.index else { return };
-        match index.flush() {
-            Ok(()) => {}
-            Err(IndexError::NoSpace) => self.detach_full_index(),
-            Err(error) => self.replace_index(&error.to_string()),
+        if let Some(Err(error)) = self.index.as_ref().map(|index| index.flush()) {
+            self.recover(&error);
         }
     }
 
@@ -217,14 +214,15 @@ impl Writer {
     }
 
     /// Stops after a failure: no operation is answered any more, and the next start repairs.
-    fn fail(&mut self, why: &str) {
+    fn fail(&mut self, error: &OpenError) {
+        let why = error.with_cause();
         (self.index, self.verifier, self.is_stopped) = (None, None, true);
         self.waiting.clear();
         self.state.trust = Trust::None;
         // If this fails too, the next start decides by the content of the disk.
         drop(self.state.write(&*self.env.disk));
-        self.reader.set_health(StoreHealth::Stopped(why.to_owned()));
-        (self.env.options.on_fatal)(why);
+        self.reader.set_health(StoreHealth::Stopped(why.clone()));
+        (self.env.options.on_fatal)(&why);
     }
 
     /// Stops cleanly: the next start trusts the index without reading the journal, unless the index is suspect, or
@@ -239,7 +237,7 @@ impl Writer {
         if self.is_stopped {
             return Err(stopped());
         }
-        self.journal.stop().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.journal.stop().map_err(|error| StoreError::Unavailable(error.with_cause()))?;
         if self.reader.take_damage_flag() || self.is_suspect || self.rebuild_reason.is_some() {
             self.state.trust = Trust::None;
             self.state.write(&*self.env.disk)?;

@@ -34,8 +34,16 @@ impl Writer {
                 (self.env.report)(EngineEvent::Verified);
             }
             Ok(Some(_)) => self.replace_index("the index does not match the journal"),
-            Err(IndexError::NoSpace) => self.detach_full_index(),
-            Err(error) => self.replace_index(&error.to_string()),
+            Err(error) => self.recover(&error),
+        }
+    }
+
+    /// Recovers from a failure of the index: on a full disk it is taken from readers until there is space; any other is
+    /// rebuilt.
+    pub(super) fn recover(&mut self, error: &IndexError) {
+        match error {
+            IndexError::NoSpace => self.detach_full_index(),
+            _ => self.replace_index(&error.to_string()),
         }
     }
 
@@ -49,7 +57,7 @@ impl Writer {
             Ok(()) => self.reattach_index(),
             // Only this process knows; it writes the mark once there is space.
             Err(OpenError::NoSpace) => {}
-            Err(error) => self.fail(&error.to_string()),
+            Err(error) => self.fail(&error),
         }
         if self.index.is_none() && !self.is_stopped {
             (self.env.report)(EngineEvent::NoSpace);
@@ -80,7 +88,7 @@ impl Writer {
         match open::reopen(&self.env, state, journal, self.rebuild_reason.as_deref(), &mut progress) {
             Ok((index, applied)) => self.attach_index(index, applied),
             Err(OpenError::NoSpace) => self.reader.set_health(StoreHealth::Full),
-            Err(error) => self.fail(&error.to_string()),
+            Err(error) => self.fail(&error),
         }
     }
 
