@@ -203,11 +203,10 @@ pub(super) fn open_folder(
     path: &Path,
     options: &EngineOptions,
     report: &EventSink,
-) -> Result<(Arc<dyn Disk>, Arc<dyn IndexProvider>), OpenError> {
-    let disk = RealDisk::new(path).map_err(io_error("create the folder of the store"))?;
-    let disk: Arc<dyn Disk> = Arc::new(disk);
+) -> Result<(Arc<RealDisk>, Arc<SledIndexes>), OpenError> {
+    let disk = Arc::new(RealDisk::new(path).map_err(io_error("create the folder of the store"))?);
     let indexes = SledIndexes::new(path, options.cache_size).map_err(io_error("find the index"))?;
-    let indexes = indexes.watched(Arc::clone(&disk), options, Arc::clone(report));
+    let indexes = indexes.watched(Arc::clone(&disk) as Arc<dyn Disk>, options, Arc::clone(report));
     Ok((disk, Arc::new(indexes.map_err(io_error(START_THREAD))?)))
 }
 
