@@ -25,6 +25,9 @@ use crate::store::deliveries::{
 };
 use crate::store::{SeededRandom, at, new_workspace, workspace};
 
+/// Attempts of a mail after which it is dead.
+const MAIL_ATTEMPTS: u32 = 7;
+
 /// What was sent of a delivery.
 #[derive(Default)]
 struct Received {
@@ -236,6 +239,8 @@ impl Simulation {
             match one.status {
                 DeliveryStatus::Delivered => assert!(self.received[&one.id()].times >= one.attempts),
                 DeliveryStatus::Canceled => assert!(self.canceled.contains(&one.id())),
+                // Chance may fail every attempt that the schedule of mail, the shorter one, allows.
+                DeliveryStatus::Dead => assert!(one.attempts >= MAIL_ATTEMPTS, "{one:?}"),
                 other => panic!("{other:?}"),
             }
             let log = self.runtime.block_on(store.list_attempts(one)).unwrap();
