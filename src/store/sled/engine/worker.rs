@@ -57,9 +57,8 @@ impl Worker {
 
     fn run_until_closed(mut self) -> Result<()> {
         let now = Instant::now();
-        let background = now + PAUSE;
         let mut schedule =
-            Schedule { written: now, flushed: now, space_checked: now, background, sync: None };
+            Schedule { written: now, flushed: now, space_checked: now, background: now, sync: None };
         loop {
             let idle_timeout = self.idle_timeout(&schedule);
             self.backlog.receive(idle_timeout);
