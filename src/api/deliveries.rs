@@ -127,8 +127,7 @@ impl DeliveryDetail {
     /// addresses.
     pub fn new(delivery: &Delivery, form: Option<&Form>) -> Self {
         let integration = form.and_then(|form| form.integration(delivery.target.integration));
-        let recipient = usize::from(delivery.target.recipient);
-        let current = integration.and_then(|one| one.addresses().get(recipient));
+        let current = integration.and_then(|one| one.address_of(delivery.target.recipient));
         let last = delivery.to.as_ref();
         let to = if delivery.status.is_final() { last.or(current) } else { current.or(last) };
         Self {

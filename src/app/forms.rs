@@ -214,6 +214,7 @@ impl Session {
             let Some(edited) = edited else { return Ok((None, Vec::new())) };
             let update = FormUpdate {
                 seen_revision: form.revision,
+                now,
                 resumed: edited.form.resumed_integrations(&form.integrations),
                 form: edited.form,
                 version: edited.version.as_ref().map(Version::to_stored),

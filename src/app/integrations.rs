@@ -232,6 +232,7 @@ impl Session {
             };
             let update = FormUpdate {
                 seen_revision: current.form.revision,
+                now,
                 form: Form::clone(&edited),
                 version: None,
                 retired: None,

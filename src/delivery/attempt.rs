@@ -20,6 +20,9 @@ use crate::domain::integration::outbound::{MailMessage, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt};
 use crate::store::{AttemptEnd, ConfirmationPermit, FinishedAttempt, QueueId, Result};
 
+/// Ends of attempts that are recorded in one write.
+const FINISHED_AT_ONCE: usize = 500;
+
 /// Claimed deliveries of a queue that are carried out together.
 #[derive(Clone)]
 pub(super) struct Batch {
@@ -92,10 +95,12 @@ impl DeliveryService {
             outcome.finished.push(FinishedAttempt { delivery, result });
         }
         let sheet_rows: Vec<_> = rows.iter().map(|(delivery, _, row)| (delivery, row)).collect();
-        let reports = self.append_to_sheet(&sheet_rows).await;
-        for ((delivery, body, _), report) in rows.into_iter().zip(reports) {
-            outcome.hold_ms = outcome.hold_ms.max(hold_ms(&report, integration));
-            let result = self.sent(started_at, report, body);
+        let mut reports = self.append_to_sheet(&sheet_rows).await.into_iter();
+        for (delivery, body, _) in rows {
+            let result = reports.next().map_or(AttemptEnd::NotSent, |report| {
+                outcome.hold_ms = outcome.hold_ms.max(hold_ms(&report, integration));
+                self.sent(started_at, report, body)
+            });
             outcome.finished.push(FinishedAttempt { delivery, result });
         }
         Ok(outcome)
@@ -164,7 +169,7 @@ impl DeliveryService {
         let planned = PlannedAttempt {
             event: delivery.event,
             delivery: delivery.id(),
-            recipient: usize::from(delivery.target.recipient),
+            to: integration.address_of(delivery.target.recipient),
             number: delivery.attempts + 1,
             redelivery: delivery.earlier_attempts,
             body,
@@ -181,9 +186,19 @@ impl DeliveryService {
         Err(self.sent(now, report, body.to_vec()))
     }
 
-    /// Records the outcome of a batch. Tries again while the store is not available: otherwise the deliveries would be sent
+    /// Records the outcome of a batch, in short writes, since submissions wait for each.
+    async fn finish(&self, batch: &Batch, BatchOutcome { mut finished, written, .. }: BatchOutcome) {
+        while finished.len() > FINISHED_AT_ONCE {
+            let rest = finished.split_off(FINISHED_AT_ONCE);
+            self.record(batch, finished, None).await;
+            finished = rest;
+        }
+        self.record(batch, finished, written).await;
+    }
+
+    /// Records the ends of attempts. Tries again while the store is not available: otherwise the deliveries would be sent
     /// again. After any other failure they stay claimed until the next start.
-    async fn finish(&self, batch: &Batch, BatchOutcome { finished, written, .. }: BatchOutcome) {
+    async fn record(&self, batch: &Batch, finished: Vec<FinishedAttempt>, written: Option<u64>) {
         let integration = batch.queue.integration;
         loop {
             let now = self.clock.now();

@@ -40,7 +40,12 @@ impl DeliveryService {
     pub(super) async fn write_file(&self, batch: &Batch) -> Result<BatchOutcome> {
         let (started_at, started) = (self.clock.now(), Instant::now());
         let rows = match self.write_rows(batch).await? {
-            Ok(rows) => rows,
+            Ok(Some(rows)) => rows,
+            Ok(None) => {
+                let wait = |delivery| FinishedAttempt { delivery, result: AttemptEnd::NotSent };
+                let finished = batch.deliveries.iter().cloned().map(wait).collect();
+                return Ok(BatchOutcome { finished, ..BatchOutcome::default() });
+            }
             Err(error) => {
                 let report = SendReport::new(report::file_error(&error), report::millis(started));
                 let finished = self.sent_all(batch.deliveries.clone(), started_at, &report);
@@ -54,15 +59,16 @@ impl DeliveryService {
         let mut finished = self.sent_all(shown, started_at, &report);
         for (delivery, rendered) in self.render_batch(&Batch { deliveries: others, ..batch.clone() }).await? {
             // What has a body was restored since.
-            let result = rendered.err().unwrap_or(AttemptEnd::Paused);
+            let result = rendered.err().unwrap_or(AttemptEnd::NotSent);
             finished.push(FinishedAttempt { delivery, result });
         }
         let hold_ms = i64::try_from((started.elapsed() * REST).as_millis()).unwrap_or(i64::MAX);
         Ok(BatchOutcome { finished, written: batch.changes, hold_ms })
     }
 
-    /// Writes the rows of all submissions. Returns those of the batch that are among them.
-    async fn write_rows(&self, batch: &Batch) -> Result<io::Result<HashSet<SubmissionId>>> {
+    /// Writes the rows of all submissions. Returns those of the batch that are among them; `None` if the form is in the trash by
+    /// now.
+    async fn write_rows(&self, batch: &Batch) -> Result<io::Result<Option<HashSet<SubmissionId>>>> {
         let (form, integration) = (&batch.form, &batch.integration);
         let Some(settings) = integration.csv_file() else {
             return Ok(Err(io::ErrorKind::InvalidInput.into()));
@@ -81,7 +87,7 @@ impl DeliveryService {
                 .store
                 .list_submissions(form.workspace, form.id, &filter, Order::OldestFirst, after, PAGE)
                 .await?;
-            let Some(page) = page else { return Ok(Err(io::Error::other("the form is in the trash"))) };
+            let Some(page) = page else { return Ok(Ok(None)) };
             after = page.next;
             let versions = self.versions_of(form, page.rows.iter().map(|row| row.form_version)).await?;
             let (integration, claimed) = (Arc::clone(integration), Arc::clone(&claimed));
@@ -97,7 +103,7 @@ impl DeliveryService {
                 Err(error) => return Ok(Err(error)),
             }
             if after.is_none() {
-                return Ok(on_disk(move || file.finish()).await?.map(|()| shown));
+                return Ok(on_disk(move || file.finish()).await?.map(|()| Some(shown)));
             }
         }
     }

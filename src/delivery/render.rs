@@ -96,14 +96,14 @@ fn version_of(event: &Event) -> Option<u32> {
 fn render_one(form: &Form, integration: &Integration, versions: &Versions, one: &LoadedDelivery) -> Rendered {
     let Some(event) = &one.event else { return Err(AttemptEnd::Canceled) };
     if one.is_in_trash && !event.event_type.is_deletion() {
-        return Err(AttemptEnd::Paused);
+        return Err(AttemptEnd::NotSent);
     }
     if let Some(body) = &one.body {
         return Ok(body.clone());
     }
     let version = match version_of(event) {
         // Without it, the form was moved to the trash meanwhile: the delivery waits.
-        Some(number) => Some(&**versions.get(&number).ok_or(AttemptEnd::Paused)?),
+        Some(number) => Some(&**versions.get(&number).ok_or(AttemptEnd::NotSent)?),
         None => None,
     };
     integration.render(event, form, version).ok_or(AttemptEnd::Skipped)

@@ -16,7 +16,7 @@ use crate::domain::integration::Integration;
 use crate::domain::integration::csv_file::CsvFile;
 use crate::domain::integration::event::Event;
 use crate::domain::integration::outbound::Outbound;
-use crate::id::FormId;
+use crate::id::{DeliveryTarget, FormId};
 use crate::store::{AttemptEnd, LoadedDelivery};
 
 impl DeliveryService {
@@ -46,7 +46,8 @@ impl DeliveryService {
         let event = Event::test(form, &version, now, &*self.random);
         let Event { id, event_type, sequence, .. } = event;
         let head = EventHead { id, event_type, sequence, form: form.id, submission: None };
-        let delivery = Delivery::new(head, integration.id.into());
+        let recipient = integration.recipients()[0];
+        let delivery = Delivery::new(head, DeliveryTarget { integration: integration.id, recipient });
         let loaded = LoadedDelivery { delivery, event: Some(event), is_in_trash: false, body: None };
         let rendered = self.render(form, integration, vec![loaded]).await.unwrap_or_default().pop();
         let Some((delivery, rendered)) = rendered else { return report::panicked() };

@@ -103,8 +103,8 @@ pub enum AttemptEnd {
     },
     /// There is nothing to send.
     Skipped,
-    /// Its submission is in the trash.
-    Paused,
+    /// Nothing was sent, and it goes on waiting, paused if its submission is in the trash.
+    NotSent,
     /// Its subject was erased, or the integration no longer has its address.
     Canceled,
 }

@@ -126,6 +126,7 @@ pub struct NewWorkspace {
 pub struct FormUpdate {
     /// The revision the update was computed from.
     pub seen_revision: u64,
+    pub now: Timestamp,
     pub form: Form,
     /// The new version, if the questions changed.
     pub version: Option<StoredVersion>,

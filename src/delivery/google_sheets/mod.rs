@@ -1,9 +1,9 @@
 //! Appends rows to Google spreadsheets, each submission once.
 //!
 //! Google has no way to recognize a repeated request. So before a row is appended that an earlier attempt may have appended,
-//! column A is searched for its id. Attempts are counted before they are made: whatever a lost answer or the end of the
-//! process leaves open is not at its first attempt afterwards. The machine may lose a count when it fails; then the process
-//! starts again, and what was submitted before its start is searched for too.
+//! column A is searched for its id. Attempts are counted when they end, so one that the end of the process cut off is not.
+//! Therefore what may have been submitted before this process started is searched for too: at an earlier time, or at one that
+//! is still ahead of the clock, which was set back.
 //!
 //! ```text
 //!  mod      from the rows of a batch to the report of each
@@ -25,7 +25,6 @@ use super::DeliveryService;
 use super::report::millis;
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
-use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::INTERVAL_MS;
 use crate::domain::integration::outbound::SheetRow;
 
@@ -35,7 +34,8 @@ pub(super) use self::token::TokenCache;
 const MAX_REQUEST: usize = 1_900_000;
 
 impl DeliveryService {
-    /// Appends rows to the same tab. Returns the report of each, in their order.
+    /// Appends rows to the same tab. Returns the report of each, in their order, up to the last one that the request had space
+    /// for.
     pub(super) async fn append_to_sheet(&self, rows: &[(&Delivery, &SheetRow)]) -> Vec<SendReport> {
         let started = Instant::now();
         let reports = self.append_sheet_rows(rows).await.unwrap_or_else(|report| vec![*report; rows.len()]);
@@ -58,8 +58,9 @@ impl DeliveryService {
         if header.has_grown() {
             sheet.write_header(&header).await?;
         }
+        let own_time = self.started_at..=self.clock.now();
         let may_exist =
-            |delivery: &Delivery| delivery.attempts > 0 || delivery.created_at() < self.started_at;
+            |delivery: &Delivery| delivery.attempts > 0 || !own_time.contains(&delivery.created_at());
         let is_unsure = rows.iter().any(|(delivery, _)| may_exist(delivery));
         let ids = if is_unsure { sheet.read_ids().await? } else { HashSet::new() };
         let (mut appended, mut bytes, mut done) = (Vec::new(), 0, 0);
@@ -74,10 +75,7 @@ impl DeliveryService {
             }
             done += 1;
         }
-        let mut reports = vec![sheet.append(&appended).await?; done];
-        let error = ErrorCode::BatchTime.error("the rows before filled the request; this one follows");
-        reports.resize(rows.len(), SendReport::new(Outcome::Paced { wait_ms: 0, error }, 0));
-        Ok(reports)
+        Ok(vec![sheet.append(&appended).await?; done])
     }
 
     /// Writes the names of columns that are missing for `row`, or that of the first one again: whether the account may write

@@ -58,6 +58,9 @@ pub struct Integration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Vec<i64>>,
     pub kind: IntegrationKind,
+    /// The number of each address, by which deliveries name theirs; empty if they are numbered in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub address_numbers: Vec<u8>,
     /// How it is written in `notifications` of its form, if it stands there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notification: Option<NotificationStyle>,
@@ -155,9 +158,31 @@ impl Integration {
         self.kind.settings.texts(email::TO)
     }
 
-    /// How many deliveries an event has, one for each address.
-    pub fn recipients(&self) -> u8 {
-        u8::try_from(self.addresses().len()).unwrap_or(u8::MAX).max(1)
+    /// The numbers of the deliveries that an event has: one for each address, else only 0.
+    pub fn recipients(&self) -> Vec<u8> {
+        match &*self.address_numbers {
+            [] => (0..self.addresses().len().max(1)).map(|number| number as u8).collect(),
+            numbers => numbers.to_vec(),
+        }
+    }
+
+    /// Returns the address with this number.
+    pub fn address_of(&self, recipient: u8) -> Option<&String> {
+        let position = self.recipients().into_iter().position(|number| number == recipient)?;
+        self.addresses().get(position)
+    }
+
+    /// Returns it with its addresses numbered: one that `earlier` has keeps its number, another gets the lowest that is free. So
+    /// deliveries stay with their address whatever its place, and those of an address that was replaced go to the new one.
+    #[must_use]
+    fn with_numbered_addresses(self, earlier: &Self) -> Self {
+        let kept = |address: &String| {
+            earlier.recipients().into_iter().find(|number| earlier.address_of(*number) == Some(address))
+        };
+        let kept: Vec<_> = self.addresses().iter().map(kept).collect();
+        let mut free = (0..=u8::MAX).filter(|number| !kept.contains(&Some(*number)));
+        let address_numbers = kept.iter().filter_map(|number| number.or_else(|| free.next())).collect();
+        Self { address_numbers, ..self }
     }
 
     pub fn pace(&self) -> Pace {

@@ -22,8 +22,8 @@ pub struct PlannedAttempt<'a> {
     pub number: u32,
     /// Number of attempts before the last manual redelivery, 0 without one.
     pub redelivery: u32,
-    /// Place in the integration's list of addresses; 0 for a kind without one.
-    pub recipient: usize,
+    /// The address of the delivery; `None` for a kind without addresses, or if the integration does not have it any more.
+    pub to: Option<&'a String>,
     pub body: &'a [u8],
     pub now: Timestamp,
 }

@@ -190,7 +190,7 @@ impl Deliveries for SledStore {
                         )
                         .into());
                     }
-                    if found.target.recipient >= integration.recipients() {
+                    if !integration.recipients().contains(&found.target.recipient) {
                         let why = "the integration no longer has the address of the delivery";
                         return Err(Refusal::NotRepeatable(why).into());
                     }
@@ -252,8 +252,12 @@ impl Deliveries for SledStore {
 
     async fn bring_forward(&self, now: Timestamp) -> Result<()> {
         let mut last = None;
-        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
+        while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
             self.bring_queue_forward(queue, now).await?;
+            // Until then it may have been due at a time of the later clock, which no row shows.
+            if self.first_due(queue)?.is_some() {
+                self.context.claims.wake(queue, now);
+            }
         }
         Ok(())
     }

@@ -13,7 +13,12 @@ use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::event::{EventType, Subject};
-use crate::store::{AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, QueueId, Result, Room};
+use crate::store::{
+    AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, QueueId, Result, Room, StoreError,
+};
+
+/// Wait before a queue is looked at again that cannot be decoded, in milliseconds.
+const RETRY_MILLIS: i64 = 60_000;
 
 impl SledStore {
     /// Asks how many deliveries of a queue may be claimed; `None` if it does not exist any more.
@@ -36,7 +41,17 @@ impl SledStore {
         let found = Arc::clone(&claimed);
         let work = move |tx: &mut Tx<'_>| {
             for (queue, limit) in queues {
-                let Some((batch, next_due)) = claim_queue(tx, &context, queue, now, limit)? else { continue };
+                let (batch, next_due) = match claim_queue(tx, &context, queue, now, limit) {
+                    Ok(Some(claimed)) => claimed,
+                    Ok(None) => continue,
+                    // A later version may have written the row; the other queues go on.
+                    Err(error @ StoreError::Undecodable(_)) => {
+                        tracing::warn!(integration = %queue.integration, %error, "deliveries cannot be claimed");
+                        context.claims.set_due(queue, Timestamp::from_millis(now.millis() + RETRY_MILLIS));
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 if let Some(next_due) = next_due {
                     context.claims.set_due(queue, next_due);
                 }
@@ -191,11 +206,10 @@ pub(super) fn finish(
             }
             AttemptEnd::Skipped => current.ended(DeliveryStatus::Skipped, now),
             AttemptEnd::Canceled => current.ended(DeliveryStatus::Canceled, now),
-            AttemptEnd::Paused if events::is_in_trash(tx, current.form, current.submission)? => {
+            AttemptEnd::NotSent if events::is_in_trash(tx, current.form, current.submission)? => {
                 current.paused()
             }
-            // It was restored since.
-            AttemptEnd::Paused => continue,
+            AttemptEnd::NotSent => continue,
         };
         delivery_rows::replace(tx, queue.workspace, &current, &new)?;
     }

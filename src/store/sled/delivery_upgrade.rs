@@ -127,7 +127,8 @@ fn upgrade_row(tx: &mut Tx<'_>, key: Vec<u8>, OldRow { delivery: old, sequence }
     let at = first.next_attempt_at.unwrap_or(first.created_at());
     let own = if is_settled(0) { first.ended(DeliveryStatus::Delivered, at) } else { first.clone() };
     delivery_rows::replace(tx, workspace, &stored, &own)?;
-    for recipient in 1..form.integration(old.integration).map_or(1, Integration::recipients) {
+    let recipients = form.integration(old.integration).map(Integration::recipients).unwrap_or_default();
+    for recipient in recipients.into_iter().skip(1) {
         if first.is_waiting() && !is_settled(recipient) {
             let target = DeliveryTarget { integration: old.integration, recipient };
             delivery_rows::insert(tx, workspace, &Delivery { target, ..first.clone() })?;

@@ -90,10 +90,11 @@ fn cancel_event(
         for (key, _) in tx.scan_all(keys::attempts(&delivery))? {
             tx.delete(key);
         }
-        if !delivery.status.is_final() {
-            let canceled = delivery.ended(DeliveryStatus::Canceled, deleted);
-            delivery_rows::replace(tx, workspace, &delivery, &canceled)?;
-        }
+        let ended = match delivery.status.is_final() {
+            true => delivery.clone(),
+            false => delivery.ended(DeliveryStatus::Canceled, deleted),
+        };
+        delivery_rows::replace(tx, workspace, &delivery, &Delivery { last_error: None, ..ended })?;
     }
     if is_erased {
         tx.delete(keys::event(form, event));
@@ -289,7 +290,6 @@ impl SledStore {
                         })
                     };
                     self.engine.write_as(WriteKind::Reclaim, work).await?;
-                    self.context.claims.wake(queue, now);
                 }
             }
         }

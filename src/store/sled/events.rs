@@ -73,7 +73,7 @@ pub(super) fn insert_deliveries(
     subscribers: &[&Integration],
 ) -> Result<()> {
     for integration in subscribers {
-        for recipient in 0..integration.recipients() {
+        for recipient in integration.recipients() {
             let target = DeliveryTarget { integration: integration.id, recipient };
             let new = Delivery { in_order: integration.is_in_order(), ..Delivery::new(event, target) };
             delivery_rows::insert(tx, form.workspace, &new)?;

@@ -156,7 +156,7 @@ impl Forms for SledStore {
             let mut revived = Vec::new();
             for integration in &update.resumed {
                 let queue = (form.id, *integration);
-                let resumed = StoredQueue::read(tx, queue)?.resumed(form.updated_at);
+                let resumed = StoredQueue::read(tx, queue)?.resumed(update.now);
                 revived.extend(resumed.revival.map(|_| *integration));
                 resumed.put(tx, queue)?;
             }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use axum::http::Method;
 use forms::delivery::mail::Mailer;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::integration::outbound::MailMessage;
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ use crate::harness::{RecordingSender, Server};
 #[derive(Default)]
 struct RecordingMailer {
     sent: Mutex<Vec<MailMessage>>,
+    /// An address that is refused.
+    refused: Mutex<Option<&'static str>>,
 }
 
 impl RecordingMailer {
@@ -33,6 +36,10 @@ impl RecordingMailer {
 #[async_trait]
 impl Mailer for RecordingMailer {
     async fn send(&self, message: &MailMessage) -> SendReport {
+        if self.refused.lock().unwrap().is_some_and(|refused| refused == message.to) {
+            let error = ErrorCode::SmtpRejected.error("550 no such user");
+            return SendReport::new(Outcome::Permanent { error }, 1);
+        }
         self.sent.lock().unwrap().push(message.clone());
         SendReport::new(Outcome::Delivered, 1)
     }
@@ -82,6 +89,32 @@ async fn the_owner_gets_all_answers_and_replies_to_the_respondent() {
         assert!(mail.html.contains(part), "{part}: {}", mail.html);
     }
     assert!(!mail.html.contains("<script") && !mail.html.contains("href") && !mail.html.contains("src="));
+}
+
+#[tokio::test]
+async fn a_mail_stays_with_its_address_whatever_the_list_becomes() {
+    for (list, corrected) in [
+        (&["ann@example.com", "zoe@example.com"][..], None),
+        (&["zoe@example.com", "ann@example.com", "bob@example.com"], Some("bob@example.com")),
+    ] {
+        let (rig, mailer) = rig().await;
+        let to = ["ann@example.com", "bad@example.com", "zoe@example.com"];
+        rig.server.integrate(&rig.form, json!({"type": "email", "name": "mail", "to": to})).await;
+        *mailer.refused.lock().unwrap() = Some("bad@example.com");
+        submit(&rig, json!({"q1": "Cem"})).await;
+        assert_eq!(mailer.take().len(), 2);
+        let dead = rig.deliveries("status=dead").await.remove(0);
+        let path = format!("/api/v1/forms/{}/integrations/mail", rig.form);
+        rig.server.patch(path, json!({"to": list})).send().await.expect(200);
+        let path = format!("/api/v1/deliveries/{}/redeliver", dead["id"].as_str().unwrap());
+        rig.server.post(path, json!({})).send().await;
+        rig.server.deliver().await;
+        let sent: Vec<_> = mailer.take().into_iter().map(|mail| mail.to).collect();
+        assert_eq!(sent, corrected.into_iter().collect::<Vec<_>>(), "{list:?}");
+        let path = format!("/api/v1/forms/{}/integrations/mail/test", rig.form);
+        rig.server.post(path, json!({})).send().await.expect(200);
+        assert_eq!(mailer.one().to, list[0]);
+    }
 }
 
 #[tokio::test]

@@ -145,6 +145,7 @@ async fn an_integration_that_is_enabled_again_is_no_longer_paced() {
 async fn a_receiver_that_is_gone_pauses_its_integration_at_once() {
     let sender = Scripted::new(410, None);
     let rig = rig(&sender).await;
+    rig.server.clock.advance(1_000);
     for name in ["Ada", "Bea", "Cleo"] {
         rig.submit(name).await;
     }

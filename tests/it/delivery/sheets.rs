@@ -250,18 +250,20 @@ async fn a_row_whose_answer_was_lost_is_not_appended_again() {
 
 #[tokio::test]
 async fn rows_of_an_earlier_process_are_searched_for_even_at_a_first_attempt() {
-    // The machine failed before the count of attempts was durable.
-    let google = Google::start(healthy).await;
-    let mut rig = rig(&google).await;
-    let ada = rig.submit("Ada").await;
-    google.state().tabs[0].rows = vec![HEADER.map(Value::from).to_vec(), vec![json!(ada)]];
-    rig.server.clock.advance(1);
-    let sender = Arc::new(sender(SystemLookup, SendLimits::default()));
-    rig.server = rig.server.with_google(sender, google.endpoints());
-    rig.server.deliver().await;
-    assert_eq!(ids(&google), [ada]);
-    assert_eq!(rig.delivery().await["status"], "delivered");
-    assert_eq!(google.take_log()[1..], ["GET 1:1", "GET A:A"]);
+    // The process ended during an attempt; meanwhile the clock went on, or was set back.
+    for elapsed in [1, -30_000] {
+        let google = Google::start(healthy).await;
+        let mut rig = rig(&google).await;
+        let ada = rig.submit("Ada").await;
+        google.state().tabs[0].rows = vec![HEADER.map(Value::from).to_vec(), vec![json!(ada)]];
+        rig.server.clock.advance(elapsed);
+        let sender = Arc::new(sender(SystemLookup, SendLimits::default()));
+        rig.server = rig.server.with_google(sender, google.endpoints());
+        rig.server.deliver().await;
+        assert_eq!(ids(&google), [ada]);
+        assert_eq!(rig.delivery().await["status"], "delivered");
+        assert_eq!(google.take_log()[1..], ["GET 1:1", "GET A:A"], "{elapsed}");
+    }
 }
 
 #[tokio::test]

@@ -201,11 +201,12 @@ fn plan_for(
     body: &[u8],
     now: i64,
     vault: &Vault,
-    recipient: usize,
+    recipient: u8,
 ) -> Result<Outbound, PlanError> {
     let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
     let delivery = DeliveryId::of(event, integration.id.into());
-    let attempt = PlannedAttempt { event, delivery, number: 3, redelivery: 0, recipient, body, now: at(now) };
+    let to = integration.address_of(recipient);
+    let attempt = PlannedAttempt { event, delivery, number: 3, redelivery: 0, to, body, now: at(now) };
     integration.plan(attempt, form, vault)
 }
 
@@ -362,7 +363,7 @@ fn a_mail_goes_to_the_addresses_of_now_whatever_the_kept_body_says() {
         )
     };
     let all = form(r#"{"type":"email","to":["a@example.com","b@example.com"]}"#);
-    let to = |body: &str, recipient: usize| match plan_for(&all, body.as_bytes(), 0, &VAULT, recipient) {
+    let to = |body: &str, recipient: u8| match plan_for(&all, body.as_bytes(), 0, &VAULT, recipient) {
         Ok(Outbound::Mail(mail)) => Ok(mail.to),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error),

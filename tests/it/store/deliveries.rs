@@ -212,7 +212,7 @@ pub(crate) async fn carry_out(
         for delivery in claimed {
             let result = match load(store, &delivery).await {
                 LoadedDelivery { event: None, .. } => AttemptEnd::Canceled,
-                LoadedDelivery { is_in_trash: true, .. } => AttemptEnd::Paused,
+                LoadedDelivery { is_in_trash: true, .. } => AttemptEnd::NotSent,
                 LoadedDelivery { event: Some(event), body: stored, .. } => {
                     assert!(stored.is_none_or(|stored| stored == body(&delivery)), "another body was stored");
                     events.push(event);

@@ -162,7 +162,7 @@ pub(super) async fn a_submission_that_was_restored_meanwhile_is_not_paused(fixtu
     claimed.retain(|one| one.event_type == EventType::SubmissionCompleted);
     assert!(load(&*store, &claimed[0]).await.is_in_trash);
     restore_submission(&*store, form, id, 8).await;
-    finish_with(&*store, queues[0], claimed.clone(), |_| AttemptEnd::Paused, 9).await;
+    finish_with(&*store, queues[0], claimed.clone(), |_| AttemptEnd::NotSent, 9).await;
     assert_eq!(status(&*store, &claimed[0]).await, DeliveryStatus::Pending, "it would wait for ever");
     assert_eq!(deliver_due(&*store, queues[0], 10, 9).await[0].id, claimed[0].event);
 }

@@ -191,6 +191,30 @@ pub(super) async fn nothing_waits_longer_after_the_clock_was_set_back(fixture: &
     assert_eq!(due_events(&*store, queue, 41).await, []);
 }
 
+pub(super) async fn a_queue_that_a_later_clock_delayed_is_looked_at_again(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, _) = form_with(&*store, 1, &["one"]).await;
+    let queues =
+        set_integrations(&*store, form, &[webhook("one", true, &["submission.completed"]), sheet()], 2).await;
+    let ids = submit_many(&store, form, 2, 5).await;
+    // By a clock a day ahead, one receiver is to be left alone for a second, and the other one fails.
+    let ahead = 10 + DAY_MILLIS;
+    let mut room = |queue, _: &_, _: &_| match queue == queues[0] {
+        true => Room::After(at(ahead + 1_000)),
+        false => Room::For(1),
+    };
+    let claimed = store.claim_due(OWNER, at(ahead), &mut room).await.unwrap().batches.remove(0).deliveries;
+    finish(&*store, queues[1], claimed, failure(), ahead).await;
+    assert_eq!(claim_all(&*store, 30, Room::For(9)).await.batches.len(), 0);
+    store.bring_forward(at(30)).await.unwrap();
+    let claims = claim_all(&*store, 30, Room::For(9)).await;
+    for batch in &claims.batches {
+        let events: Vec<_> = batch.deliveries.iter().map(|delivery| delivery.event).collect();
+        assert_eq!(events, completed(&ids), "{batch:?}");
+    }
+    assert_eq!(claims.batches.len(), 2);
+}
+
 pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;

@@ -179,6 +179,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     let form = store.find_form(workspace(1), id).await.unwrap().unwrap();
     let update = |title: &str| FormUpdate {
         seen_revision: form.revision,
+        now: at(0),
         resumed: Vec::new(),
         form: Form { title: title.to_owned(), revision: form.revision + 1, ..Form::clone(&form) },
         version: None,

@@ -49,6 +49,7 @@ pub(crate) async fn update_form(
         };
         let update = FormUpdate {
             seen_revision: form.revision,
+            now,
             resumed: edited.form.resumed_integrations(&form.integrations),
             form: edited.form.clone(),
             version: edited.version.as_ref().map(Version::to_stored),

@@ -82,12 +82,16 @@ impl Integration {
             fields,
             retry,
             kind,
+            address_numbers: Vec::new(),
             notification,
             created_at,
             updated_at,
         };
-        if current.is_some_and(|current| *current != parsed) {
-            parsed.updated_at = context.now;
+        if let Some(current) = current {
+            parsed = parsed.with_numbered_addresses(current);
+            if *current != parsed {
+                parsed.updated_at = context.now;
+            }
         }
         Some((parsed, generated))
     }

@@ -140,16 +140,11 @@ impl Kind for Email {
         Some(serde_json::to_vec(&body).expect("a mail is JSON"))
     }
 
-    fn plan(
-        &self,
-        settings: &Settings,
-        attempt: PlannedAttempt<'_>,
-        _: Sealer<'_>,
-    ) -> Result<Outbound, PlanError> {
+    fn plan(&self, _: &Settings, attempt: PlannedAttempt<'_>, _: Sealer<'_>) -> Result<Outbound, PlanError> {
         let body = serde_json::from_slice(attempt.body).map_err(|_unreadable| PlanError::Damaged)?;
         let MailBody { to, message } = body;
-        let addresses = if message.is_confirmation { &to } else { settings.texts(TO) };
-        let to = addresses.get(attempt.recipient).cloned().ok_or(PlanError::NoRecipient)?;
+        let to = if message.is_confirmation { to.first() } else { attempt.to };
+        let to = to.cloned().ok_or(PlanError::NoRecipient)?;
         Ok(Outbound::Mail(MailMessage { id: attempt.delivery.to_string(), to, ..message }))
     }
 }

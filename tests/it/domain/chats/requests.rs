@@ -19,7 +19,7 @@ pub(super) fn request(chat: &str) -> HttpRequest {
     let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
     let delivery = DeliveryId::of(event, integration.id.into());
     let attempt =
-        PlannedAttempt { event, delivery, number: 1, redelivery: 0, recipient: 0, body: b"{}", now: at(0) };
+        PlannedAttempt { event, delivery, number: 1, redelivery: 0, to: None, body: b"{}", now: at(0) };
     let Outbound::Http(request) = integration.plan(attempt, &form, &VAULT).unwrap() else {
         panic!("no request")
     };
