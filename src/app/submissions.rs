@@ -108,7 +108,7 @@ impl Session {
     async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, ApiError> {
         // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
-            Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
+            Some(_) => self.store.count_submissions(form.reference()).await?,
             None => 0,
         };
         Ok(accepting(form, responses, self.now()))
@@ -132,7 +132,7 @@ impl Session {
     /// submission that was erased is rebuilt from the body.
     async fn replay(&self, id: SubmissionId, current: &Current, body: &str) -> Result<Accepted, ApiError> {
         let form = current.form.id;
-        let original = self.store.find_original(self.caller.workspace, form, id).await?;
+        let original = self.store.find_original(self.caller.workspace.form(form).submission(id)).await?;
         let version = match &original {
             Some(found) => self.version(form, found.form_version).await?,
             None => Arc::clone(&current.version),
@@ -148,7 +148,8 @@ impl Session {
     pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission, ApiError> {
         self.require_scope(Scope::Read)?;
         let (form, submission) = self.resolve_submission(form, id).await?;
-        let found = self.store.find_submission(self.caller.workspace, form, submission).await?;
+        let found =
+            self.store.find_submission(self.caller.workspace.form(form).submission(submission)).await?;
         found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
@@ -172,9 +173,9 @@ impl Session {
             false => None,
         };
         let after = cursors.read(cursor.as_deref())?.map(SubmissionId::from_bytes);
-        let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
+        let page = self.store.list_submissions(workspace.form(id), &filter, order, after, limit).await?;
         let total = match count {
-            true => self.store.count_filtered(workspace, id, &filter).await?,
+            true => self.store.count_filtered(workspace.form(id), &filter).await?,
             false => None,
         };
         list_page(page, form, &cursors, total)
@@ -201,7 +202,7 @@ impl Session {
         let id = self.form_id(form).await?;
         let cursors = self.cursors(format!("trashed submissions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
-        let page = self.store.list_trashed_submissions(self.caller.workspace, id, before, limit).await?;
+        let page = self.store.list_trashed_submissions(self.caller.workspace.form(id), before, limit).await?;
         list_page(page, form, &cursors, None)
     }
 
@@ -222,7 +223,7 @@ impl Session {
         let _permit = self.submission_edits.acquire(submission).await;
         let (form, workspace, limits) = (current.form.id, self.caller.workspace, self.limits);
         for _ in 0..MAX_TRIES {
-            let found = self.store.find_submission(workspace, form, submission).await?;
+            let found = self.store.find_submission(workspace.form(form).submission(submission)).await?;
             let found = found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
             expected.check(found.revision())?;
             let version = self.version(form, found.form_version).await?;
@@ -259,7 +260,10 @@ impl Session {
         let (form, submission) = self.resolve_submission(form, id).await?;
         let cursors = self.cursors(format!("history {} {form} {submission}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
-        let page = self.store.list_history(self.caller.workspace, form, submission, before, limit).await?;
+        let page = self
+            .store
+            .list_history(self.caller.workspace.form(form).submission(submission), before, limit)
+            .await?;
         let page = page.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
@@ -277,10 +281,18 @@ impl Session {
         self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
         let (form, submission) = self.resolve_submission(form, id).await?;
         let step = if purge {
-            self.store.purge_submission(self.caller.workspace, form, submission, expected, self.now()).await?
+            self.store
+                .purge_submission(
+                    self.caller.workspace.form(form).submission(submission),
+                    expected,
+                    self.now(),
+                )
+                .await?
         } else {
             let now = self.now();
-            self.store.trash_submission(self.caller.workspace, form, submission, expected, now).await?
+            self.store
+                .trash_submission(self.caller.workspace.form(form).submission(submission), expected, now)
+                .await?
         };
         into_result(step, Code::SubmissionNotFound, id).map(drop)
     }
@@ -296,8 +308,10 @@ impl Session {
         let (form, submission) = self.resolve_submission(form, id).await?;
         let operation = IdempotentOperation::RestoreSubmission(form, submission);
         let key = request.idempotency_key(&self.caller, operation);
-        let step =
-            self.store.restore_submission(self.caller.workspace, form, submission, key, self.now()).await?;
+        let step = self
+            .store
+            .restore_submission(self.caller.workspace.form(form).submission(submission), key, self.now())
+            .await?;
         into_result(step, Code::SubmissionNotFound, id)
     }
 

@@ -18,7 +18,7 @@ use crate::store::{AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, Q
 impl SledStore {
     /// Asks how many deliveries of a queue may be claimed; `None` if it does not exist any more.
     pub(super) fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
-        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
+        let Some(form) = self.form(queue.workspace.form(queue.form))? else { return Ok(None) };
         let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
         let state = StoredQueue::read(&self.reader, (queue.form, queue.integration))?;
         Ok(Some(capacity(queue, integration, &state.health)))
@@ -84,7 +84,7 @@ fn claim_queue(
     now: Timestamp,
     limit: usize,
 ) -> Result<Option<(ClaimedBatch, Option<Timestamp>)>> {
-    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else { return Ok(None) };
+    let Some(form) = find_cached(tx, context, queue.workspace.form(queue.form))? else { return Ok(None) };
     let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
     let key = (queue.form, queue.integration);
     let state = StoredQueue::read(tx, key)?;
@@ -154,7 +154,7 @@ pub(super) fn finish(
     written: Option<u64>,
     now: Timestamp,
 ) -> Result<(Health, Vec<QueueId>)> {
-    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else {
+    let Some(form) = find_cached(tx, context, queue.workspace.form(queue.form))? else {
         return Ok((Health::default(), Vec::new()));
     };
     let Some(integration) = form.integration(queue.integration) else {

@@ -16,7 +16,7 @@ use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::submission::Submission;
-use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
+use crate::id::{EventId, FormId, FormRef, SubmissionId, WorkspaceId};
 use crate::store::{QueueId, Result};
 
 /// Deliveries changed per transaction; each is about four rows.
@@ -63,24 +63,19 @@ pub(super) fn cancel_events(
     let events = tx.first_keys(keys::submission_events(form, submission), 2)?;
     for key in &events {
         let event = last(key, EventId::from_bytes)?;
-        cancel_event(tx, (workspace, form), event, deleted)?;
+        cancel_event(tx, workspace.form(form), event, deleted)?;
         tx.delete(key.clone());
     }
     if events.is_empty() {
-        cancel_event(tx, (workspace, form), EventId::of_completed(submission), deleted)?;
+        cancel_event(tx, workspace.form(form), EventId::of_completed(submission), deleted)?;
         return Ok(Progress::Done);
     }
     Ok(Progress::More)
 }
 
-fn cancel_event(
-    tx: &mut Tx<'_>,
-    (workspace, form): (WorkspaceId, FormId),
-    event: EventId,
-    deleted: Timestamp,
-) -> Result<()> {
+fn cancel_event(tx: &mut Tx<'_>, form: FormRef, event: EventId, deleted: Timestamp) -> Result<()> {
     let mut is_erased = true;
-    for delivery in delivery_rows::of_event(tx, workspace, event)? {
+    for delivery in delivery_rows::of_event(tx, form.workspace, event)? {
         if delivery.event_type.is_deletion() {
             is_erased = false;
             continue;
@@ -92,11 +87,11 @@ fn cancel_event(
         }
         if !delivery.status.is_final() {
             let canceled = delivery.ended(DeliveryStatus::Canceled, deleted);
-            delivery_rows::replace(tx, workspace, &delivery, &canceled)?;
+            delivery_rows::replace(tx, form.workspace, &delivery, &canceled)?;
         }
     }
     if is_erased {
-        tx.delete(keys::event(form, event));
+        tx.delete(keys::event(form.id, event));
     }
     Ok(())
 }
@@ -181,7 +176,7 @@ impl SledStore {
     pub(super) fn resume_queues(&self) -> Result<()> {
         let mut last = None;
         while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
-            let Some(form) = self.form(queue.workspace, queue.form)? else { continue };
+            let Some(form) = self.form(queue.workspace.form(queue.form))? else { continue };
             if form.integration(queue.integration).is_none() {
                 self.drop_queue(queue);
                 continue;
@@ -213,7 +208,7 @@ impl SledStore {
     pub(super) fn drop_queue(&self, queue: QueueId) {
         let QueueId { workspace, form, integration } = queue;
         self.engine.background(move |tx| {
-            let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
+            let Some(form) = find(tx, workspace.form(form))? else { return Ok(Progress::Done) };
             if form.integration(integration).is_some() {
                 return Ok(Progress::Done);
             }
@@ -239,7 +234,7 @@ impl SledStore {
             // The slice before this one is durable.
             context.claims.wake(queue, Timestamp::from_millis(0));
             let key = (queue.form, queue.integration);
-            let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
+            let Some(form) = find(tx, queue.workspace.form(queue.form))? else { return Ok(Progress::Done) };
             let state = StoredQueue::read(tx, key)?;
             let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
             let mut range = keys::index_from(key, QueueClass::Dead, since);

@@ -32,7 +32,7 @@ impl Search for FormSearch {
         }
         let mut matching = None;
         // The form may have been trashed or restored since the entry was read.
-        if let Some(form) = store.form(self.workspace, position.1)?
+        if let Some(form) = store.form(self.workspace.form(position.1))?
             && self.filter.matches(&form)
             && layout::list_entry(&form) == entry
         {

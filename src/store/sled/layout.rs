@@ -49,7 +49,7 @@ use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecor
 use crate::domain::form::{Form, StoredVersion};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
-use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::id::{FormId, FormRef, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
 
@@ -68,8 +68,8 @@ pub(super) fn unsortable(time: [u8; 8]) -> Timestamp {
     Timestamp::from_millis(i64::from_be_bytes(time) ^ i64::MIN)
 }
 
-pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
-    key(FORMS, &[&workspace.to_bytes(), &form.to_bytes()])
+pub(super) fn form(form: FormRef) -> Vec<u8> {
+    key(FORMS, &[&form.workspace.to_bytes(), &form.id.to_bytes()])
 }
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {

@@ -60,7 +60,7 @@ use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
-use crate::id::{FormId, Random, WorkspaceId};
+use crate::id::{FormId, FormRef, Random, WorkspaceId};
 
 /// Maximum rows read on the caller's thread: a default page, and one more row that shows whether another page
 /// follows.
@@ -205,18 +205,18 @@ impl SledStore {
     async fn step_and_wake<T: Send + 'static>(
         &self,
         kind: WriteKind,
-        (workspace, form): (WorkspaceId, FormId),
+        form: FormRef,
         work: impl FnOnce(&mut Tx<'_>, &Context) -> Step<T> + Send + 'static,
     ) -> Result<StepResult<T>> {
         let (context, waking) = (Arc::clone(&self.context), Arc::clone(&self.context));
         let work = move |tx: &mut Tx<'_>| {
             let value = step_result(work(tx, &context))?;
-            let found = find_cached(tx, &context, workspace, form)?;
+            let found = find_cached(tx, &context, form)?;
             Ok((value, found))
         };
         let wake = move |(_, found): &(_, Option<Arc<Form>>)| {
             for integration in found.iter().flat_map(|form| &form.integrations) {
-                let queue = QueueId { workspace, form, integration: integration.id };
+                let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
                 waking.claims.wake(queue, Timestamp::from_millis(0));
             }
         };
@@ -228,7 +228,7 @@ impl SledStore {
             // A purge that an earlier version has begun is of a form without deliveries, which are all that needs the workspace.
             let workspace =
                 workspace.first_chunk().map_or(WorkspaceId::ZERO, |id| WorkspaceId::from_bytes(*id));
-            self.resume_purge(workspace, layout::last(&key, FormId::from_bytes)?);
+            self.resume_purge(workspace.form(layout::last(&key, FormId::from_bytes)?));
         }
         for (key, _) in self.reader.scan_all(layout::all(layout::DELETED_WORKSPACES))? {
             self.resume_workspace_purge(layout::last(&key, WorkspaceId::from_bytes)?);

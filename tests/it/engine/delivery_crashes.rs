@@ -254,7 +254,7 @@ impl Simulation {
     }
 
     fn is_waiting(&self, store: &SledStore) -> bool {
-        let totals = self.runtime.block_on(store.queue_totals(workspace(1), self.form)).unwrap();
+        let totals = self.runtime.block_on(store.queue_totals(workspace(1).form(self.form))).unwrap();
         if totals.iter().any(|queue| queue.pending > 0) {
             // Claims of attempts whose outcome is not recorded end with their owner.
             store.release(OWNER);
@@ -265,7 +265,7 @@ impl Simulation {
 }
 
 async fn accept(store: &SledStore, form: FormId, millis: i64) -> Option<SubmissionId> {
-    let revision = store.find_form(workspace(1), form).await.ok()??.revision;
+    let revision = store.find_form(workspace(1).form(form)).await.ok()??.revision;
     let new = NewSubmission {
         form,
         checked_revision: revision,

@@ -54,7 +54,7 @@ pub(super) async fn a_repeated_request_is_stored_once(fixture: &impl StoreFixtur
     assert!(matches!(replayed, StepResult::Replayed((id, made)) if id == form_id(30) && made == at(7)));
     let replayed = store.accept_submission(workspace(1), attempt(1, 5), at(9)).await.unwrap();
     assert!(matches!(replayed, StepResult::Replayed(id) if id == done[0]));
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);
     let find = async |key| store.find_record(&attempt(key, 5).idempotency_key.unwrap(), at(9)).await.unwrap();
     let record = find(1).await.unwrap().unwrap();
     assert_eq!((record.body, record.at), (5, at(0)));
@@ -103,7 +103,7 @@ pub(super) async fn a_submission_checked_against_an_old_revision_is_checked_agai
         store.accept_submission(workspace(1), stale, at(0)).await.unwrap(),
         StepResult::Recheck
     ));
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 0);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 0);
     assert!(matches!(store.insert_form(new_draft(1, 11, 0)).await.unwrap(), StepResult::Recheck));
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn a_draft_form_refuses_submissions_and_an_unknown_form_is_miss
         store.accept_submission(workspace(1), new_submission(form_id(99), "{}"), at(0)).await.unwrap();
     assert!(matches!(missing, StepResult::Missing));
     assert!(list_newest(&*store, workspace(1), form_id(99), None, 5).await.is_none());
-    assert_eq!(store.count_submissions(workspace(1), form_id(99)).await.unwrap(), 0);
+    assert_eq!(store.count_submissions(workspace(1).form(form_id(99))).await.unwrap(), 0);
 }
 
 pub(super) async fn the_response_limit_is_exact_under_concurrency(fixture: &impl StoreFixture) {
@@ -160,7 +160,7 @@ pub(super) async fn the_response_limit_is_exact_under_concurrency(fixture: &impl
         one_more,
         StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. })
     ));
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 40);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 40);
     // A repeated submission is replayed even when the form is full.
     let mut replayed = 0;
     for number in 0..64 {

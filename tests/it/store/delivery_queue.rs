@@ -462,6 +462,6 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
     }
     let list = store.list_deliveries(workspace(2), &Default::default(), None, 9).await.unwrap();
     assert_eq!((list.rows.len(), list.next), (0, None));
-    assert!(store.queue_totals(workspace(2), form).await.unwrap().is_empty());
+    assert!(store.queue_totals(workspace(2).form(form)).await.unwrap().is_empty());
     assert!(store.delivery_stats(workspace(2), at(12)).await.unwrap().is_empty());
 }
