@@ -128,7 +128,6 @@ pub trait Submissions: Send + Sync {
     /// Stores a submission if [`admit`](crate::domain::form::admission::admit) accepts it.
     async fn accept_submission(
         &self,
-        workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>>;
@@ -179,12 +178,7 @@ pub trait Submissions: Send + Sync {
     ) -> Result<Option<Page<ReplacedState, u32>>>;
 
     /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
-    async fn edit_submission(
-        &self,
-        workspace: WorkspaceId,
-        checked: CheckedEdit,
-        now: Timestamp,
-    ) -> Result<StepResult<Submission>>;
+    async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>>;
 
     /// Moves a submission at the expected revision to the trash, which frees its place under the response limit.
     async fn trash_submission(
@@ -257,7 +251,6 @@ pub trait Keys: Send + Sync {
     /// Records when keys were last used. Keys that no longer exist are ignored.
     async fn record_key_uses(&self, uses: Vec<(KeyId, Timestamp)>) -> Result<()>;
 
-    /// Lists all workspaces.
     async fn list_workspaces(&self) -> Result<Vec<Workspace>>;
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;

@@ -253,16 +253,14 @@ impl Deliveries for SledStore {
     }
 
     async fn bring_forward(&self, now: Timestamp) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
+        for queue in self.queues(keys::INDEX)? {
             self.bring_queue_forward(queue, now).await?;
         }
         Ok(())
     }
 
     fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
+        for queue in self.queues(keys::INDEX)? {
             self.prune_queue(queue, now);
         }
         Ok(())

@@ -154,12 +154,9 @@ pub(super) fn finish(
     written: Option<u64>,
     now: Timestamp,
 ) -> Result<(Health, Vec<QueueId>)> {
-    let Some(form) = find_cached(tx, context, queue.workspace.form(queue.form))? else {
-        return Ok((Health::default(), Vec::new()));
-    };
-    let Some(integration) = form.integration(queue.integration) else {
-        return Ok((Health::default(), Vec::new()));
-    };
+    let form = find_cached(tx, context, queue.workspace.form(queue.form))?;
+    let found = form.as_deref().and_then(|form| Some((form, form.integration(queue.integration)?)));
+    let Some((form, integration)) = found else { return Ok((Health::default(), Vec::new())) };
     let schedule = integration.retry_schedule(schedule);
     let key = (queue.form, queue.integration);
     let before = StoredQueue::read(tx, key)?;
@@ -208,7 +205,7 @@ pub(super) fn finish(
     {
         let id = queue.integration;
         let subject = Subject::Integration { id, name: integration.name.clone(), reason };
-        events::record(tx, context, &form, (EventType::IntegrationDisabled, subject), Some(id), now)?;
+        events::record(tx, context, form, (EventType::IntegrationDisabled, subject), Some(id), now)?;
         woken = form.integrations.iter().map(|one| QueueId { integration: one.id, ..queue }).collect();
     }
     Ok((state.health, woken))

@@ -174,8 +174,7 @@ pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
 impl SledStore {
     /// Makes the queues due that have deliveries to attempt, and goes on with what the end of the process interrupted.
     pub(super) fn resume_queues(&self) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
+        for queue in self.queues(keys::QUEUES)? {
             let Some(form) = self.form(queue.workspace.form(queue.form))? else { continue };
             if form.integration(queue.integration).is_none() {
                 self.drop_queue(queue);
@@ -191,17 +190,16 @@ impl SledStore {
         Ok(())
     }
 
-    /// Returns the queue of the first row of a kind after the queue `last`, of a form that is not being purged.
-    pub(super) fn next_queue(&self, kind: u8, last: &mut Option<QueueKey>) -> Result<Option<QueueId>> {
-        loop {
-            let next = self.reader.scan(keys::after(kind, *last), Direction::Ascending, 1)?.pop();
-            let Some((key, _)) = next else { return Ok(None) };
+    /// Returns the queues that have a row of a kind, of forms that are not being purged.
+    pub(super) fn queues(&self, kind: u8) -> Result<Vec<QueueId>> {
+        let (mut queues, mut last) = (Vec::new(), None);
+        while let Some((key, _)) = self.reader.scan(keys::after(kind, last), Direction::Ascending, 1)?.pop() {
             let (form, integration) = keys::indexed_queue(&key)?;
-            *last = Some((form, integration));
-            if let Some(workspace) = workspace_of(&self.reader, form)? {
-                return Ok(Some(QueueId { workspace, form, integration }));
-            }
+            last = Some((form, integration));
+            let workspace = workspace_of(&self.reader, form)?;
+            queues.extend(workspace.map(|workspace| QueueId { workspace, form, integration }));
         }
+        Ok(queues)
     }
 
     /// Forgets the queue of a deleted integration, in the background. What waited is canceled.

@@ -13,7 +13,7 @@ use super::layout;
 use super::queue::StoredQueue;
 use super::row_source::RowSource;
 use super::search::SearchGoal;
-use super::{Context, SledStore, Stop, events, idempotency, slugs};
+use super::{Context, SledStore, Stop, decoded_cache, events, idempotency, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
@@ -246,11 +246,7 @@ impl SledStore {
 
     /// Returns a form, in the trash or not.
     pub(super) fn form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
-        self.context.forms.get(&self.reader, &layout::form(form))
-    }
-
-    pub(super) fn counters(&self, form: FormId) -> Result<Counters> {
-        Counters::decode(self.reader.get(&layout::counters(form))?)
+        decoded_cache::read(&self.context.forms, &self.reader, &layout::form(form), layout::decode_form)
     }
 }
 
@@ -269,7 +265,7 @@ pub(super) fn find_cached(tx: &Tx<'_>, context: &Context, form: FormRef) -> Resu
     let key = layout::form(form);
     match tx.is_staged(&key) {
         true => Ok(find(tx, form)?.map(Arc::new)),
-        false => context.forms.get(tx, &key),
+        false => decoded_cache::read(&context.forms, tx, &key, layout::decode_form),
     }
 }
 

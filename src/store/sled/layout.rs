@@ -150,7 +150,6 @@ pub(super) fn api_key(id: KeyId) -> Vec<u8> {
     key(API_KEYS, &[&id.to_bytes()])
 }
 
-/// Key of the list entry of an API key.
 pub(super) fn key_entry(api_key: &ApiKey) -> Vec<u8> {
     let ApiKey { id, workspace, created_at, .. } = api_key;
     key(KEY_ENTRIES, &[&workspace.to_bytes(), &sortable(*created_at), &id.to_bytes()])
@@ -161,7 +160,6 @@ pub(super) fn key_entries(workspace: WorkspaceId) -> KeyRange {
     with_prefix(key(KEY_ENTRIES, &[&workspace.to_bytes()]))
 }
 
-/// Decodes the key id at the end of a [`key_entry`].
 pub(super) fn listed_key(key: &[u8]) -> Result<KeyId> {
     last(key, KeyId::from_bytes)?.ok_or_else(|| undecodable("a list entry"))
 }
@@ -187,7 +185,6 @@ pub(super) fn deleted_workspace(id: WorkspaceId) -> Vec<u8> {
     key(DELETED_WORKSPACES, &[&id.to_bytes()])
 }
 
-/// Range of all [slugs](slug) of `workspace`.
 pub(super) fn slugs(workspace: WorkspaceId) -> KeyRange {
     with_prefix(key(SLUGS, &[&workspace.to_bytes()]))
 }

@@ -22,15 +22,14 @@ mod form_search;
 mod form_trash;
 mod forms;
 mod idempotency;
+mod index_hooks;
 mod keys;
 mod layout;
 mod locate;
 mod queue;
-mod recount;
 mod row_source;
 mod search;
 mod slugs;
-mod startup_check;
 mod submission_codec;
 mod submission_search;
 mod submission_trash;
@@ -92,8 +91,8 @@ impl Context {
     /// Forgets the row under `key`, which has changed; all rows if it is `None`.
     fn forget(&self, key: Option<&[u8]>) {
         match key {
-            Some(key @ [layout::FORMS, ..]) => self.forms.remove(key),
-            Some(key @ [layout::API_KEYS, ..]) => self.keys.remove(key),
+            Some(key @ [layout::FORMS, ..]) => drop(self.forms.remove(key)),
+            Some(key @ [layout::API_KEYS, ..]) => drop(self.keys.remove(key)),
             Some(_) => {}
             None => {
                 self.forms.clear();
@@ -163,15 +162,15 @@ impl SledStore {
     ) -> Result<Self, OpenError> {
         let context = Arc::new(Context {
             random,
-            forms: DecodedCache::new(layout::decode_form),
-            keys: DecodedCache::new(layout::decode_api_key),
+            forms: decoded_cache::new(),
+            keys: decoded_cache::new(),
             claims: DeliveryClaims::default(),
         });
         let changed = Arc::clone(&context);
         let options = EngineOptions {
             on_change: Arc::new(move |key| changed.forget(key)),
-            startup_check: Arc::new(startup_check::check),
-            recount: Arc::new(recount::recount),
+            startup_check: Arc::new(index_hooks::check),
+            recount: Arc::new(index_hooks::recount),
             ..options
         };
         let engine = Engine::open(disk, indexes, options, report)?;

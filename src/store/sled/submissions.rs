@@ -20,7 +20,7 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
-use crate::id::{FormId, FormRef, Random, SubmissionId, SubmissionRef, WorkspaceId};
+use crate::id::{FormId, FormRef, Random, SubmissionId, SubmissionRef};
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
 };
@@ -32,15 +32,15 @@ const TOLERATED_STEP_MILLIS: i64 = 60_000;
 impl Submissions for SledStore {
     async fn accept_submission(
         &self,
-        workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
         let encoded = submission_codec::encode(new.checked_version, new.answers, new.metadata, None)?;
         let NewSubmission { form, checked_revision, notify, idempotency_key, .. } = new;
-        self.step_and_wake(WriteKind::Normal, workspace.form(form), move |tx, context| {
-            let head = find_cached(tx, context, workspace.form(form))?;
+        self.step_and_wake(WriteKind::Normal, form, move |tx, context| {
+            let head = find_cached(tx, context, form)?;
             let head = head.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
+            let form = form.id;
             let earlier = idempotency::find_record(tx, idempotency_key.as_ref(), now)?;
             let counters = Counters::of(tx, form)?;
             match admit(&head, counters.responses, checked_revision, earlier, now)? {
@@ -76,7 +76,7 @@ impl Submissions for SledStore {
 
     async fn count_submissions(&self, form: FormRef) -> Result<u64> {
         match self.form(form)? {
-            Some(form) => Ok(self.counters(form.id)?.responses),
+            Some(form) => Ok(Counters::of(&self.reader, form.id)?.responses),
             None => Ok(0),
         }
     }
@@ -156,23 +156,18 @@ impl Submissions for SledStore {
         self.read_page(range, (limit, limit), decode, |one| one.number).await.map(Some)
     }
 
-    async fn edit_submission(
-        &self,
-        workspace: WorkspaceId,
-        checked: CheckedEdit,
-        now: Timestamp,
-    ) -> Result<StepResult<Submission>> {
+    async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
-        let CheckedEdit { form, submission, seen_edits, edit } = checked;
-        self.step_and_wake(kind, workspace.form(form), move |tx, context| {
-            let live = find_live(tx, workspace.form(form))?.ok_or(Stop::Missing)?;
-            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+        let CheckedEdit { submission: SubmissionRef { form, id }, seen_edits, edit } = checked;
+        self.step_and_wake(kind, form, move |tx, context| {
+            let live = find_live(tx, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form.id, id)?.ok_or(Stop::Missing)?;
             let old = &found.submission;
             if old.edits() != seen_edits {
                 return Err(Stop::Recheck);
             }
             let replaced = submission_codec::encode_with_timestamp(old, now)?;
-            tx.put(layout::replaced_state(form, submission, seen_edits), replaced);
+            tx.put(layout::replaced_state(form.id, id, seen_edits), replaced);
             let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
             let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
             found.replace(tx, &new)?;

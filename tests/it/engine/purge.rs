@@ -154,8 +154,9 @@ async fn nothing_of_a_deleted_workspace_remains_but_its_mark() {
         let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
         assert!(matches!(trash_submission(&store, form, ids[0], 4).await, StepResult::Done(())));
         let edit = EditedContent { answers: "{\"q1\":\"tea\"}".into(), metadata: None };
-        let checked = CheckedEdit { form, submission: ids[1], seen_edits: 0, edit };
-        store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+        let checked =
+            CheckedEdit { submission: workspace(1).form(form).submission(ids[1]), seen_edits: 0, edit };
+        store.edit_submission(checked, at(2)).await.unwrap();
         let patch = patch(r#"{"slug":"tea","questions":[{"type":"email","title":"Mail"}]}"#);
         let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
         assert!(matches!(updated, StepResult::Done(_)));
@@ -198,8 +199,9 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
         for seen_edits in 0..250 {
             let edit =
                 EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
-            let checked = CheckedEdit { form, submission: id, seen_edits, edit };
-            store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+            let checked =
+                CheckedEdit { submission: workspace(1).form(form).submission(id), seen_edits, edit };
+            store.edit_submission(checked, at(2)).await.unwrap();
         }
     }
     let trashed = submit(&store, form, "{}", 3).await;
@@ -279,8 +281,8 @@ async fn nothing_of_an_expired_submission_in_the_trash_remains() {
     let id = submit(&store, form, "{}", 0).await;
     for seen_edits in 0..250 {
         let edit = EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
-        let checked = CheckedEdit { form, submission: id, seen_edits, edit };
-        store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+        let checked = CheckedEdit { submission: workspace(1).form(form).submission(id), seen_edits, edit };
+        store.edit_submission(checked, at(2)).await.unwrap();
     }
     store
         .trash_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(4))

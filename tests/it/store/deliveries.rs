@@ -77,7 +77,7 @@ pub(crate) async fn submit_with(store: &dyn Store, form: FormId, millis: i64, no
     loop {
         let revision = store.find_form(workspace(1).form(form)).await.unwrap().unwrap().revision;
         let new = NewSubmission {
-            form,
+            form: workspace(1).form(form),
             checked_revision: revision,
             checked_version: 1,
             answers: r#"{"q1":"soup"}"#,
@@ -85,7 +85,7 @@ pub(crate) async fn submit_with(store: &dyn Store, form: FormId, millis: i64, no
             notify,
             idempotency_key: None,
         };
-        match store.accept_submission(workspace(1), new, at(millis)).await.unwrap() {
+        match store.accept_submission(new, at(millis)).await.unwrap() {
             StepResult::Done(id) => return id,
             StepResult::Recheck => {}
             other => panic!("{other:?}"),

@@ -274,7 +274,7 @@ pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl 
     let answers = "{}";
     let (checked_revision, checked_version, metadata, idempotency_key) = (3, 1, None, None);
     let new = NewSubmission {
-        form,
+        form: workspace(1).form(form),
         checked_revision,
         checked_version,
         answers,
@@ -282,7 +282,7 @@ pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl 
         notify: true,
         idempotency_key,
     };
-    let mut accepting = Box::pin(store.accept_submission(workspace(1), new, at(5)));
+    let mut accepting = Box::pin(store.accept_submission(new, at(5)));
     is_ready(&mut accepting).await;
     drop(accepting);
     changed.await;

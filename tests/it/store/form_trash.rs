@@ -28,7 +28,7 @@ pub(super) async fn a_trashed_form_is_not_found(fixture: &impl StoreFixture) {
     assert!(store.find_submission(workspace(1).form(form).submission(id)).await.unwrap().is_none());
     assert!(list_newest(&*store, workspace(1), form, None, 10).await.is_none());
     assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);
-    let sent = store.accept_submission(workspace(1), new_submission(form, "{}"), at(0)).await.unwrap();
+    let sent = store.accept_submission(new_submission(form, "{}"), at(0)).await.unwrap();
     assert!(matches!(sent, StepResult::Missing));
     let edit =
         update_form(&*store, workspace(1), form, patch(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0))

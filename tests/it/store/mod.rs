@@ -197,7 +197,7 @@ pub(crate) async fn published_form(store: &dyn Store, form: u64) -> FormId {
 
 fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
     NewSubmission {
-        form,
+        form: workspace(1).form(form),
         checked_revision: 2,
         checked_version: 1,
         answers: text,
@@ -208,7 +208,7 @@ fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
 }
 
 pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
-    match store.accept_submission(workspace(1), new_submission(form, text), at(millis)).await.unwrap() {
+    match store.accept_submission(new_submission(form, text), at(millis)).await.unwrap() {
         StepResult::Done(id) => id,
         other => panic!("{other:?}"),
     }
@@ -252,8 +252,8 @@ pub(crate) async fn edit_submission(
     millis: i64,
 ) -> StepResult<Submission> {
     let edit = EditedContent { answers: text.into(), metadata: Some(r#"{"by":"hand"}"#.into()) };
-    let checked = CheckedEdit { form, submission: id, seen_edits: seen, edit };
-    store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
+    let checked = CheckedEdit { submission: workspace(1).form(form).submission(id), seen_edits: seen, edit };
+    store.edit_submission(checked, at(millis)).await.unwrap()
 }
 
 pub(crate) async fn find_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {

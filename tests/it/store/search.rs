@@ -62,8 +62,8 @@ pub(super) async fn a_search_finds_edited_answers(fixture: &impl StoreFixture) {
     let form = published_form(&*store, 11).await;
     let ids = submit_concurrently(&store, form, 12, 0).await;
     let edit = EditedContent { answers: r#"{"q1":"corrected"}"#.into(), metadata: None };
-    let checked = CheckedEdit { form, submission: ids[5], seen_edits: 0, edit };
-    let edited = store.edit_submission(workspace(1), checked, at(0)).await.unwrap();
+    let checked = CheckedEdit { submission: workspace(1).form(form).submission(ids[5]), seen_edits: 0, edit };
+    let edited = store.edit_submission(checked, at(0)).await.unwrap();
     assert!(matches!(edited, StepResult::Done(_)), "{edited:?}");
     let found = list_newest(&*store, workspace(1), form, None, 100).await.unwrap().rows;
     for text in ["corrected", "5"] {

@@ -17,7 +17,7 @@ pub(super) async fn an_edit_keeps_the_replaced_content_in_the_history(fixture: &
     let form = published_form(&*store, 11).await;
     let (text, metadata) = ("{ \"q1\" : \"a\" }", "{ \"source\":\"web\" }");
     let new = NewSubmission { metadata: Some(metadata), ..new_submission(form, text) };
-    let StepResult::Done(id) = store.accept_submission(workspace(1), new, at(5)).await.unwrap() else {
+    let StepResult::Done(id) = store.accept_submission(new, at(5)).await.unwrap() else {
         panic!("not stored")
     };
     let first = find_submission(&*store, form, id).await.unwrap();
@@ -54,14 +54,15 @@ pub(super) async fn an_edit_keeps_the_replaced_content_in_the_history(fixture: &
     assert_eq!((&*replaced.answers, replaced.metadata.as_deref()), (text, Some(metadata)));
     assert_eq!((replaced.number, replaced.replaced_at), (0, at(7)));
     let without_metadata = CheckedEdit {
-        form,
-        submission: id,
+        submission: workspace(1).form(form).submission(id),
         seen_edits: 1,
         edit: EditedContent { answers: "{}".into(), metadata: None },
     };
-    let other = store.edit_submission(workspace(2), without_metadata.clone(), at(11)).await.unwrap();
+    let elsewhere =
+        CheckedEdit { submission: workspace(2).form(form).submission(id), ..without_metadata.clone() };
+    let other = store.edit_submission(elsewhere, at(11)).await.unwrap();
     assert!(matches!(other, StepResult::Missing));
-    let edited = store.edit_submission(workspace(1), without_metadata, at(11)).await.unwrap();
+    let edited = store.edit_submission(without_metadata, at(11)).await.unwrap();
     assert!(matches!(edited, StepResult::Done(edited) if edited.metadata.is_none() && edited.edits() == 2));
     assert_eq!(store.list_history(workspace(2).form(form).submission(id), None, 9).await.unwrap(), None);
     assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);

@@ -211,7 +211,7 @@ pub(super) async fn the_response_limit_is_exact_during_concurrent_deletes_and_re
             let (mut own, mut refused) = (Vec::new(), 0);
             for round in 0..12 {
                 let new = NewSubmission { checked_revision: 3, ..new_submission(form, "{}") };
-                match store.accept_submission(workspace(1), new, at(2)).await.unwrap() {
+                match store.accept_submission(new, at(2)).await.unwrap() {
                     StepResult::Done(id) => own.push(id),
                     StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
                         refused += 1

@@ -4,7 +4,7 @@ use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;
-use forms::store::{NewKey, StepResult, StoreHealth};
+use forms::store::{NewKey, NewSubmission, StepResult, StoreHealth};
 
 use super::{
     SeededRandom, StoreFixture, at, form_id, insert_workspace, key_id, list_newest, new_submission, patch,
@@ -80,7 +80,8 @@ pub(super) async fn a_workspace_is_not_visible_from_another(fixture: &impl Store
         store.purge_form(other.form(form), ExpectedRevision::Any).await.unwrap(),
         StepResult::Missing
     ));
-    let sent = store.accept_submission(other, new_submission(form, "{}"), at(0)).await.unwrap();
+    let elsewhere = NewSubmission { form: other.form(form), ..new_submission(form, "{}") };
+    let sent = store.accept_submission(elsewhere, at(0)).await.unwrap();
     assert!(matches!(sent, StepResult::Missing));
     assert_eq!(store.count_submissions(other.form(form)).await.unwrap(), 0);
     assert!(store.find_submission(other.form(form).submission(id)).await.unwrap().is_none());
@@ -93,5 +94,5 @@ pub(super) async fn a_closed_store_refuses_requests(fixture: &impl StoreFixture)
     let form = published_form(&*store, 11).await;
     store.close().await.unwrap();
     assert!(matches!(store.health(), StoreHealth::Stopped(_)));
-    assert!(store.accept_submission(workspace(1), new_submission(form, "{}"), at(0)).await.is_err());
+    assert!(store.accept_submission(new_submission(form, "{}"), at(0)).await.is_err());
 }

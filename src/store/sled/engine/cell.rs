@@ -84,7 +84,6 @@ pub(crate) fn cell_count(key: &[u8], cell: Vec<u8>) -> usize {
     }
 }
 
-/// Returns the cell of a piece.
 pub(crate) fn piece(key: &[u8], part: &[u8]) -> Vec<u8> {
     encode_cell(key, part.to_vec(), 2)
 }
@@ -119,7 +118,6 @@ pub(crate) fn decode(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
     }
 }
 
-/// Reads a body from the index.
 pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>> {
     match get(index, key)? {
         Some(cell) => resolve(index, key, cell),

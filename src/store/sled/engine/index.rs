@@ -33,7 +33,6 @@ pub enum IndexError {
     /// The disk is full. The index is intact; reopen it when there is space.
     #[error("no space left on the disk for the index")]
     NoSpace,
-    /// Another process has the index open.
     #[error("another process holds the index")]
     Locked,
     /// Anything else: damage, a failed read, a panic.

@@ -160,7 +160,6 @@ impl Engine {
         answer.recv().unwrap_or_else(|_dropped| Err(outcome_unknown()))
     }
 
-    /// Returns the reading side.
     pub fn reader(&self) -> &Reader {
         &self.inner.reader
     }
@@ -172,7 +171,6 @@ impl Engine {
         self.inner.queue.send(Message::Job(Job::new(slice, queue, report)));
     }
 
-    /// Returns the health, without blocking.
     pub fn health(&self) -> StoreHealth {
         self.inner.reader.health()
     }
