@@ -13,7 +13,8 @@ use super::queue::{QueueCounts, StoredQueue};
 use super::row_source::RowSource;
 use super::search::SearchGoal;
 use super::{
-    SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, events, layout,
+    SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, delivery_upkeep,
+    events, layout,
 };
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::Attempt;
@@ -261,7 +262,7 @@ impl Deliveries for SledStore {
 
     fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
         for queue in self.queues(keys::INDEX)? {
-            self.prune_queue(queue, now);
+            self.engine.background(move |tx| delivery_upkeep::prune(tx, queue, now));
         }
         Ok(())
     }

@@ -122,8 +122,9 @@ fn change_indexed(
     Ok(())
 }
 
-/// Erases a batch of the deliveries of a queue that ended long ago.
-fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestamp) -> Result<Progress> {
+/// Erases a batch of what a queue need not keep any more: deliveries that ended long ago, then permits of confirmations.
+pub(super) fn prune(tx: &mut Tx<'_>, queue_id: QueueId, now: Timestamp) -> Result<Progress> {
+    let (workspace, queue) = (queue_id.workspace, (queue_id.form, queue_id.integration));
     for (class, days) in KEPT {
         let ended = Timestamp::from_millis(now.millis() - days * DAY_MILLIS);
         let entries = tx.first_keys(keys::index_until(queue, class, ended), BATCH)?;
@@ -145,7 +146,7 @@ fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestam
             return Ok(Progress::More);
         }
     }
-    Ok(Progress::Done)
+    confirmations::erase_expired(tx, queue_id.form, now)
 }
 
 /// Deletes the rows of a delivery, and of its event if no other delivery has it.
@@ -161,7 +162,6 @@ fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result
     Ok(())
 }
 
-/// Counts the deliveries of a queue anew.
 pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
     let counts = QueueCounts::read(tx, queue)?;
     let count = |class| tx.sum(keys::index(queue, class), ENTRIES, |_| Ok(1));
@@ -244,16 +244,6 @@ impl SledStore {
             }
             change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
             Ok(Progress::More)
-        });
-    }
-
-    /// Erases, in the background, what a queue need not keep any more.
-    pub(super) fn prune_queue(&self, queue: QueueId, now: Timestamp) {
-        self.engine.background(move |tx| {
-            match prune(tx, queue.workspace, (queue.form, queue.integration), now)? {
-                Progress::More => Ok(Progress::More),
-                Progress::Done => confirmations::erase_expired(tx, queue.form, now),
-            }
         });
     }
 

@@ -239,7 +239,6 @@ impl Forms for SledStore {
 }
 
 impl SledStore {
-    /// Returns a form that is not in the trash.
     pub(super) fn live_form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
         Ok(self.form(form)?.filter(|form| form.deleted_at.is_none()))
     }
@@ -269,7 +268,6 @@ pub(super) fn find_cached(tx: &Tx<'_>, context: &Context, form: FormRef) -> Resu
     }
 }
 
-/// Reads a form outside the trash within a transaction.
 pub(super) fn find_live(tx: &Tx<'_>, form: FormRef) -> Result<Option<Form>> {
     Ok(find(tx, form)?.filter(|form| form.deleted_at.is_none()))
 }

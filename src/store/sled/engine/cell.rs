@@ -25,7 +25,6 @@ pub(crate) enum Cell {
     Piece(Vec<u8>),
 }
 
-/// Head of a body in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) length: u64,

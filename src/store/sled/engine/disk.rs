@@ -54,7 +54,6 @@ pub trait StoreLock: Send + Sync {
     fn set_text(&self, text: &str) -> io::Result<()>;
 }
 
-/// Whether an error means that the disk is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -75,7 +74,6 @@ pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<(
     disk.rename(&temporary, path)
 }
 
-/// A store folder in the file system.
 pub struct RealDisk {
     root: PathBuf,
 }

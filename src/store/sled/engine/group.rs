@@ -79,7 +79,7 @@ impl Group {
         let mut changes = Vec::with_capacity(self.entries.len());
         let (mut rows, mut last, mut gone) = (Vec::with_capacity(self.entries.len()), Vec::new(), Vec::new());
         for (key, (row, old)) in self.entries {
-            gone.extend(old.pieces.into_iter().map(|(key, hash)| CellChange::gone(key, hash)));
+            gone.extend(old.pieces.into_iter().map(|(key, hash)| CellChange::new(key, None, Some(hash))));
             let cell = row.body.map(|body| cell_of(&key, body, revision, &mut changes));
             if cell.is_some() || old.hash.is_some() {
                 let rows = if row.last { &mut last } else { &mut rows };
@@ -108,10 +108,6 @@ impl CellChange {
     fn new(key: Vec<u8>, cell: Option<Vec<u8>>, old: Option<u128>) -> CellChange {
         let new = cell.as_ref().map(|cell| row_hash(&key, cell));
         CellChange { key, cell, old, new }
-    }
-
-    fn gone(key: Vec<u8>, old: u128) -> CellChange {
-        CellChange { key, cell: None, old: Some(old), new: None }
     }
 }
 

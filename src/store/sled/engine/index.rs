@@ -100,7 +100,7 @@ impl SledIndexes {
     /// Creates indexes in the folder of a store, each with a cache of about `cache_size` bytes of memory.
     pub fn new(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
         let root = std::path::absolute(root)?;
-        let calls = Arc::new(WatchedCalls::new());
+        let calls = Arc::new(WatchedCalls::default());
         Ok(SledIndexes { root, cache_size, lock_wait: LOCK_LINGERS, calls, _watchdog: None })
     }
 

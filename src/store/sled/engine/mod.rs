@@ -88,7 +88,6 @@ impl Engine {
         Engine::open(disk, indexes, options, report)
     }
 
-    /// Opens the store on a disk.
     pub fn open(
         disk: Arc<dyn Disk>,
         indexes: Arc<dyn IndexProvider>,

@@ -29,7 +29,6 @@ pub(crate) struct OpenedStore {
     pub(crate) applied: AppliedFrame,
 }
 
-/// Environment of a store.
 pub(crate) struct Env {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) indexes: Arc<dyn IndexProvider>,
@@ -39,7 +38,6 @@ pub(crate) struct Env {
     pub(crate) reader: Reader,
 }
 
-/// Opens a store, creating it if missing.
 pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     let lock = lock::acquire(&*env.disk, env.options.lock_wait)?;
     // Read before anything is changed: a store of a newer version is left as it is.
