@@ -149,13 +149,13 @@ async fn rates(
     let store =
         SledStore::open(data, options, CpuPool::default(), Arc::new(NoRandom), Arc::new(|_event| {}))?;
     let key = store.find_key(key.parse::<KeyText>()?.id()).await?.ok_or("the key does not exist")?;
-    let current = store.find_form(key.workspace, form).await?.ok_or("the form does not exist")?;
+    let current = store.find_form(key.workspace.form(form)).await?.ok_or("the form does not exist")?;
     let version = store
-        .find_version(key.workspace, form, current.version)
+        .find_version(key.workspace.form(form), current.version)
         .await?
         .ok_or("the version does not exist")?;
     let version = version.read().ok_or("unreadable questions")?;
-    let stored = store.count_submissions(key.workspace, form).await?;
+    let stored = store.count_submissions(key.workspace.form(form)).await?;
     let filters = lists
         .iter()
         .map(|(name, query)| {
@@ -196,7 +196,8 @@ async fn read(
 ) -> Result<usize, Box<dyn Error>> {
     let (mut after, mut count) = (None, 0);
     loop {
-        let page = store.list_submissions(workspace, form, filter, Order::NewestFirst, after, PAGE).await?;
+        let page =
+            store.list_submissions(workspace.form(form), filter, Order::NewestFirst, after, PAGE).await?;
         let page = page.ok_or("the form does not exist")?;
         count += page.rows.len();
         after = page.next;

@@ -136,6 +136,32 @@ id!(
     DeliveryId, u128, 16, "dlv_", 26, "delivery"
 );
 
+/// A form with its workspace, outside of which it does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FormRef {
+    pub workspace: WorkspaceId,
+    pub id: FormId,
+}
+
+/// A submission with its form, outside of which it does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SubmissionRef {
+    pub form: FormRef,
+    pub id: SubmissionId,
+}
+
+impl WorkspaceId {
+    pub fn form(self, id: FormId) -> FormRef {
+        FormRef { workspace: self, id }
+    }
+}
+
+impl FormRef {
+    pub fn submission(self, id: SubmissionId) -> SubmissionRef {
+        SubmissionRef { form: self, id }
+    }
+}
+
 /// Where a delivery goes: an integration, and which of its addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryTarget {

@@ -217,7 +217,7 @@ impl Session {
         if change == ManualChange::Cancel {
             return Ok(!delivery.status.is_final());
         }
-        let Some(form) = self.store.find_form(self.caller.workspace, delivery.form).await? else {
+        let Some(form) = self.store.find_form(self.caller.workspace.form(delivery.form)).await? else {
             // It is in the trash, and the store decides.
             return Ok(true);
         };

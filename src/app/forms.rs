@@ -113,13 +113,13 @@ impl Session {
         version: StoredVersion,
         secrets: &[GeneratedSecret],
     ) -> Result<ShownForm, ApiError> {
-        let responses = self.store.count_submissions(form.workspace, form.id).await?;
+        let responses = self.store.count_submissions(form.reference()).await?;
         Ok(show_form_at(&self.caller, form, FormDetail::new(form, version, responses, self.now()), secrets))
     }
 
     /// Returns the current version of a form outside the trash, as it is stored.
     async fn stored_version(&self, form: &Form) -> Result<StoredVersion, ApiError> {
-        let found = self.store.find_version(form.workspace, form.id, form.version).await?;
+        let found = self.store.find_version(form.reference(), form.version).await?;
         found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &form.id.to_string()))
     }
 
@@ -204,7 +204,7 @@ impl Session {
         change: Arc<FormPatch>,
     ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), ApiError> {
         let retired = match change.questions {
-            Some(_) => self.store.find_retired(current.form.workspace, current.form.id).await?,
+            Some(_) => self.store.find_retired(current.form.reference()).await?,
             None => RetiredIds::new(),
         };
         let (Current { form, version }, app, now) = (current.clone(), Arc::clone(&self.app), self.now());
@@ -248,9 +248,9 @@ impl Session {
         self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
         let id = self.form_id(form).await?;
         let step = if purge {
-            self.store.purge_form(self.caller.workspace, id, expected).await?
+            self.store.purge_form(self.caller.workspace.form(id), expected).await?
         } else {
-            self.store.trash_form(self.caller.workspace, id, expected, self.now()).await?
+            self.store.trash_form(self.caller.workspace.form(id), expected, self.now()).await?
         };
         into_result(step, Code::FormNotFound, form)?;
         if purge {
@@ -268,7 +268,8 @@ impl Session {
         self.require_scope(Scope::Write)?;
         let id = self.form_id(form).await?;
         let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::RestoreForm(id));
-        let step = self.store.restore_form(self.caller.workspace, id, idempotency_key, self.now()).await?;
+        let step =
+            self.store.restore_form(self.caller.workspace.form(id), idempotency_key, self.now()).await?;
         let (restored, replayed) = into_result(conceal_holder(&self.caller, step), Code::FormNotFound, form)?;
         let Restored { form, version, responses, at } = restored;
         let detail = FormDetail::new(&form, version, responses, at);
@@ -286,7 +287,7 @@ impl Session {
         let id = self.form_id(form).await?;
         let cursors = self.cursors(format!("versions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
-        let page = self.store.list_versions(self.caller.workspace, id, before, limit).await?;
+        let page = self.store.list_versions(self.caller.workspace.form(id), before, limit).await?;
         let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         let items = page.rows.into_iter().map(VersionView::from).collect();
@@ -300,7 +301,7 @@ impl Session {
         // Only the canonical form: `+1` and `01` are not valid.
         let parsed = number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number);
         let above = parsed.and_then(|number| number.checked_add(1));
-        let found = self.store.list_versions(self.caller.workspace, id, above, 1).await?;
+        let found = self.store.list_versions(self.caller.workspace.form(id), above, 1).await?;
         let newest = found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?.rows.pop();
         let version = newest.filter(|version| Some(version.number) == parsed);
         version.map(VersionView::from).ok_or_else(|| ApiError::not_found(Code::VersionNotFound, number))

@@ -54,7 +54,7 @@ impl Session {
     pub async fn list_integrations(&self, form: &str) -> Result<(IntegrationList, u64), ApiError> {
         self.require_scope(Scope::Read)?;
         let form = self.form(form).await?;
-        let totals = self.store.queue_totals(form.workspace, form.id).await?;
+        let totals = self.store.queue_totals(form.reference()).await?;
         let shown = form.integrations.iter().zip(&totals).map(|(one, totals)| show(one, totals, None));
         Ok((IntegrationList { integrations: shown.collect() }, form.revision))
     }
@@ -72,7 +72,7 @@ impl Session {
         integration: &Integration,
         secret: Option<&Secret<String>>,
     ) -> Result<ShownIntegration, ApiError> {
-        let totals = self.store.queue_totals(form.workspace, form.id).await?;
+        let totals = self.store.queue_totals(form.reference()).await?;
         let place = form.integrations.iter().position(|one| one.id == integration.id);
         let totals = place.and_then(|place| totals.into_iter().nth(place)).unwrap_or_default();
         Ok((show(integration, &totals, secret), form.revision))

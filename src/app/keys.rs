@@ -85,7 +85,7 @@ impl Session {
         let Some(workspace) = workspace else { return Ok(references) };
         for name in named_forms(body) {
             let Some(form) = self.find_form_id(workspace, name).await? else { continue };
-            if self.store.find_form(workspace, form).await?.is_some() {
+            if self.store.find_form(workspace.form(form)).await?.is_some() {
                 references.forms.insert(name.to_owned(), form);
             }
         }

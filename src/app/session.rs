@@ -85,14 +85,14 @@ impl Session {
 
     /// Returns a version of a form outside the trash, compiled.
     pub(super) async fn version(&self, form: FormId, number: u32) -> Result<Arc<Version>, ApiError> {
-        let version = self.versions.find(self.caller.workspace, form, number).await?;
+        let version = self.versions.find(self.caller.workspace.form(form), number).await?;
         version.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &form.to_string()))
     }
 
     /// Finds the form with the id or slug `text`, outside the trash.
     pub(super) async fn form(&self, text: &str) -> Result<Arc<Form>, ApiError> {
         let id = self.form_id(text).await?;
-        let found = self.store.find_form(self.caller.workspace, id).await?;
+        let found = self.store.find_form(self.caller.workspace.form(id)).await?;
         found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, text))
     }
 

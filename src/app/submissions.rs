@@ -17,7 +17,7 @@ use crate::domain::submission::{
 };
 use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::Scope;
-use crate::id::{FormId, SubmissionId};
+use crate::id::{FormId, FormRef, SubmissionId, SubmissionRef};
 use crate::store::{CheckedEdit, IdempotentOperation, NewSubmission, StepResult, SubmissionRows};
 
 /// A stored submission.
@@ -67,7 +67,7 @@ impl Session {
             }
             let (sent, dropped) = self.validate(&current, request.body, accepting).await?;
             let new = NewSubmission {
-                form: current.form.id,
+                form: current.form.reference(),
                 checked_revision: current.form.revision,
                 checked_version: current.form.version,
                 answers: sent.answers.text(),
@@ -75,7 +75,7 @@ impl Session {
                 notify,
                 idempotency_key,
             };
-            let step = self.store.accept_submission(self.caller.workspace, new, self.now()).await?;
+            let step = self.store.accept_submission(new, self.now()).await?;
             if matches!(step, StepResult::Recheck) {
                 continue;
             }
@@ -108,7 +108,7 @@ impl Session {
     async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, ApiError> {
         // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
-            Some(_) => self.store.count_submissions(form.workspace, form.id).await?,
+            Some(_) => self.store.count_submissions(form.reference()).await?,
             None => 0,
         };
         Ok(accepting(form, responses, self.now()))
@@ -132,7 +132,7 @@ impl Session {
     /// submission that was erased is rebuilt from the body.
     async fn replay(&self, id: SubmissionId, current: &Current, body: &str) -> Result<Accepted, ApiError> {
         let form = current.form.id;
-        let original = self.store.find_original(self.caller.workspace, form, id).await?;
+        let original = self.store.find_original(self.caller.workspace.form(form).submission(id)).await?;
         let version = match &original {
             Some(found) => self.version(form, found.form_version).await?,
             None => Arc::clone(&current.version),
@@ -147,8 +147,8 @@ impl Session {
     /// Returns one submission.
     pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission, ApiError> {
         self.require_scope(Scope::Read)?;
-        let (form, submission) = self.resolve_submission(form, id).await?;
-        let found = self.store.find_submission(self.caller.workspace, form, submission).await?;
+        let submission = self.resolve_submission(form, id).await?;
+        let found = self.store.find_submission(submission).await?;
         found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
@@ -172,9 +172,9 @@ impl Session {
             false => None,
         };
         let after = cursors.read(cursor.as_deref())?.map(SubmissionId::from_bytes);
-        let page = self.store.list_submissions(workspace, id, &filter, order, after, limit).await?;
+        let page = self.store.list_submissions(workspace.form(id), &filter, order, after, limit).await?;
         let total = match count {
-            true => self.store.count_filtered(workspace, id, &filter).await?,
+            true => self.store.count_filtered(workspace.form(id), &filter).await?,
             false => None,
         };
         list_page(page, form, &cursors, total)
@@ -201,7 +201,7 @@ impl Session {
         let id = self.form_id(form).await?;
         let cursors = self.cursors(format!("trashed submissions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
-        let page = self.store.list_trashed_submissions(self.caller.workspace, id, before, limit).await?;
+        let page = self.store.list_trashed_submissions(self.caller.workspace.form(id), before, limit).await?;
         list_page(page, form, &cursors, None)
     }
 
@@ -217,12 +217,12 @@ impl Session {
     ) -> Result<(Submission, Vec<String>), ApiError> {
         self.require_scope(Scope::Write)?;
         let current = self.current(form).await?;
-        let submission = submission_id(id)?;
+        let submission = current.form.reference().submission(submission_id(id)?);
         let patch = SubmissionPatch::read(body).map_err(body_error)?;
-        let _permit = self.submission_edits.acquire(submission).await;
-        let (form, workspace, limits) = (current.form.id, self.caller.workspace, self.limits);
+        let _permit = self.submission_edits.acquire(submission.id).await;
+        let (form, limits) = (current.form.id, self.limits);
         for _ in 0..MAX_TRIES {
-            let found = self.store.find_submission(workspace, form, submission).await?;
+            let found = self.store.find_submission(submission).await?;
             let found = found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
             expected.check(found.revision())?;
             let version = self.version(form, found.form_version).await?;
@@ -238,8 +238,8 @@ impl Session {
             let Some(edit) = self.run_here_or_job(is_costly, work).await? else {
                 return Ok((found, dropped));
             };
-            let checked = CheckedEdit { form, submission, seen_edits: found.edits(), edit };
-            let step = self.store.edit_submission(workspace, checked, self.now()).await?;
+            let checked = CheckedEdit { submission, seen_edits: found.edits(), edit };
+            let step = self.store.edit_submission(checked, self.now()).await?;
             if !matches!(step, StepResult::Recheck) {
                 return Ok((into_result(step, Code::SubmissionNotFound, id)?.0, dropped));
             }
@@ -256,10 +256,11 @@ impl Session {
         limit: usize,
     ) -> Result<ListPage<ReplacedState>, ApiError> {
         self.require_scope(Scope::Read)?;
-        let (form, submission) = self.resolve_submission(form, id).await?;
-        let cursors = self.cursors(format!("history {} {form} {submission}", self.caller.workspace)).await?;
+        let submission = self.resolve_submission(form, id).await?;
+        let FormRef { workspace, id: form } = submission.form;
+        let cursors = self.cursors(format!("history {workspace} {form} {}", submission.id)).await?;
         let before = cursors.read(cursor)?.map(u32::from_be_bytes);
-        let page = self.store.list_history(self.caller.workspace, form, submission, before, limit).await?;
+        let page = self.store.list_history(submission, before, limit).await?;
         let page = page.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
         let next = page.next.map(|last| cursors.write(&last.to_be_bytes()));
         Ok(ListPage { items: page.rows, next, total: None })
@@ -275,12 +276,11 @@ impl Session {
         expected: ExpectedRevision,
     ) -> Result<(), ApiError> {
         self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
-        let (form, submission) = self.resolve_submission(form, id).await?;
+        let submission = self.resolve_submission(form, id).await?;
         let step = if purge {
-            self.store.purge_submission(self.caller.workspace, form, submission, expected, self.now()).await?
+            self.store.purge_submission(submission, expected, self.now()).await?
         } else {
-            let now = self.now();
-            self.store.trash_submission(self.caller.workspace, form, submission, expected, now).await?
+            self.store.trash_submission(submission, expected, self.now()).await?
         };
         into_result(step, Code::SubmissionNotFound, id).map(drop)
     }
@@ -293,17 +293,16 @@ impl Session {
         request: IdempotentRequest<'_>,
     ) -> Result<(Submission, bool), ApiError> {
         self.require_scope(Scope::Write)?;
-        let (form, submission) = self.resolve_submission(form, id).await?;
-        let operation = IdempotentOperation::RestoreSubmission(form, submission);
+        let submission = self.resolve_submission(form, id).await?;
+        let operation = IdempotentOperation::RestoreSubmission(submission.form.id, submission.id);
         let key = request.idempotency_key(&self.caller, operation);
-        let step =
-            self.store.restore_submission(self.caller.workspace, form, submission, key, self.now()).await?;
+        let step = self.store.restore_submission(submission, key, self.now()).await?;
         into_result(step, Code::SubmissionNotFound, id)
     }
 
     /// Resolves the ids of a form, which must exist outside the trash, and a submission.
-    async fn resolve_submission(&self, form: &str, id: &str) -> Result<(FormId, SubmissionId), ApiError> {
-        Ok((self.form(form).await?.id, submission_id(id)?))
+    async fn resolve_submission(&self, form: &str, id: &str) -> Result<SubmissionRef, ApiError> {
+        Ok(self.form(form).await?.reference().submission(submission_id(id)?))
     }
 }
 

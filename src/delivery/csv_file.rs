@@ -85,7 +85,7 @@ impl DeliveryService {
         loop {
             let page = self
                 .store
-                .list_submissions(form.workspace, form.id, &filter, Order::OldestFirst, after, PAGE)
+                .list_submissions(form.reference(), &filter, Order::OldestFirst, after, PAGE)
                 .await?;
             let Some(page) = page else { return Ok(Ok(None)) };
             after = page.next;
@@ -112,7 +112,7 @@ impl DeliveryService {
     async fn columns(&self, form: &Form, integration: &Integration) -> Result<Vec<String>> {
         let mut numbers = Vec::new();
         let mut before = None;
-        while let Some(page) = self.store.list_versions(form.workspace, form.id, before, PAGE).await? {
+        while let Some(page) = self.store.list_versions(form.reference(), before, PAGE).await? {
             numbers.extend(page.rows.iter().map(|version| version.number));
             before = page.next;
             if before.is_none() {
@@ -121,7 +121,7 @@ impl DeliveryService {
         }
         let (rows, mut columns, mut known) = (CsvRows::new(integration), Vec::new(), HashSet::new());
         for number in numbers.into_iter().rev() {
-            let Some(version) = self.versions.find(form.workspace, form.id, number).await? else { continue };
+            let Some(version) = self.versions.find(form.reference(), number).await? else { continue };
             for id in rows.columns(&version) {
                 if known.insert(id.to_owned()) {
                     columns.push(id.to_owned());

@@ -76,7 +76,7 @@ impl DeliveryService {
         let mut versions = Versions::new();
         for number in numbers {
             if !versions.contains_key(&number)
-                && let Some(version) = self.versions.find(form.workspace, form.id, number).await?
+                && let Some(version) = self.versions.find(form.reference(), number).await?
             {
                 versions.insert(number, version);
             }

@@ -37,7 +37,7 @@ impl DeliveryService {
         if let Some(file) = integration.csv_file() {
             return self.check_file(form.id, file).await;
         }
-        let Ok(Some(version)) = self.versions.find(form.workspace, form.id, form.version).await else {
+        let Ok(Some(version)) = self.versions.find(form.reference(), form.version).await else {
             return report::retryable(
                 ErrorCode::StoreUnavailable,
                 "the questions of the form cannot be read",

@@ -18,7 +18,7 @@ use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::Event;
-use crate::id::{DeliveryId, FormId, IntegrationId, SubmissionId, WorkspaceId};
+use crate::id::{DeliveryId, FormId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
 
 /// The deliveries of one integration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -215,7 +215,7 @@ pub trait Deliveries: Send + Sync {
     async fn has_integrations(&self) -> Result<bool>;
 
     /// Returns the totals of the queues of all integrations of a form, in their order.
-    async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>>;
+    async fn queue_totals(&self, form: FormRef) -> Result<Vec<QueueTotals>>;
 
     /// Finds a delivery, with its form, which may be in the trash.
     async fn find_delivery(

@@ -38,7 +38,7 @@ use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
-use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::id::{FormId, FormRef, SubmissionId, SubmissionRef, WorkspaceId};
 use crate::secret::KeyId;
 
 /// Whether a store serves requests.
@@ -61,7 +61,7 @@ pub trait Forms: Send + Sync {
     async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>>;
 
     /// Returns a form that is not in the trash.
-    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>>;
+    async fn find_form(&self, form: FormRef) -> Result<Option<Arc<Form>>>;
 
     /// Whether the form exists, in any workspace, in the trash or not.
     async fn has_form(&self, form: FormId) -> Result<bool>;
@@ -84,22 +84,16 @@ pub trait Forms: Send + Sync {
     async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>>;
 
     /// Returns one version of a form outside the trash.
-    async fn find_version(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        number: u32,
-    ) -> Result<Option<StoredVersion>>;
+    async fn find_version(&self, form: FormRef, number: u32) -> Result<Option<StoredVersion>>;
 
     /// Returns the ids of questions removed from a form outside the trash.
-    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds>;
+    async fn find_retired(&self, form: FormRef) -> Result<RetiredIds>;
 
     /// Lists versions, newest first, starting with the first one below `before`: at most `limit`, and fewer if they
     /// are large, but at least one if there is any. `None` if the form does not exist outside the trash.
     async fn list_versions(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         before: Option<u32>,
         limit: usize,
     ) -> Result<Option<Page<StoredVersion, u32>>>;
@@ -110,8 +104,7 @@ pub trait Forms: Send + Sync {
     /// Moves a form at the expected revision, with its submissions, to the trash.
     async fn trash_form(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>>;
@@ -119,20 +112,14 @@ pub trait Forms: Send + Sync {
     /// Restores a form and its submissions from the trash. A replay returns the original result.
     async fn restore_form(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Restored>>;
 
     /// Erases a form at the expected revision, in the trash or not: invisible at once, then its rows in the
     /// background, continued after a restart.
-    async fn purge_form(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        expected: ExpectedRevision,
-    ) -> Result<StepResult<()>>;
+    async fn purge_form(&self, form: FormRef, expected: ExpectedRevision) -> Result<StepResult<()>>;
 }
 
 /// Submissions of a form.
@@ -141,29 +128,18 @@ pub trait Submissions: Send + Sync {
     /// Stores a submission if [`admit`](crate::domain::form::admission::admit) accepts it.
     async fn accept_submission(
         &self,
-        workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>>;
 
     /// Counts the submissions outside the trash of a form, in the trash or not; 0 if the form does not exist.
-    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64>;
+    async fn count_submissions(&self, form: FormRef) -> Result<u64>;
 
     /// Returns one submission of a form outside the trash.
-    async fn find_submission(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
-    ) -> Result<Option<Submission>>;
+    async fn find_submission(&self, submission: SubmissionRef) -> Result<Option<Submission>>;
 
     /// Returns a submission as created, before any edit, in the trash or not.
-    async fn find_original(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
-    ) -> Result<Option<Submission>>;
+    async fn find_original(&self, submission: SubmissionRef) -> Result<Option<Submission>>;
 
     /// Lists the submissions that match `filter`, starting with the first one after `after`: at most `limit`, and
     /// fewer if they are large or the search runs out of time. `None` if the form does not exist outside the trash.
@@ -171,8 +147,7 @@ pub trait Submissions: Send + Sync {
     /// A long search does not block other calls, and is cancelled by dropping the future.
     async fn list_submissions(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         filter: &SubmissionFilter,
         order: Order,
         after: Option<SubmissionId>,
@@ -181,19 +156,13 @@ pub trait Submissions: Send + Sync {
 
     /// Counts the submissions that match `filter`, without blocking other calls; `None` if the search runs out of
     /// time, 0 if the form does not exist.
-    async fn count_filtered(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        filter: &SubmissionFilter,
-    ) -> Result<Option<u64>>;
+    async fn count_filtered(&self, form: FormRef, filter: &SubmissionFilter) -> Result<Option<u64>>;
 
     /// Lists the trashed submissions of a form outside the trash, newest first, starting with the first one below
     /// `before`.
     async fn list_trashed_submissions(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         before: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>>;
@@ -203,27 +172,18 @@ pub trait Submissions: Send + Sync {
     /// exist outside the trash.
     async fn list_history(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         before: Option<u32>,
         limit: usize,
     ) -> Result<Option<Page<ReplacedState, u32>>>;
 
     /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
-    async fn edit_submission(
-        &self,
-        workspace: WorkspaceId,
-        checked: CheckedEdit,
-        now: Timestamp,
-    ) -> Result<StepResult<Submission>>;
+    async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>>;
 
     /// Moves a submission at the expected revision to the trash, which frees its place under the response limit.
     async fn trash_submission(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>>;
@@ -231,9 +191,7 @@ pub trait Submissions: Send + Sync {
     /// Restores a submission from the trash, if the response limit allows. A replay returns the original result.
     async fn restore_submission(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>>;
@@ -242,9 +200,7 @@ pub trait Submissions: Send + Sync {
     /// a restart, the states that its edits replaced.
     async fn purge_submission(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>>;
@@ -295,7 +251,6 @@ pub trait Keys: Send + Sync {
     /// Records when keys were last used. Keys that no longer exist are ignored.
     async fn record_key_uses(&self, uses: Vec<(KeyId, Timestamp)>) -> Result<()>;
 
-    /// Lists all workspaces.
     async fn list_workspaces(&self) -> Result<Vec<Workspace>>;
 
     async fn find_workspace(&self, id: WorkspaceId) -> Result<Option<Workspace>>;

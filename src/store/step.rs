@@ -8,7 +8,7 @@ use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::submission::Submission;
 use crate::domain::submission::edit::EditedContent;
 use crate::domain::workspace::{ApiKey, Workspace};
-use crate::id::{DeliveryId, FormId, IntegrationId, SubmissionId};
+use crate::id::{DeliveryId, FormId, FormRef, IntegrationId, SubmissionId, SubmissionRef};
 use crate::secret::KeyId;
 
 /// Result of an operation that the domain decides.
@@ -141,7 +141,7 @@ pub struct FormUpdate {
 /// Validated answers to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSubmission<'a> {
-    pub form: FormId,
+    pub form: FormRef,
     /// The revision and version of the form that they were validated against.
     pub checked_revision: u64,
     pub checked_version: u32,
@@ -157,8 +157,7 @@ pub struct NewSubmission<'a> {
 /// A validated edit of a submission.
 #[derive(Debug, Clone)]
 pub struct CheckedEdit {
-    pub form: FormId,
-    pub submission: SubmissionId,
+    pub submission: SubmissionRef,
     /// Number of edits of the submission when this one was validated.
     pub seen_edits: u32,
     pub edit: EditedContent,

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::{Result, Store, StoreError};
 use crate::cpu_pool::CpuPool;
 use crate::domain::form::{StoredVersion, Version};
-use crate::id::{FormId, WorkspaceId};
+use crate::id::{FormId, FormRef};
 
 /// Initial size of a cache, in versions.
 const EXPECTED_VERSIONS: usize = 1_000;
@@ -45,16 +45,11 @@ impl VersionCache {
     }
 
     /// Returns a version of a form outside the trash, compiled.
-    pub async fn find(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        number: u32,
-    ) -> Result<Option<Arc<Version>>> {
-        let key = (form, number);
+    pub async fn find(&self, form: FormRef, number: u32) -> Result<Option<Arc<Version>>> {
+        let key = (form.id, number);
         // The error `None` stands for a missing version.
         let compiled = self.versions.get_or_insert_async(&key, async {
-            let stored = self.store.find_version(workspace, form, number).await.map_err(Some)?.ok_or(None)?;
+            let stored = self.store.find_version(form, number).await.map_err(Some)?.ok_or(None)?;
             let compiled = self.pool.run(move || compile(&stored)).await;
             compiled.map_err(|error| Some(error.into()))?.map_err(Some)
         });

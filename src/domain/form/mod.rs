@@ -26,7 +26,7 @@ use crate::domain::question::Question;
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::{Limits, MAX_RETIRED_IDS};
 use crate::domain::validation::violation::{Rule, Violation, collect_violations};
-use crate::id::{FormId, IntegrationId, WorkspaceId};
+use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
 
 named_enum! {
     FormStatus {
@@ -97,6 +97,10 @@ pub struct EditedForm {
 }
 
 impl Form {
+    pub fn reference(&self) -> FormRef {
+        self.workspace.form(self.id)
+    }
+
     /// Creates a draft from `definition`, and the first version of its questions.
     pub fn create(
         id: FormId,

@@ -18,7 +18,6 @@ const MAX_BYTES: usize = 4_000;
 
 const FORMAT: u8 = 1;
 
-/// Whether `encoded` fits into `block`.
 pub(super) fn has_space(block: &[u8], encoded: &[u8]) -> bool {
     block.len() + 16 + encoded.len() <= MAX_BYTES
 }
@@ -74,7 +73,6 @@ pub(super) fn read(block: &[u8]) -> Result<Vec<BlockItem<'_>>> {
     Ok(submissions)
 }
 
-/// Returns the id of the last item of a block.
 pub(super) fn last_id(block: &[u8]) -> Result<SubmissionId> {
     read(block)?.last().map(|item| item.id).ok_or_else(|| undecodable("a submission"))
 }

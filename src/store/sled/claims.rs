@@ -57,7 +57,6 @@ impl DeliveryClaims {
         self.changed.notify_one();
     }
 
-    /// Records that a delivery of the queue is due at `at`.
     pub(super) fn set_due(&self, queue: QueueId, at: Timestamp) {
         self.lock().set_due(queue, at);
     }
@@ -98,7 +97,6 @@ impl DeliveryClaims {
         }
     }
 
-    /// Ends the claims of `deliveries`.
     pub(super) fn end<'a>(&self, queue: QueueId, deliveries: impl IntoIterator<Item = &'a Delivery>) {
         let mut state = self.lock();
         let Some(claims) = state.claimed.get_mut(&queue) else { return };
@@ -110,7 +108,6 @@ impl DeliveryClaims {
         }
     }
 
-    /// Ends all claims of `owner`.
     pub(super) fn release(&self, owner: Owner) {
         let mut state = self.lock();
         let State { claimed, .. } = &mut *state;

@@ -3,6 +3,7 @@
 
 use super::engine::tx::Tx;
 use super::layout;
+use super::row_source::RowSource;
 use crate::id::{FormId, SubmissionId};
 use crate::store::Result;
 
@@ -22,8 +23,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn of(tx: &Tx<'_>, form: FormId) -> Result<Self> {
-        Self::decode(tx.get(&layout::counters(form))?)
+    pub(super) fn of(rows: &impl RowSource, form: FormId) -> Result<Self> {
+        Self::decode(rows.get(&layout::counters(form))?)
     }
 
     pub(super) fn put(self, tx: &mut Tx<'_>, form: FormId) {
@@ -41,7 +42,7 @@ impl Counters {
     }
 
     /// Decodes a counter row; a form without submissions and events has none.
-    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self> {
+    fn decode(body: Option<Vec<u8>>) -> Result<Self> {
         let Some(body) = body else { return Ok(Self::default()) };
         let unknown = || layout::undecodable("a counter");
         let (responses, rest) = body.split_first_chunk().ok_or_else(unknown)?;

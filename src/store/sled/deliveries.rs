@@ -13,7 +13,8 @@ use super::queue::{QueueCounts, StoredQueue};
 use super::row_source::RowSource;
 use super::search::SearchGoal;
 use super::{
-    SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, events, layout,
+    SledStore, Stop, confirmations, delivery_layout as keys, delivery_queue, delivery_rows, delivery_upkeep,
+    events, layout,
 };
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::Attempt;
@@ -21,7 +22,7 @@ use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
-use crate::id::{DeliveryId, FormId, WorkspaceId};
+use crate::id::{DeliveryId, FormId, FormRef, WorkspaceId};
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
     LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
@@ -120,8 +121,8 @@ impl Deliveries for SledStore {
         self.reader.has_any(layout::all(keys::QUEUES))
     }
 
-    async fn queue_totals(&self, workspace: WorkspaceId, form: FormId) -> Result<Vec<QueueTotals>> {
-        let Some(form) = self.form(workspace, form)? else { return Ok(Vec::new()) };
+    async fn queue_totals(&self, form: FormRef) -> Result<Vec<QueueTotals>> {
+        let Some(form) = self.form(form)? else { return Ok(Vec::new()) };
         let totals = form.integrations.iter().map(|integration| {
             let queue = (form.id, integration.id);
             let counts = QueueCounts::read(&self.reader, queue)?;
@@ -137,7 +138,7 @@ impl Deliveries for SledStore {
         delivery: DeliveryId,
     ) -> Result<Option<(Arc<Form>, Delivery)>> {
         let Some(delivery) = delivery_rows::find(&self.reader, workspace, delivery)? else { return Ok(None) };
-        let Some(form) = self.form(workspace, delivery.form)? else { return Ok(None) };
+        let Some(form) = self.form(workspace.form(delivery.form))? else { return Ok(None) };
         let shown = self.show(&form, delivery)?;
         Ok(Some((form, shown)))
     }
@@ -169,8 +170,9 @@ impl Deliveries for SledStore {
         let Some(found) = delivery_rows::find(&self.reader, workspace, delivery)? else {
             return Ok(StepResult::Missing);
         };
-        self.step_and_wake(WriteKind::Normal, (workspace, found.form), move |tx, context| {
-            let form = find_cached(tx, context, workspace, found.form)?.ok_or(Stop::Missing)?;
+        let form = workspace.form(found.form);
+        self.step_and_wake(WriteKind::Normal, form, move |tx, context| {
+            let form = find_cached(tx, context, form)?.ok_or(Stop::Missing)?;
             let delivery =
                 delivery_rows::read(tx, workspace, found.event, found.target)?.ok_or(Stop::Missing)?;
             let id = found.target.integration;
@@ -220,7 +222,8 @@ impl Deliveries for SledStore {
             for is_trashed in [false, true] {
                 let entries = layout::list(workspace, is_trashed, None);
                 for (entry, _) in store.reader.scan_all(entries)? {
-                    let Some(form) = store.form(workspace, layout::last(&entry, FormId::from_bytes)?)? else {
+                    let Some(form) = store.form(workspace.form(layout::last(&entry, FormId::from_bytes)?))?
+                    else {
                         continue;
                     };
                     for integration in &form.integrations {
@@ -251,8 +254,7 @@ impl Deliveries for SledStore {
     }
 
     async fn bring_forward(&self, now: Timestamp) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
+        for queue in self.queues(keys::QUEUES)? {
             self.bring_queue_forward(queue, now).await?;
             // Until then it may have been due at a time of the later clock, which no row shows.
             if self.first_due(queue)?.is_some() {
@@ -263,9 +265,8 @@ impl Deliveries for SledStore {
     }
 
     fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::INDEX, &mut last)? {
-            self.prune_queue(queue, now);
+        for queue in self.queues(keys::INDEX)? {
+            self.engine.background(move |tx| delivery_upkeep::prune(tx, queue, now));
         }
         Ok(())
     }

@@ -81,12 +81,10 @@ pub(super) fn delivery(workspace: WorkspaceId, event: EventId, target: DeliveryT
     key(DELIVERIES, &[&workspace.to_bytes(), &event.to_bytes(), &target.to_bytes()])
 }
 
-/// Range of the deliveries of `workspace`.
 pub(super) fn deliveries(workspace: WorkspaceId) -> KeyRange {
     with_prefix(key(DELIVERIES, &[&workspace.to_bytes()]))
 }
 
-/// Range of the deliveries of an event.
 pub(super) fn deliveries_of(workspace: WorkspaceId, event: EventId) -> KeyRange {
     with_prefix(key(DELIVERIES, &[&workspace.to_bytes(), &event.to_bytes()]))
 }
@@ -137,7 +135,6 @@ impl IndexPosition {
     }
 }
 
-/// Range of all index entries of a form.
 pub(super) fn index_of_form(form: FormId) -> KeyRange {
     with_prefix(key(INDEX, &[&form.to_bytes()]))
 }
@@ -173,7 +170,6 @@ pub(super) fn attempt(delivery: &Delivery, number: u32) -> Vec<u8> {
     key(b'a', &[&form.to_bytes(), &event.to_bytes(), &target.to_bytes(), &number.to_be_bytes()])
 }
 
-/// Range of the attempts of a delivery.
 pub(super) fn attempts(delivery: &Delivery) -> KeyRange {
     let Delivery { form, event, target, .. } = delivery;
     with_prefix(key(b'a', &[&form.to_bytes(), &event.to_bytes(), &target.to_bytes()]))

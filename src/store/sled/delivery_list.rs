@@ -47,7 +47,7 @@ impl DeliverySearch {
         if !matches {
             return Ok(None);
         }
-        let Some(form) = store.form(self.workspace, delivery.form)? else { return Ok(None) };
+        let Some(form) = store.form(self.workspace.form(delivery.form))? else { return Ok(None) };
         let shown = store.show(&form, delivery)?;
         Ok(Some(shown).filter(|shown| filter.status.is_empty() || filter.status.contains(&shown.status)))
     }

@@ -23,7 +23,7 @@ const RETRY_MILLIS: i64 = 60_000;
 impl SledStore {
     /// Asks how many deliveries of a queue may be claimed; `None` if it does not exist any more.
     pub(super) fn room(&self, queue: QueueId, capacity: &mut Capacity<'_>) -> Result<Option<Room>> {
-        let Some(form) = self.form(queue.workspace, queue.form)? else { return Ok(None) };
+        let Some(form) = self.form(queue.workspace.form(queue.form))? else { return Ok(None) };
         let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
         let state = StoredQueue::read(&self.reader, (queue.form, queue.integration))?;
         Ok(Some(capacity(queue, integration, &state.health)))
@@ -99,7 +99,7 @@ fn claim_queue(
     now: Timestamp,
     limit: usize,
 ) -> Result<Option<(ClaimedBatch, Option<Timestamp>)>> {
-    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else { return Ok(None) };
+    let Some(form) = find_cached(tx, context, queue.workspace.form(queue.form))? else { return Ok(None) };
     let Some(integration) = form.integration(queue.integration) else { return Ok(None) };
     let key = (queue.form, queue.integration);
     let state = StoredQueue::read(tx, key)?;
@@ -169,12 +169,9 @@ pub(super) fn finish(
     written: Option<u64>,
     now: Timestamp,
 ) -> Result<(Health, Vec<QueueId>)> {
-    let Some(form) = find_cached(tx, context, queue.workspace, queue.form)? else {
-        return Ok((Health::default(), Vec::new()));
-    };
-    let Some(integration) = form.integration(queue.integration) else {
-        return Ok((Health::default(), Vec::new()));
-    };
+    let form = find_cached(tx, context, queue.workspace.form(queue.form))?;
+    let found = form.as_deref().and_then(|form| Some((form, form.integration(queue.integration)?)));
+    let Some((form, integration)) = found else { return Ok((Health::default(), Vec::new())) };
     let schedule = integration.retry_schedule(schedule);
     let key = (queue.form, queue.integration);
     let before = StoredQueue::read(tx, key)?;
@@ -222,7 +219,7 @@ pub(super) fn finish(
     {
         let id = queue.integration;
         let subject = Subject::Integration { id, name: integration.name.clone(), reason };
-        events::record(tx, context, &form, (EventType::IntegrationDisabled, subject), Some(id), now)?;
+        events::record(tx, context, form, (EventType::IntegrationDisabled, subject), Some(id), now)?;
         woken = form.integrations.iter().map(|one| QueueId { integration: one.id, ..queue }).collect();
     }
     Ok((state.health, woken))

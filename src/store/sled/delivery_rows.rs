@@ -57,7 +57,6 @@ pub(super) fn find(
     Ok(None)
 }
 
-/// Reads the deliveries of an event.
 pub(super) fn of_event(
     rows: &impl RowSource,
     workspace: WorkspaceId,

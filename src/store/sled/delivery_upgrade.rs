@@ -98,7 +98,7 @@ fn upgrade_some(tx: &mut Tx<'_>) -> Result<Progress> {
 /// Finds the form of a queue; `None` if it is being purged.
 fn form_of(tx: &Tx<'_>, form: FormId) -> Result<Option<(WorkspaceId, Form)>> {
     let Some(workspace) = super::forms::workspace_of(tx, form)? else { return Ok(None) };
-    Ok(super::forms::find(tx, workspace, form)?.map(|form| (workspace, form)))
+    Ok(super::forms::find(tx, workspace.form(form))?.map(|form| (workspace, form)))
 }
 
 fn upgrade_row(tx: &mut Tx<'_>, key: Vec<u8>, OldRow { delivery: old, sequence }: OldRow) -> Result<()> {

@@ -16,7 +16,7 @@ use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::submission::Submission;
-use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
+use crate::id::{EventId, FormId, FormRef, SubmissionId, WorkspaceId};
 use crate::store::{QueueId, Result};
 
 /// Deliveries changed per transaction; each is about four rows.
@@ -63,24 +63,19 @@ pub(super) fn cancel_events(
     let events = tx.first_keys(keys::submission_events(form, submission), 2)?;
     for key in &events {
         let event = last(key, EventId::from_bytes)?;
-        cancel_event(tx, (workspace, form), event, deleted)?;
+        cancel_event(tx, workspace.form(form), event, deleted)?;
         tx.delete(key.clone());
     }
     if events.is_empty() {
-        cancel_event(tx, (workspace, form), EventId::of_completed(submission), deleted)?;
+        cancel_event(tx, workspace.form(form), EventId::of_completed(submission), deleted)?;
         return Ok(Progress::Done);
     }
     Ok(Progress::More)
 }
 
-fn cancel_event(
-    tx: &mut Tx<'_>,
-    (workspace, form): (WorkspaceId, FormId),
-    event: EventId,
-    deleted: Timestamp,
-) -> Result<()> {
+fn cancel_event(tx: &mut Tx<'_>, form: FormRef, event: EventId, deleted: Timestamp) -> Result<()> {
     let mut is_erased = true;
-    for delivery in delivery_rows::of_event(tx, workspace, event)? {
+    for delivery in delivery_rows::of_event(tx, form.workspace, event)? {
         if delivery.event_type.is_deletion() {
             is_erased = false;
             continue;
@@ -94,10 +89,10 @@ fn cancel_event(
             true => delivery.clone(),
             false => delivery.ended(DeliveryStatus::Canceled, deleted),
         };
-        delivery_rows::replace(tx, workspace, &delivery, &Delivery { last_error: None, ..ended })?;
+        delivery_rows::replace(tx, form.workspace, &delivery, &Delivery { last_error: None, ..ended })?;
     }
     if is_erased {
-        tx.delete(keys::event(form, event));
+        tx.delete(keys::event(form.id, event));
     }
     Ok(())
 }
@@ -128,8 +123,9 @@ fn change_indexed(
     Ok(())
 }
 
-/// Erases a batch of the deliveries of a queue that ended long ago.
-fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestamp) -> Result<Progress> {
+/// Erases a batch of what a queue need not keep any more: deliveries that ended long ago, then permits of confirmations.
+pub(super) fn prune(tx: &mut Tx<'_>, queue_id: QueueId, now: Timestamp) -> Result<Progress> {
+    let (workspace, queue) = (queue_id.workspace, (queue_id.form, queue_id.integration));
     for (class, days) in KEPT {
         let ended = Timestamp::from_millis(now.millis() - days * DAY_MILLIS);
         let entries = tx.first_keys(keys::index_until(queue, class, ended), BATCH)?;
@@ -151,7 +147,7 @@ fn prune(tx: &mut Tx<'_>, workspace: WorkspaceId, queue: QueueKey, now: Timestam
             return Ok(Progress::More);
         }
     }
-    Ok(Progress::Done)
+    confirmations::erase_expired(tx, queue_id.form, now)
 }
 
 /// Deletes the rows of a delivery, and of its event if no other delivery has it.
@@ -167,7 +163,6 @@ fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result
     Ok(())
 }
 
-/// Counts the deliveries of a queue anew.
 pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
     let counts = QueueCounts::read(tx, queue)?;
     let count = |class| tx.sum(keys::index(queue, class), ENTRIES, |_| Ok(1));
@@ -180,9 +175,8 @@ pub(super) fn recount(tx: &mut Tx<'_>, queue: QueueKey) -> Result<()> {
 impl SledStore {
     /// Makes the queues due that have deliveries to attempt, and goes on with what the end of the process interrupted.
     pub(super) fn resume_queues(&self) -> Result<()> {
-        let mut last = None;
-        while let Some(queue) = self.next_queue(keys::QUEUES, &mut last)? {
-            let Some(form) = self.form(queue.workspace, queue.form)? else { continue };
+        for queue in self.queues(keys::QUEUES)? {
+            let Some(form) = self.form(queue.workspace.form(queue.form))? else { continue };
             if form.integration(queue.integration).is_none() {
                 self.drop_queue(queue);
                 continue;
@@ -197,24 +191,23 @@ impl SledStore {
         Ok(())
     }
 
-    /// Returns the queue of the first row of a kind after the queue `last`, of a form that is not being purged.
-    pub(super) fn next_queue(&self, kind: u8, last: &mut Option<QueueKey>) -> Result<Option<QueueId>> {
-        loop {
-            let next = self.reader.scan(keys::after(kind, *last), Direction::Ascending, 1)?.pop();
-            let Some((key, _)) = next else { return Ok(None) };
+    /// Returns the queues that have a row of a kind, of forms that are not being purged.
+    pub(super) fn queues(&self, kind: u8) -> Result<Vec<QueueId>> {
+        let (mut queues, mut last) = (Vec::new(), None);
+        while let Some((key, _)) = self.reader.scan(keys::after(kind, last), Direction::Ascending, 1)?.pop() {
             let (form, integration) = keys::indexed_queue(&key)?;
-            *last = Some((form, integration));
-            if let Some(workspace) = workspace_of(&self.reader, form)? {
-                return Ok(Some(QueueId { workspace, form, integration }));
-            }
+            last = Some((form, integration));
+            let workspace = workspace_of(&self.reader, form)?;
+            queues.extend(workspace.map(|workspace| QueueId { workspace, form, integration }));
         }
+        Ok(queues)
     }
 
     /// Forgets the queue of a deleted integration, in the background. What waited is canceled.
     pub(super) fn drop_queue(&self, queue: QueueId) {
         let QueueId { workspace, form, integration } = queue;
         self.engine.background(move |tx| {
-            let Some(form) = find(tx, workspace, form)? else { return Ok(Progress::Done) };
+            let Some(form) = find(tx, workspace.form(form))? else { return Ok(Progress::Done) };
             if form.integration(integration).is_some() {
                 return Ok(Progress::Done);
             }
@@ -240,7 +233,7 @@ impl SledStore {
             // The slice before this one is durable.
             context.claims.wake(queue, Timestamp::from_millis(0));
             let key = (queue.form, queue.integration);
-            let Some(form) = find(tx, queue.workspace, queue.form)? else { return Ok(Progress::Done) };
+            let Some(form) = find(tx, queue.workspace.form(queue.form))? else { return Ok(Progress::Done) };
             let state = StoredQueue::read(tx, key)?;
             let Some(Revival { since, until }) = state.revival else { return Ok(Progress::Done) };
             let mut range = keys::index_from(key, QueueClass::Dead, since);
@@ -252,16 +245,6 @@ impl SledStore {
             }
             change_indexed(tx, queue.workspace, entries, |delivery| delivery.restarted(until, 0))?;
             Ok(Progress::More)
-        });
-    }
-
-    /// Erases, in the background, what a queue need not keep any more.
-    pub(super) fn prune_queue(&self, queue: QueueId, now: Timestamp) {
-        self.engine.background(move |tx| {
-            match prune(tx, queue.workspace, (queue.form, queue.integration), now)? {
-                Progress::More => Ok(Progress::More),
-                Progress::Done => confirmations::erase_expired(tx, queue.form, now),
-            }
         });
     }
 

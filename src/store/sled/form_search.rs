@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counters::Counters;
 use super::search::{Found, Search, SearchGoal};
 use super::{SledStore, layout};
 use crate::clock::Timestamp;
@@ -32,11 +33,11 @@ impl Search for FormSearch {
         }
         let mut matching = None;
         // The form may have been trashed or restored since the entry was read.
-        if let Some(form) = store.form(self.workspace, position.1)?
+        if let Some(form) = store.form(self.workspace.form(position.1))?
             && self.filter.matches(&form)
             && layout::list_entry(&form) == entry
         {
-            let responses = store.counters(form.id)?.responses;
+            let responses = Counters::of(&store.reader, form.id)?.responses;
             let bytes = form.title.len() + form.slug.as_ref().map_or(0, String::len) + ITEM_OVERHEAD;
             let matches = self.filter.matches_reason(&form, responses);
             matching = matches.then_some(((form, responses), bytes));

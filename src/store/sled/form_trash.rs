@@ -9,7 +9,7 @@ use super::row_source::{self, RowSource};
 use super::{BATCH_ROWS, SledStore, delivery_layout, layout, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::id::{FormId, WorkspaceId};
+use crate::id::{FormId, FormRef, WorkspaceId};
 use crate::store::Result;
 
 impl SledStore {
@@ -20,13 +20,13 @@ impl SledStore {
             let workspace = layout::last(&key, WorkspaceId::from_bytes)?;
             let due = layout::list(workspace, true, Some((cutoff, FormId::ZERO)));
             for (entry, _) in self.reader.scan_all(due)? {
-                let form = layout::last(&entry, FormId::from_bytes)?;
+                let form = workspace.form(layout::last(&entry, FormId::from_bytes)?);
                 let work = move |tx: &mut Tx<'_>| {
-                    let due = find(tx, workspace, form)?.filter(|form| form.is_due(cutoff));
+                    let due = find(tx, form)?.filter(|form| form.is_due(cutoff));
                     Ok(due.inspect(|form| remove_form(tx, form)).is_some())
                 };
                 if self.engine.write_as(WriteKind::Reclaim, work).await? {
-                    self.resume_purge(workspace, form);
+                    self.resume_purge(form);
                     erased += 1;
                 }
             }
@@ -35,11 +35,11 @@ impl SledStore {
     }
 
     /// Deletes the remaining rows of a purged form in the background.
-    pub(super) fn resume_purge(&self, workspace: WorkspaceId, form: FormId) {
+    pub(super) fn resume_purge(&self, form: FormRef) {
         self.engine.background(move |tx| {
-            let progress = erase_rows(tx, workspace, form)?;
+            let progress = erase_rows(tx, form)?;
             if progress == Progress::Done {
-                tx.delete(layout::purge(form));
+                tx.delete(layout::purge(form.id));
             }
             Ok(progress)
         });
@@ -47,18 +47,18 @@ impl SledStore {
 }
 
 /// Deletes a batch of the rows of a purged form whose number is not bounded.
-pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Progress> {
+pub(super) fn erase_rows(tx: &mut Tx<'_>, form: FormRef) -> Result<Progress> {
     // No other operation changes rows of a purged form, so the index alone is complete.
-    let deliveries = tx.stored_keys(delivery_layout::index_of_form(form), BATCH_ROWS / 2)?;
+    let deliveries = tx.stored_keys(delivery_layout::index_of_form(form.id), BATCH_ROWS / 2)?;
     if !deliveries.is_empty() {
         for entry in deliveries {
             let IndexPosition { event, target, .. } = IndexPosition::decode(&entry)?;
-            tx.delete(delivery_layout::delivery(workspace, event, target));
+            tx.delete(delivery_layout::delivery(form.workspace, event, target));
             tx.delete(entry);
         }
         return Ok(Progress::More);
     }
-    for range in layout::bulk_rows(form) {
+    for range in layout::bulk_rows(form.id) {
         if row_source::erase(tx, range)? == Progress::More {
             return Ok(Progress::More);
         }
@@ -68,7 +68,7 @@ pub(super) fn erase_rows(tx: &mut Tx<'_>, workspace: WorkspaceId, form: FormId) 
 
 /// Deletes the rows through which a form is found, and records that its other rows must be purged.
 pub(super) fn remove_form(tx: &mut Tx<'_>, form: &Form) {
-    tx.delete(layout::form(form.workspace, form.id));
+    tx.delete(layout::form(form.reference()));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
     tx.delete(layout::retired(form.id));

@@ -13,14 +13,14 @@ use super::layout;
 use super::queue::StoredQueue;
 use super::row_source::RowSource;
 use super::search::SearchGoal;
-use super::{Context, SledStore, Stop, events, idempotency, slugs};
+use super::{Context, SledStore, Stop, decoded_cache, events, idempotency, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, IntegrationId, WorkspaceId};
+use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
 use crate::store::{
     FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
     StoreError,
@@ -58,8 +58,8 @@ impl Forms for SledStore {
         .await
     }
 
-    async fn find_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
-        self.live_form(workspace, form)
+    async fn find_form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
+        self.live_form(form)
     }
 
     async fn has_form(&self, form: FormId) -> Result<bool> {
@@ -88,49 +88,43 @@ impl Forms for SledStore {
         Ok(self.search(search, range, Direction::Descending, SearchGoal::Count).await?.into_count())
     }
 
-    async fn find_version(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        number: u32,
-    ) -> Result<Option<StoredVersion>> {
-        if self.live_form(workspace, form)?.is_none() {
+    async fn find_version(&self, form: FormRef, number: u32) -> Result<Option<StoredVersion>> {
+        if self.live_form(form)?.is_none() {
             return Ok(None);
         }
-        if let Some(found) = self.reader.read(&layout::version(form, number), layout::decode_version)? {
+        if let Some(found) = self.reader.read(&layout::version(form.id, number), layout::decode_version)? {
             return Ok(Some(found));
         }
         // A purge hides a form before it deletes the form's versions.
-        match self.live_form(workspace, form)? {
+        match self.live_form(form)? {
             Some(live) if number <= live.version => {
-                self.reader.track_damage(Err(missing_version(form, number)))
+                self.reader.track_damage(Err(missing_version(form.id, number)))
             }
             _ => Ok(None),
         }
     }
 
-    async fn find_retired(&self, workspace: WorkspaceId, form: FormId) -> Result<RetiredIds> {
-        if self.live_form(workspace, form)?.is_none() {
+    async fn find_retired(&self, form: FormRef) -> Result<RetiredIds> {
+        if self.live_form(form)?.is_none() {
             return Ok(RetiredIds::new());
         }
         let decode = |body: &[u8]| layout::from_json("the ids of removed questions", body);
-        Ok(self.reader.read(&layout::retired(form), decode)?.unwrap_or_default())
+        Ok(self.reader.read(&layout::retired(form.id), decode)?.unwrap_or_default())
     }
 
     async fn list_versions(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         before: Option<u32>,
         limit: usize,
     ) -> Result<Option<Page<StoredVersion, u32>>> {
-        if self.live_form(workspace, form)?.is_none() {
+        if self.live_form(form)?.is_none() {
             return Ok(None);
         }
         let decode = |_: &[u8], body: &[u8]| layout::decode_version(body);
         // A version may be as large as a thousand submissions, so this always runs on the pool.
         let page =
-            self.read_page(layout::versions(form, before), (limit, usize::MAX), decode, |one| one.number);
+            self.read_page(layout::versions(form.id, before), (limit, usize::MAX), decode, |one| one.number);
         page.await.map(Some)
     }
 
@@ -141,11 +135,11 @@ impl Forms for SledStore {
             retired: update.retired.as_ref().map(layout::to_json).transpose()?,
         };
         let kind = WriteKind::for_size(rows.version.as_ref().map_or(0, Vec::len));
-        let form = update.form.id;
+        let id = workspace.form(update.form.id);
         // The transaction only compares revisions and stores bytes: the edit was computed before.
         let work = move |tx: &mut Tx<'_>, context: &Context| {
             let form = &update.form;
-            let current = find_live(tx, workspace, form.id)?.ok_or(Stop::Missing)?;
+            let current = find_live(tx, id)?.ok_or(Stop::Missing)?;
             if current.revision != update.seen_revision {
                 return Err(Stop::Recheck);
             }
@@ -174,9 +168,10 @@ impl Forms for SledStore {
             let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
             Ok((removed.map(|one| one.id).collect::<Vec<_>>(), revived))
         };
-        let replaced = self.step_and_wake(kind, (workspace, form), work).await?;
+        let replaced = self.step_and_wake(kind, id, work).await?;
         if let StepResult::Done((removed, revived)) = &replaced {
-            let queue = |integration: &IntegrationId| QueueId { workspace, form, integration: *integration };
+            let queue =
+                |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
             removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
             revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
         }
@@ -185,20 +180,19 @@ impl Forms for SledStore {
 
     async fn trash_form(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        self.step_and_wake(WriteKind::Reclaim, (workspace, form), move |tx, context| {
-            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
+        self.step_and_wake(WriteKind::Reclaim, form, move |tx, context| {
+            let live = find_live(tx, form)?.ok_or(Stop::Missing)?;
             expected.check(live.revision)?;
             slugs::release(tx, &live);
             tx.delete(layout::list_entry(&live));
             events::record(tx, context, &live, (EventType::FormDeleted, Subject::Form), None, now)?;
-            let form = live.trashed(now);
-            tx.put(layout::form(workspace, form.id), layout::to_json(&form)?);
-            tx.put(layout::list_entry(&form), Vec::new());
+            let trashed = live.trashed(now);
+            tx.put(layout::form(form), layout::to_json(&trashed)?);
+            tx.put(layout::list_entry(&trashed), Vec::new());
             Ok(())
         })
         .await
@@ -206,21 +200,20 @@ impl Forms for SledStore {
 
     async fn restore_form(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Restored>> {
-        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, _| {
-            let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
+        self.step_and_wake(WriteKind::Normal, form, move |tx, _| {
+            let found = find(tx, form)?.ok_or(Stop::Missing)?;
             idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
                 let (form, responses) = layout::from_json("what was restored", &record.extra)?;
                 restored_form(tx, form, responses, record.at)
             })?;
-            let restored = form.restored()?;
+            let restored = found.restored()?;
             slugs::claim(tx, &restored)?;
-            tx.put(layout::form(workspace, form.id), layout::to_json(&restored)?);
-            tx.delete(layout::list_entry(&form));
+            tx.put(layout::form(form), layout::to_json(&restored)?);
+            tx.delete(layout::list_entry(&found));
             tx.put(layout::list_entry(&restored), Vec::new());
             let responses = Counters::of(tx, form.id)?.responses;
             let given = layout::to_json(&(&restored, responses))?;
@@ -230,39 +223,29 @@ impl Forms for SledStore {
         .await
     }
 
-    async fn purge_form(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        expected: ExpectedRevision,
-    ) -> Result<StepResult<()>> {
+    async fn purge_form(&self, form: FormRef, expected: ExpectedRevision) -> Result<StepResult<()>> {
         let work = move |tx: &mut Tx<'_>, _: &Context| {
-            let form = find(tx, workspace, form)?.ok_or(Stop::Missing)?;
-            expected.check(form.revision)?;
-            remove_form(tx, &form);
+            let found = find(tx, form)?.ok_or(Stop::Missing)?;
+            expected.check(found.revision)?;
+            remove_form(tx, &found);
             Ok(())
         };
         let begun = self.step(WriteKind::Reclaim, work).await?;
         if matches!(begun, StepResult::Done(())) {
-            self.resume_purge(workspace, form);
+            self.resume_purge(form);
         }
         Ok(begun)
     }
 }
 
 impl SledStore {
-    /// Returns a form that is not in the trash.
-    pub(super) fn live_form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
-        Ok(self.form(workspace, form)?.filter(|form| form.deleted_at.is_none()))
+    pub(super) fn live_form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
+        Ok(self.form(form)?.filter(|form| form.deleted_at.is_none()))
     }
 
     /// Returns a form, in the trash or not.
-    pub(super) fn form(&self, workspace: WorkspaceId, form: FormId) -> Result<Option<Arc<Form>>> {
-        self.context.forms.get(&self.reader, &layout::form(workspace, form))
-    }
-
-    pub(super) fn counters(&self, form: FormId) -> Result<Counters> {
-        Counters::decode(self.reader.get(&layout::counters(form))?)
+    pub(super) fn form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
+        decoded_cache::read(&self.context.forms, &self.reader, &layout::form(form), layout::decode_form)
     }
 }
 
@@ -272,27 +255,21 @@ pub(super) fn workspace_of(rows: &impl RowSource, form: FormId) -> Result<Option
 }
 
 /// Reads a form within a transaction, in the trash or not.
-pub(super) fn find(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
-    tx.read(&layout::form(workspace, form), layout::decode_form)
+pub(super) fn find(tx: &Tx<'_>, form: FormRef) -> Result<Option<Form>> {
+    tx.read(&layout::form(form), layout::decode_form)
 }
 
 /// Reads a form within a transaction, in the trash or not, from the cache unless the group has changed it.
-pub(super) fn find_cached(
-    tx: &Tx<'_>,
-    context: &Context,
-    workspace: WorkspaceId,
-    form: FormId,
-) -> Result<Option<Arc<Form>>> {
-    let key = layout::form(workspace, form);
+pub(super) fn find_cached(tx: &Tx<'_>, context: &Context, form: FormRef) -> Result<Option<Arc<Form>>> {
+    let key = layout::form(form);
     match tx.is_staged(&key) {
-        true => Ok(find(tx, workspace, form)?.map(Arc::new)),
-        false => context.forms.get(tx, &key),
+        true => Ok(find(tx, form)?.map(Arc::new)),
+        false => decoded_cache::read(&context.forms, tx, &key, layout::decode_form),
     }
 }
 
-/// Reads a form outside the trash within a transaction.
-pub(super) fn find_live(tx: &Tx<'_>, workspace: WorkspaceId, form: FormId) -> Result<Option<Form>> {
-    Ok(find(tx, workspace, form)?.filter(|form| form.deleted_at.is_none()))
+pub(super) fn find_live(tx: &Tx<'_>, form: FormRef) -> Result<Option<Form>> {
+    Ok(find(tx, form)?.filter(|form| form.deleted_at.is_none()))
 }
 
 pub(super) fn missing_version(form: FormId, number: u32) -> StoreError {
@@ -316,7 +293,7 @@ struct EncodedRows {
 
 impl EncodedRows {
     fn put(self, tx: &mut Tx<'_>, form: &Form) {
-        tx.put(layout::form(form.workspace, form.id), self.head);
+        tx.put(layout::form(form.reference()), self.head);
         if let Some(version) = self.version {
             tx.put(layout::version(form.id, form.version), version);
         }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::row_source::RowSource;
-use super::{Context, SledStore, Step, Stop, idempotency, layout};
+use super::{Context, SledStore, Step, Stop, decoded_cache, idempotency, layout};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
@@ -104,7 +104,7 @@ impl Keys for SledStore {
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
-        self.context.keys.get(&self.reader, &layout::api_key(id))
+        self.key(id)
     }
 
     async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
@@ -114,7 +114,7 @@ impl Keys for SledStore {
             for (entry, _) in store.reader.scan(entries, Direction::Descending, usize::MAX)? {
                 let id = layout::listed_key(&entry)?;
                 // It may have been revoked since the scan.
-                let found = store.context.keys.get(&store.reader, &layout::api_key(id))?;
+                let found = store.key(id)?;
                 let last_use = store.reader.read(&layout::key_use(id), layout::decode_time)?;
                 keys.extend(found.map(|key| (key, last_use)));
             }
@@ -165,6 +165,10 @@ impl Keys for SledStore {
 }
 
 impl SledStore {
+    fn key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
+        decoded_cache::read(&self.context.keys, &self.reader, &layout::api_key(id), layout::decode_api_key)
+    }
+
     /// Adds the list entries that the keys of a store of an earlier version lack.
     pub async fn add_key_entries(&self) -> Result<()> {
         let mut missing = Vec::new();

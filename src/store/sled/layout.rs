@@ -49,7 +49,7 @@ use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecor
 use crate::domain::form::{Form, StoredVersion};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
-use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::id::{FormId, FormRef, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
 
@@ -68,8 +68,8 @@ pub(super) fn unsortable(time: [u8; 8]) -> Timestamp {
     Timestamp::from_millis(i64::from_be_bytes(time) ^ i64::MIN)
 }
 
-pub(super) fn form(workspace: WorkspaceId, form: FormId) -> Vec<u8> {
-    key(FORMS, &[&workspace.to_bytes(), &form.to_bytes()])
+pub(super) fn form(form: FormRef) -> Vec<u8> {
+    key(FORMS, &[&form.workspace.to_bytes(), &form.id.to_bytes()])
 }
 
 pub(super) fn form_workspace(form: FormId) -> Vec<u8> {
@@ -150,7 +150,6 @@ pub(super) fn api_key(id: KeyId) -> Vec<u8> {
     key(API_KEYS, &[&id.to_bytes()])
 }
 
-/// Key of the list entry of an API key.
 pub(super) fn key_entry(api_key: &ApiKey) -> Vec<u8> {
     let ApiKey { id, workspace, created_at, .. } = api_key;
     key(KEY_ENTRIES, &[&workspace.to_bytes(), &sortable(*created_at), &id.to_bytes()])
@@ -161,7 +160,6 @@ pub(super) fn key_entries(workspace: WorkspaceId) -> KeyRange {
     with_prefix(key(KEY_ENTRIES, &[&workspace.to_bytes()]))
 }
 
-/// Decodes the key id at the end of a [`key_entry`].
 pub(super) fn listed_key(key: &[u8]) -> Result<KeyId> {
     last(key, KeyId::from_bytes)?.ok_or_else(|| undecodable("a list entry"))
 }
@@ -187,7 +185,6 @@ pub(super) fn deleted_workspace(id: WorkspaceId) -> Vec<u8> {
     key(DELETED_WORKSPACES, &[&id.to_bytes()])
 }
 
-/// Range of all [slugs](slug) of `workspace`.
 pub(super) fn slugs(workspace: WorkspaceId) -> KeyRange {
     with_prefix(key(SLUGS, &[&workspace.to_bytes()]))
 }

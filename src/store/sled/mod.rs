@@ -22,15 +22,14 @@ mod form_search;
 mod form_trash;
 mod forms;
 mod idempotency;
+mod index_hooks;
 mod keys;
 mod layout;
 mod locate;
 mod queue;
-mod recount;
 mod row_source;
 mod search;
 mod slugs;
-mod startup_check;
 mod submission_codec;
 mod submission_search;
 mod submission_trash;
@@ -60,7 +59,7 @@ use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
-use crate::id::{FormId, Random, WorkspaceId};
+use crate::id::{FormId, FormRef, Random, WorkspaceId};
 
 /// Maximum rows read on the caller's thread: a default page, and one more row that shows whether another page
 /// follows.
@@ -92,8 +91,8 @@ impl Context {
     /// Forgets the row under `key`, which has changed; all rows if it is `None`.
     fn forget(&self, key: Option<&[u8]>) {
         match key {
-            Some(key @ [layout::FORMS, ..]) => self.forms.remove(key),
-            Some(key @ [layout::API_KEYS, ..]) => self.keys.remove(key),
+            Some(key @ [layout::FORMS, ..]) => drop(self.forms.remove(key)),
+            Some(key @ [layout::API_KEYS, ..]) => drop(self.keys.remove(key)),
             Some(_) => {}
             None => {
                 self.forms.clear();
@@ -163,15 +162,15 @@ impl SledStore {
     ) -> Result<Self, OpenError> {
         let context = Arc::new(Context {
             random,
-            forms: DecodedCache::new(layout::decode_form),
-            keys: DecodedCache::new(layout::decode_api_key),
+            forms: decoded_cache::new(),
+            keys: decoded_cache::new(),
             claims: DeliveryClaims::default(),
         });
         let changed = Arc::clone(&context);
         let options = EngineOptions {
             on_change: Arc::new(move |key| changed.forget(key)),
-            startup_check: Arc::new(startup_check::check),
-            recount: Arc::new(recount::recount),
+            startup_check: Arc::new(index_hooks::check),
+            recount: Arc::new(index_hooks::recount),
             ..options
         };
         let engine = Engine::open(disk, indexes, options, report)?;
@@ -205,18 +204,18 @@ impl SledStore {
     async fn step_and_wake<T: Send + 'static>(
         &self,
         kind: WriteKind,
-        (workspace, form): (WorkspaceId, FormId),
+        form: FormRef,
         work: impl FnOnce(&mut Tx<'_>, &Context) -> Step<T> + Send + 'static,
     ) -> Result<StepResult<T>> {
         let (context, waking) = (Arc::clone(&self.context), Arc::clone(&self.context));
         let work = move |tx: &mut Tx<'_>| {
             let value = step_result(work(tx, &context))?;
-            let found = find_cached(tx, &context, workspace, form)?;
+            let found = find_cached(tx, &context, form)?;
             Ok((value, found))
         };
         let wake = move |(_, found): &(_, Option<Arc<Form>>)| {
             for integration in found.iter().flat_map(|form| &form.integrations) {
-                let queue = QueueId { workspace, form, integration: integration.id };
+                let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
                 waking.claims.wake(queue, Timestamp::from_millis(0));
             }
         };
@@ -228,7 +227,7 @@ impl SledStore {
             // A purge that an earlier version has begun is of a form without deliveries, which are all that needs the workspace.
             let workspace =
                 workspace.first_chunk().map_or(WorkspaceId::ZERO, |id| WorkspaceId::from_bytes(*id));
-            self.resume_purge(workspace, layout::last(&key, FormId::from_bytes)?);
+            self.resume_purge(workspace.form(layout::last(&key, FormId::from_bytes)?));
         }
         for (key, _) in self.reader.scan_all(layout::all(layout::DELETED_WORKSPACES))? {
             self.resume_workspace_purge(layout::last(&key, WorkspaceId::from_bytes)?);

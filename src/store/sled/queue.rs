@@ -16,7 +16,6 @@ use crate::store::Result;
 /// The part of a queue's id that its keys have.
 pub(super) type QueueKey = (FormId, IntegrationId);
 
-/// State of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredQueue {
     #[serde(default)]

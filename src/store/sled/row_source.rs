@@ -9,10 +9,8 @@ use super::engine::tx::{Direction, KeyRange, Rows, Tx};
 use crate::store::Result;
 
 pub(super) trait RowSource {
-    /// Returns the body of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Returns at most `limit` rows of a range.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Rows>;
 
     /// Returns the decoded body of a key.
@@ -20,12 +18,10 @@ pub(super) trait RowSource {
         self.get(key)?.map(|body| decode(&body)).transpose()
     }
 
-    /// Returns all rows of a range.
     fn scan_all(&self, range: KeyRange) -> Result<Rows> {
         self.scan(range, Direction::Ascending, usize::MAX)
     }
 
-    /// Returns the first `limit` keys of a range.
     fn first_keys(&self, range: KeyRange, limit: usize) -> Result<Vec<Vec<u8>>> {
         let rows = self.scan(range, Direction::Ascending, limit)?;
         Ok(rows.into_iter().map(|(key, _)| key).collect())
@@ -44,7 +40,6 @@ pub(super) trait RowSource {
         }
     }
 
-    /// Whether a range has a row.
     fn has_any(&self, range: KeyRange) -> Result<bool> {
         Ok(!self.scan(range, Direction::Ascending, 1)?.is_empty())
     }

@@ -9,7 +9,7 @@ use super::search::{Found, Search, SearchGoal};
 use super::{SledStore, layout, locate};
 use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
-use crate::id::{FormId, SubmissionId, WorkspaceId};
+use crate::id::{FormId, FormRef, SubmissionId};
 use crate::store::{ITEM_OVERHEAD, Result};
 
 /// A search in the blocks of a form.
@@ -25,13 +25,13 @@ impl SledStore {
     /// the trash.
     pub(super) async fn search_submissions(
         &self,
-        (workspace, form): (WorkspaceId, FormId),
+        form: FormRef,
         filter: &SubmissionFilter,
         order: Order,
         after: Option<SubmissionId>,
         goal: SearchGoal,
     ) -> Result<Option<Found<SubmissionSearch>>> {
-        if self.live_form(workspace, form)?.is_none() {
+        if self.live_form(form)?.is_none() {
             return Ok(None);
         }
         let mut ids = filter.id_range();
@@ -42,10 +42,10 @@ impl SledStore {
         if let Some(after) = after {
             *start = Bound::Excluded(after);
         }
-        let search = SubmissionSearch { form, filter: filter.clone(), direction, ids };
+        let search = SubmissionSearch { form: form.id, filter: filter.clone(), direction, ids };
         let range = search.blocks(&self.reader)?;
         let found = self.search(search, range, direction, goal).await?;
-        Ok(self.live_form(workspace, form)?.map(|_| found))
+        Ok(self.live_form(form)?.map(|_| found))
     }
 }
 

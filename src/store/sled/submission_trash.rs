@@ -65,7 +65,6 @@ pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Submission> {
     Ok(Submission { deleted_at: Some(deleted), ..view.to_submission(form, id)? })
 }
 
-/// Reads a submission in the trash.
 pub(super) fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let key = layout::trashed_submission(form, id);
     rows.read(&key, |body| decode(&key, body))

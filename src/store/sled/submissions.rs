@@ -20,7 +20,7 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
-use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
+use crate::id::{FormId, FormRef, Random, SubmissionId, SubmissionRef};
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
 };
@@ -32,15 +32,15 @@ const TOLERATED_STEP_MILLIS: i64 = 60_000;
 impl Submissions for SledStore {
     async fn accept_submission(
         &self,
-        workspace: WorkspaceId,
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
         let encoded = submission_codec::encode(new.checked_version, new.answers, new.metadata, None)?;
         let NewSubmission { form, checked_revision, notify, idempotency_key, .. } = new;
-        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, context| {
-            let head = find_cached(tx, context, workspace, form)?;
+        self.step_and_wake(WriteKind::Normal, form, move |tx, context| {
+            let head = find_cached(tx, context, form)?;
             let head = head.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
+            let form = form.id;
             let earlier = idempotency::find_record(tx, idempotency_key.as_ref(), now)?;
             let counters = Counters::of(tx, form)?;
             match admit(&head, counters.responses, checked_revision, earlier, now)? {
@@ -74,95 +74,77 @@ impl Submissions for SledStore {
         .await
     }
 
-    async fn count_submissions(&self, workspace: WorkspaceId, form: FormId) -> Result<u64> {
-        match self.form(workspace, form)? {
-            Some(form) => Ok(self.counters(form.id)?.responses),
+    async fn count_submissions(&self, form: FormRef) -> Result<u64> {
+        match self.form(form)? {
+            Some(form) => Ok(Counters::of(&self.reader, form.id)?.responses),
             None => Ok(0),
         }
     }
 
-    async fn find_submission(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
-    ) -> Result<Option<Submission>> {
-        match self.live_form(workspace, form)? {
-            Some(_) => locate::read_live(&self.reader, form, submission),
+    async fn find_submission(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
+        match self.live_form(submission.form)? {
+            Some(_) => locate::read_live(&self.reader, submission.form.id, submission.id),
             None => Ok(None),
         }
     }
 
-    async fn find_original(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
-    ) -> Result<Option<Submission>> {
-        if self.live_form(workspace, form)?.is_none() {
+    async fn find_original(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
+        if self.live_form(submission.form)?.is_none() {
             return Ok(None);
         }
-        let found = submission_trash::read_original(&self.reader, form, submission)?;
+        let found = submission_trash::read_original(&self.reader, submission.form.id, submission.id)?;
         Ok(found.map(|found| Submission { deleted_at: None, ..found }))
     }
 
     async fn list_submissions(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         filter: &SubmissionFilter,
         order: Order,
         after: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>> {
         let goal = SearchGoal::Page(limit);
-        let found = self.search_submissions((workspace, form), filter, order, after, goal).await?;
+        let found = self.search_submissions(form, filter, order, after, goal).await?;
         Ok(found.map(Found::into_page))
     }
 
-    async fn count_filtered(
-        &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        filter: &SubmissionFilter,
-    ) -> Result<Option<u64>> {
+    async fn count_filtered(&self, form: FormRef, filter: &SubmissionFilter) -> Result<Option<u64>> {
         if filter.matches_all() {
-            return self.count_submissions(workspace, form).await.map(Some);
+            return self.count_submissions(form).await.map(Some);
         }
         let (order, goal) = (Order::NewestFirst, SearchGoal::Count);
-        let found = self.search_submissions((workspace, form), filter, order, None, goal).await?;
+        let found = self.search_submissions(form, filter, order, None, goal).await?;
         Ok(found.map_or(Some(0), Found::into_count))
     }
 
     async fn list_trashed_submissions(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
+        form: FormRef,
         before: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>> {
-        if self.live_form(workspace, form)?.is_none() {
+        if self.live_form(form)?.is_none() {
             return Ok(None);
         }
-        let range = layout::trashed_submissions(form, before);
+        let range = layout::trashed_submissions(form.id, before);
         let page = self.read_page(range, (limit, limit), submission_trash::decode, |one| one.id);
         page.await.map(Some)
     }
 
     async fn list_history(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         before: Option<u32>,
         limit: usize,
     ) -> Result<Option<Page<ReplacedState, u32>>> {
-        if self.find_submission(workspace, form, submission).await?.is_none() {
+        if self.find_submission(submission).await?.is_none() {
             return Ok(None);
         }
+        let (form, id) = (submission.form.id, submission.id);
         let decode = move |key: &[u8], body: &[u8]| {
             let (replaced_at, view) = submission_codec::read_with_timestamp(body)?;
-            let Submission { answers, metadata, .. } = view.to_submission(form, submission)?;
+            let Submission { answers, metadata, .. } = view.to_submission(form, id)?;
             Ok(ReplacedState {
                 number: layout::last(key, u32::from_be_bytes)?,
                 answers,
@@ -170,27 +152,22 @@ impl Submissions for SledStore {
                 replaced_at,
             })
         };
-        let range = layout::history(form, submission, before);
+        let range = layout::history(form, id, before);
         self.read_page(range, (limit, limit), decode, |one| one.number).await.map(Some)
     }
 
-    async fn edit_submission(
-        &self,
-        workspace: WorkspaceId,
-        checked: CheckedEdit,
-        now: Timestamp,
-    ) -> Result<StepResult<Submission>> {
+    async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
-        let CheckedEdit { form, submission, seen_edits, edit } = checked;
-        self.step_and_wake(kind, (workspace, form), move |tx, context| {
-            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+        let CheckedEdit { submission: SubmissionRef { form, id }, seen_edits, edit } = checked;
+        self.step_and_wake(kind, form, move |tx, context| {
+            let live = find_live(tx, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form.id, id)?.ok_or(Stop::Missing)?;
             let old = &found.submission;
             if old.edits() != seen_edits {
                 return Err(Stop::Recheck);
             }
             let replaced = submission_codec::encode_with_timestamp(old, now)?;
-            tx.put(layout::replaced_state(form, submission, seen_edits), replaced);
+            tx.put(layout::replaced_state(form.id, id, seen_edits), replaced);
             let edited = Some(EditInfo { at: now, count: seen_edits + 1 });
             let new = Submission { answers: edit.answers, metadata: edit.metadata, edited, ..old.clone() };
             found.replace(tx, &new)?;
@@ -204,36 +181,34 @@ impl Submissions for SledStore {
 
     async fn trash_submission(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        self.step_and_wake(WriteKind::Reclaim, (workspace, form), move |tx, context| {
-            let live = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-            let found = locate::find(tx, form, submission)?.ok_or(Stop::Missing)?;
+        let SubmissionRef { form, id } = submission;
+        self.step_and_wake(WriteKind::Reclaim, form, move |tx, context| {
+            let live = find_live(tx, form)?.ok_or(Stop::Missing)?;
+            let found = locate::find(tx, form.id, id)?.ok_or(Stop::Missing)?;
             expected.check(found.submission.revision())?;
             let trashed = submission_codec::encode_with_timestamp(&found.remove(tx)?, now)?;
-            tx.put(layout::trashed_submission(form, submission), trashed);
-            tx.put(layout::trash_sweep(now, form, submission), Vec::new());
-            Ok(record_deletion(tx, context, &live, submission, now)?)
+            tx.put(layout::trashed_submission(form.id, id), trashed);
+            tx.put(layout::trash_sweep(now, form.id, id), Vec::new());
+            Ok(record_deletion(tx, context, &live, id, now)?)
         })
         .await
     }
 
     async fn restore_submission(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
-        self.step_and_wake(WriteKind::Normal, (workspace, form), move |tx, _| {
-            let form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-            let live = locate::find(tx, form.id, submission)?.map(|found| found.submission);
-            let in_trash = submission_trash::read(tx, form.id, submission)?;
+        let SubmissionRef { form, id } = submission;
+        self.step_and_wake(WriteKind::Normal, form, move |tx, _| {
+            let form = find_live(tx, form)?.ok_or(Stop::Missing)?;
+            let live = locate::find(tx, form.id, id)?.map(|found| found.submission);
+            let in_trash = submission_trash::read(tx, form.id, id)?;
             let found = live.as_ref().or(in_trash.as_ref()).ok_or(Stop::Missing)?;
             idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
                 // Since then it may have been trashed again, and edited before that.
@@ -254,7 +229,7 @@ impl Submissions for SledStore {
             counters.put(tx, form.id);
             let edits = restored.edits().into();
             idempotency::insert_record(tx, idempotency_key.as_ref(), edits, Vec::new(), now);
-            delivery_upkeep::resume_submission(tx, workspace, &restored, now)?;
+            delivery_upkeep::resume_submission(tx, form.workspace, &restored, now)?;
             events::record_file_change(tx, &form)?;
             Ok(restored)
         })
@@ -263,31 +238,30 @@ impl Submissions for SledStore {
 
     async fn purge_submission(
         &self,
-        workspace: WorkspaceId,
-        form: FormId,
-        submission: SubmissionId,
+        submission: SubmissionRef,
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
+        let SubmissionRef { form, id } = submission;
         let work = move |tx: &mut Tx<'_>, context: &Context| {
-            let live_form = find_live(tx, workspace, form)?.ok_or(Stop::Missing)?;
-            let live = locate::find(tx, form, submission)?;
-            let in_trash = submission_trash::read(tx, form, submission)?;
+            let live_form = find_live(tx, form)?.ok_or(Stop::Missing)?;
+            let live = locate::find(tx, form.id, id)?;
+            let in_trash = submission_trash::read(tx, form.id, id)?;
             let found = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
             let found = found.cloned().ok_or(Stop::Missing)?;
             expected.check(found.revision())?;
             match live {
                 Some(located) => {
                     located.remove(tx)?;
-                    record_deletion(tx, context, &live_form, submission, now)?;
+                    record_deletion(tx, context, &live_form, id, now)?;
                 }
                 None => remove_from_trash(tx, &found),
             }
-            Ok(begin_erasure(tx, workspace, &found, found.deleted_at.unwrap_or(now))?)
+            Ok(begin_erasure(tx, form.workspace, &found, found.deleted_at.unwrap_or(now))?)
         };
-        let purged = self.step_and_wake(WriteKind::Reclaim, (workspace, form), work).await?;
+        let purged = self.step_and_wake(WriteKind::Reclaim, form, work).await?;
         if matches!(&purged, StepResult::Done(has_rows) if *has_rows) {
-            self.resume_submission_purge(form, submission);
+            self.resume_submission_purge(form.id, id);
         }
         Ok(purged.map(drop))
     }

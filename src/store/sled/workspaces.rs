@@ -35,7 +35,7 @@ fn purge(tx: &mut Tx<'_>, workspace: WorkspaceId) -> Result<Progress> {
 fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -> Result<()> {
     let mut found = Vec::new();
     for entry in &entries {
-        let form = layout::form(workspace, layout::last(entry, FormId::from_bytes)?);
+        let form = layout::form(workspace.form(layout::last(entry, FormId::from_bytes)?));
         if tx.get(&form)?.is_some() {
             found.push(form);
         }
@@ -46,7 +46,7 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
     }
     for entry in entries {
         let form = layout::last(&entry, FormId::from_bytes)?;
-        if form_trash::erase_rows(tx, workspace, form)? == Progress::More {
+        if form_trash::erase_rows(tx, workspace.form(form))? == Progress::More {
             break;
         }
         tx.delete(layout::form_workspace(form));

@@ -82,7 +82,7 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     submit_with(&*store, form, 400, true).await;
     assert!(count() < 20, "a submission reads few rows");
     deliver_due(&*store, queues[1], 400, 500).await;
-    let totals = store.queue_totals(workspace(1), form).await.unwrap();
+    let totals = store.queue_totals(workspace(1).form(form)).await.unwrap();
     assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_000, 0]);
     count();
     store.bring_forward(at(401)).await.unwrap();

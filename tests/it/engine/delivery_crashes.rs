@@ -254,7 +254,7 @@ impl Simulation {
     }
 
     fn is_waiting(&self, store: &SledStore) -> bool {
-        let totals = self.runtime.block_on(store.queue_totals(workspace(1), self.form)).unwrap();
+        let totals = self.runtime.block_on(store.queue_totals(workspace(1).form(self.form))).unwrap();
         if totals.iter().any(|queue| queue.pending > 0) {
             // Claims of attempts whose outcome is not recorded end with their owner.
             store.release(OWNER);
@@ -265,9 +265,9 @@ impl Simulation {
 }
 
 async fn accept(store: &SledStore, form: FormId, millis: i64) -> Option<SubmissionId> {
-    let revision = store.find_form(workspace(1), form).await.ok()??.revision;
+    let revision = store.find_form(workspace(1).form(form)).await.ok()??.revision;
     let new = NewSubmission {
-        form,
+        form: workspace(1).form(form),
         checked_revision: revision,
         checked_version: 1,
         answers: r#"{"q1":"soup"}"#,
@@ -275,7 +275,7 @@ async fn accept(store: &SledStore, form: FormId, millis: i64) -> Option<Submissi
         notify: true,
         idempotency_key: None,
     };
-    match store.accept_submission(workspace(1), new, at(millis)).await {
+    match store.accept_submission(new, at(millis)).await {
         Ok(StepResult::Done(id)) => Some(id),
         Ok(other) => panic!("{other:?}"),
         Err(_) => None,

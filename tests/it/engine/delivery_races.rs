@@ -61,7 +61,7 @@ async fn a_queue_goes_on_if_its_form_was_in_the_trash_while_it_was_loaded() {
     while is_armed.load(Ordering::Relaxed) {
         sleep(Duration::from_millis(1)).await;
     }
-    let restored = store.restore_form(workspace(1), id, None, at(7)).await.unwrap();
+    let restored = store.restore_form(workspace(1).form(id), None, at(7)).await.unwrap();
     assert!(matches!(restored, StepResult::Done(_)), "{restored:?}");
     wait_for_request(&sender).await;
     running.stop().await;
@@ -142,7 +142,11 @@ async fn a_delivery_is_either_sent_or_canceled() {
         let (store, ids) = (Arc::clone(&store), ids.clone());
         tokio::spawn(async move {
             for id in ids.into_iter().step_by(3) {
-                let purge = store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(9));
+                let purge = store.purge_submission(
+                    workspace(1).form(form).submission(id),
+                    ExpectedRevision::Any,
+                    at(9),
+                );
                 assert!(matches!(purge.await.unwrap(), StepResult::Done(())));
             }
         })

@@ -88,7 +88,7 @@ async fn a_purge_that_finds_damage_continues_after_the_index_is_rebuilt() {
 
     let store = open_store(folder.path(), &event_log);
     assert!(matches!(
-        store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap(),
+        store.purge_form(workspace(1).form(form), ExpectedRevision::Any).await.unwrap(),
         StepResult::Done(())
     ));
     // The id is free again once nothing of the form is left.
@@ -154,8 +154,9 @@ async fn nothing_of_a_deleted_workspace_remains_but_its_mark() {
         let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
         assert!(matches!(trash_submission(&store, form, ids[0], 4).await, StepResult::Done(())));
         let edit = EditedContent { answers: "{\"q1\":\"tea\"}".into(), metadata: None };
-        let checked = CheckedEdit { form, submission: ids[1], seen_edits: 0, edit };
-        store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+        let checked =
+            CheckedEdit { submission: workspace(1).form(form).submission(ids[1]), seen_edits: 0, edit };
+        store.edit_submission(checked, at(2)).await.unwrap();
         let patch = patch(r#"{"slug":"tea","questions":[{"type":"email","title":"Mail"}]}"#);
         let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
         assert!(matches!(updated, StepResult::Done(_)));
@@ -198,20 +199,26 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
         for seen_edits in 0..250 {
             let edit =
                 EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
-            let checked = CheckedEdit { form, submission: id, seen_edits, edit };
-            store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+            let checked =
+                CheckedEdit { submission: workspace(1).form(form).submission(id), seen_edits, edit };
+            store.edit_submission(checked, at(2)).await.unwrap();
         }
     }
     let trashed = submit(&store, form, "{}", 3).await;
-    store.trash_submission(workspace(1), form, trashed, ExpectedRevision::Any, at(4)).await.unwrap();
+    store
+        .trash_submission(workspace(1).form(form).submission(trashed), ExpectedRevision::Any, at(4))
+        .await
+        .unwrap();
     // Trashed, restored, trashed again, and purged in the trash.
     let restored = submit(&store, form, "{}", 3).await;
     assert!(matches!(trash_submission(&store, form, restored, 4).await, StepResult::Done(())));
     assert!(matches!(restore_submission(&store, form, restored, 4).await, StepResult::Done(_)));
     assert!(matches!(trash_submission(&store, form, restored, 5).await, StepResult::Done(())));
     for id in [restored, ids[0]] {
-        let purged =
-            store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(6)).await.unwrap();
+        let purged = store
+            .purge_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(6))
+            .await
+            .unwrap();
         assert!(matches!(purged, StepResult::Done(())));
     }
     store.close().await.unwrap();
@@ -224,7 +231,7 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
     };
     timeout(TIMEOUT, gone).await.expect("history rows are left");
     let store = open_store(folder.path(), &event_log);
-    assert!(store.find_submission(workspace(1), form, ids[1]).await.unwrap().is_some());
+    assert!(store.find_submission(workspace(1).form(form).submission(ids[1])).await.unwrap().is_some());
     let patch = patch(r#"{"questions":[{"type":"email","title":"Mail"}]}"#);
     let updated = update_form(&store, workspace(1), form, patch, ExpectedRevision::Any, at(5)).await;
     assert!(matches!(updated, StepResult::Done(_)), "the question was not removed");
@@ -232,11 +239,11 @@ async fn nothing_of_a_purged_form_or_submission_remains() {
     trash_form(&store, form, 5).await;
     let attempt = idempotency_key(IdempotentOperation::RestoreForm(form), 1, 5);
     assert!(matches!(
-        store.restore_form(workspace(1), form, attempt, at(6)).await.unwrap(),
+        store.restore_form(workspace(1).form(form), attempt, at(6)).await.unwrap(),
         StepResult::Done(_)
     ));
     trash_form(&store, form, 7).await;
-    let purged = store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap();
+    let purged = store.purge_form(workspace(1).form(form), ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
     store.close().await.unwrap();
     drop(store);
@@ -274,10 +281,13 @@ async fn nothing_of_an_expired_submission_in_the_trash_remains() {
     let id = submit(&store, form, "{}", 0).await;
     for seen_edits in 0..250 {
         let edit = EditedContent { answers: format!("{{\"q1\":\"{seen_edits}\"}}").into(), metadata: None };
-        let checked = CheckedEdit { form, submission: id, seen_edits, edit };
-        store.edit_submission(workspace(1), checked, at(2)).await.unwrap();
+        let checked = CheckedEdit { submission: workspace(1).form(form).submission(id), seen_edits, edit };
+        store.edit_submission(checked, at(2)).await.unwrap();
     }
-    store.trash_submission(workspace(1), form, id, ExpectedRevision::Any, at(4)).await.unwrap();
+    store
+        .trash_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(4))
+        .await
+        .unwrap();
     assert_eq!(store.empty_trash(at(5)).await.unwrap(), 1);
     store.close().await.unwrap();
     drop(store);

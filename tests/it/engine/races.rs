@@ -62,7 +62,9 @@ async fn purged_while_read(prefix: &'static [u8], is_trash: bool) -> Vec<Submiss
     let purge = |this: Arc<Interruption<(SledStore, FormId, Vec<SubmissionId>)>>| async move {
         let (store, form, newest) = this.state.get().unwrap();
         for id in newest {
-            let step = store.purge_submission(workspace(1), *form, *id, ExpectedRevision::Any, at(900)).await;
+            let step = store
+                .purge_submission(workspace(1).form(*form).submission(*id), ExpectedRevision::Any, at(900))
+                .await;
             assert!(matches!(step.unwrap(), StepResult::Done(())));
         }
     };
@@ -140,7 +142,7 @@ async fn a_write_of_a_form_leaves_other_forms_in_the_cache() {
     let store = open_observed(&Machine::new(1), |_| ());
     let [one, other] = [published_form(&store, 1).await, published_form(&store, 2).await];
     let find =
-        async |form| forms::store::Forms::find_form(&store, workspace(1), form).await.unwrap().unwrap();
+        async |form| forms::store::Forms::find_form(&store, workspace(1).form(form)).await.unwrap().unwrap();
     let (found, changed) = (find(one).await, find(other).await);
     update_form(&store, workspace(1), other, patch(r#"{"title":"New"}"#), ExpectedRevision::Any, at(5)).await;
     assert!(Arc::ptr_eq(&found, &find(one).await), "it was decoded again");

@@ -118,7 +118,7 @@ async fn the_number_of_submissions_is_counted_again_by_a_rebuild() {
     let store = open(folder.path(), &event_log);
     submit(&store, form, "{}", 10).await;
     assert_eq!(
-        store.count_submissions(workspace(1), form).await.unwrap(),
+        store.count_submissions(workspace(1).form(form)).await.unwrap(),
         1,
         "the missing counter is not detected"
     );
@@ -127,9 +127,9 @@ async fn the_number_of_submissions_is_counted_again_by_a_rebuild() {
     fs::remove_dir_all(folder.path().join("index")).unwrap();
 
     let store = open(folder.path(), &event_log);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 4);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 4);
     submit(&store, form, "{}", 11).await;
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 5);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 5);
 }
 
 #[tokio::test]

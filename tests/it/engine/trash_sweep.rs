@@ -125,16 +125,16 @@ async fn a_form_that_is_restored_before_its_erasure_stays() {
         trash_form(store, form, 5).await;
         forms.push(form);
     }
-    let restore = |form| store.restore_form(workspace(1), form, None, at(20));
+    let restore = |form| store.restore_form(workspace(1).form(form), None, at(20));
     let others = async {
-        let purge = store.purge_form(workspace(1), forms[3], Default::default());
+        let purge = store.purge_form(workspace(1).form(forms[3]), Default::default());
         let (back, out, (), gone) =
             tokio::join!(restore(forms[0]), restore(forms[1]), trash_form(store, forms[1], HORIZON), purge);
         assert!(matches!((back.unwrap(), out.unwrap()), (StepResult::Done(_), StepResult::Done(_))));
         assert!(matches!(gone.unwrap(), StepResult::Done(())));
     };
     assert_eq!(blockable.empty_trash_after(others).await, 1);
-    assert!(store.find_form(workspace(1), forms[0]).await.unwrap().is_some());
+    assert!(store.find_form(workspace(1).form(forms[0])).await.unwrap().is_some());
     let back = restore(forms[1]).await.unwrap();
     assert!(matches!(&back, StepResult::Done(_)), "{back:?}");
     assert!(matches!(restore(forms[2]).await.unwrap(), StepResult::Missing));

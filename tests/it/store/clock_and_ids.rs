@@ -35,7 +35,7 @@ pub(super) async fn a_clock_that_jumps_within_a_group_loses_nothing(fixture: &im
             tasks.spawn(async move { submit(&*store, form, "{}", millis).await });
         }
         tasks.join_all().await;
-        let count = store.count_submissions(workspace(1), form).await.unwrap();
+        let count = store.count_submissions(workspace(1).form(form)).await.unwrap();
         for limit in [1, 9, 200] {
             let seen = list_all(&*store, form, limit).await;
             assert!(seen.is_sorted_by(|one, next| one > next), "pages of {limit}: {seen:?}");
@@ -71,14 +71,20 @@ pub(super) async fn ids_increase_and_counters_are_exact_with_concurrent_writers(
                 let id = submit(&*store, forms[number % 2], "{\"q1\":\"x\"}", round).await;
                 assert!(last < Some(id), "the ids of one writer do not increase");
                 // An acknowledged submission can be read at once.
-                assert!(store.find_submission(workspace(1), forms[number % 2], id).await.unwrap().is_some());
+                assert!(
+                    store
+                        .find_submission(workspace(1).form(forms[number % 2]).submission(id))
+                        .await
+                        .unwrap()
+                        .is_some()
+                );
                 last = Some(id);
             }
         });
     }
     tasks.join_all().await;
     for form in forms {
-        assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 640);
+        assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 640);
         let all = list_newest(&*store, workspace(1), form, None, 1_000).await.unwrap().rows;
         assert_eq!(all.len(), 640);
         assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id));

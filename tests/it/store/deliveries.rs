@@ -57,7 +57,7 @@ pub(crate) async fn set_integrations(
 }
 
 pub(crate) async fn queues_of(store: &dyn Store, form: FormId) -> Vec<QueueId> {
-    let found = store.find_form(workspace(1), form).await.unwrap().unwrap();
+    let found = store.find_form(workspace(1).form(form)).await.unwrap().unwrap();
     let queue = |integration| QueueId { workspace: workspace(1), form, integration };
     found.integrations.iter().map(|one| queue(one.id)).collect()
 }
@@ -75,9 +75,9 @@ pub(crate) async fn change_form(
 /// Stores a submission, and owes it to the form's integrations if `notify`.
 pub(crate) async fn submit_with(store: &dyn Store, form: FormId, millis: i64, notify: bool) -> SubmissionId {
     loop {
-        let revision = store.find_form(workspace(1), form).await.unwrap().unwrap().revision;
+        let revision = store.find_form(workspace(1).form(form)).await.unwrap().unwrap().revision;
         let new = NewSubmission {
-            form,
+            form: workspace(1).form(form),
             checked_revision: revision,
             checked_version: 1,
             answers: r#"{"q1":"soup"}"#,
@@ -85,7 +85,7 @@ pub(crate) async fn submit_with(store: &dyn Store, form: FormId, millis: i64, no
             notify,
             idempotency_key: None,
         };
-        match store.accept_submission(workspace(1), new, at(millis)).await.unwrap() {
+        match store.accept_submission(new, at(millis)).await.unwrap() {
             StepResult::Done(id) => return id,
             StepResult::Recheck => {}
             other => panic!("{other:?}"),
@@ -269,7 +269,7 @@ pub(crate) async fn list_all(store: &dyn Store) -> Vec<Delivery> {
 }
 
 pub(crate) async fn totals(store: &dyn Store, form: FormId) -> Vec<QueueTotals> {
-    store.queue_totals(workspace(1), form).await.unwrap()
+    store.queue_totals(workspace(1).form(form)).await.unwrap()
 }
 
 /// Counts the deliveries of the form's integrations by listing them, and fails unless the counters say the same.

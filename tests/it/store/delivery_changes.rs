@@ -210,7 +210,10 @@ pub(super) async fn counters_agree_with_a_list_after_random_changes(fixture: &im
                     live.push(id);
                 } else {
                     let any = ExpectedRevision::Any;
-                    store.purge_submission(workspace(1), form, id, any, at(millis)).await.unwrap();
+                    store
+                        .purge_submission(workspace(1).form(form).submission(id), any, at(millis))
+                        .await
+                        .unwrap();
                     while !is_canceled(&*store, id).await {
                         tokio::task::yield_now().await;
                     }

@@ -75,7 +75,7 @@ pub(super) async fn a_form_in_the_trash_pauses_all_but_deletions(fixture: &impl 
     let paused = all.iter().filter(|one| one.status == DeliveryStatus::Paused);
     assert_eq!((paused.count(), all.len()), (3, 4));
     assert_eq!(types(&deliver_due(&*store, queues[0], 3_600_000, 9).await), [EventType::FormDeleted]);
-    let restored = store.restore_form(workspace(1), form, None, at(10)).await.unwrap();
+    let restored = store.restore_form(workspace(1).form(form), None, at(10)).await.unwrap();
     assert!(matches!(restored, StepResult::Done(_)));
     let events = deliver_due(&*store, queues[0], 3_600_000, 9).await;
     assert_eq!(events.iter().map(|event| event.id).collect::<Vec<_>>().len(), 3);
@@ -131,8 +131,10 @@ pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &im
     let in_flight = claim(&*store, queue, 12, 9).await;
     assert_eq!(in_flight.len(), 1);
     for id in [ids[0], third] {
-        let step =
-            store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(13)).await.unwrap();
+        let step = store
+            .purge_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(13))
+            .await
+            .unwrap();
         assert!(matches!(step, StepResult::Done(())));
     }
     assert_eq!(store.empty_trash(at(20)).await.unwrap(), 1);
@@ -172,7 +174,7 @@ pub(super) async fn nothing_is_delivered_of_an_erased_form(fixture: &impl StoreF
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&store, form, 60, 5).await;
     let claimed = claim(&*store, queues[0], 6, 9).await;
-    let purged = store.purge_form(workspace(1), form, ExpectedRevision::Any).await.unwrap();
+    let purged = store.purge_form(workspace(1).form(form), ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
     let one = claimed[0].id();
     finish(&*store, queues[0], claimed, Outcome::Delivered, 8).await;

@@ -298,7 +298,7 @@ pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl 
     let answers = "{}";
     let (checked_revision, checked_version, metadata, idempotency_key) = (3, 1, None, None);
     let new = NewSubmission {
-        form,
+        form: workspace(1).form(form),
         checked_revision,
         checked_version,
         answers,
@@ -306,7 +306,7 @@ pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl 
         notify: true,
         idempotency_key,
     };
-    let mut accepting = Box::pin(store.accept_submission(workspace(1), new, at(5)));
+    let mut accepting = Box::pin(store.accept_submission(new, at(5)));
     is_ready(&mut accepting).await;
     drop(accepting);
     changed.await;
@@ -486,6 +486,6 @@ pub(super) async fn deliveries_are_not_visible_from_another_workspace(fixture: &
     }
     let list = store.list_deliveries(workspace(2), &Default::default(), None, 9).await.unwrap();
     assert_eq!((list.rows.len(), list.next), (0, None));
-    assert!(store.queue_totals(workspace(2), form).await.unwrap().is_empty());
+    assert!(store.queue_totals(workspace(2).form(form)).await.unwrap().is_empty());
     assert!(store.delivery_stats(workspace(2), at(12)).await.unwrap().is_empty());
 }

@@ -111,7 +111,7 @@ pub(super) async fn a_change_is_visible_at_once_and_after_reopening(fixture: &im
     assert!(matches!(missing, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
-    assert_eq!(fixture.open().find_form(workspace(1), id).await.unwrap().unwrap(), changed.form);
+    assert_eq!(fixture.open().find_form(workspace(1).form(id)).await.unwrap().unwrap(), changed.form);
 }
 
 pub(super) async fn the_id_of_a_removed_question_is_never_reused(fixture: &impl StoreFixture) {
@@ -159,15 +159,15 @@ pub(super) async fn a_change_applies_only_to_the_expected_revision(fixture: &imp
     let same = update_form(&*store, workspace(1), id, rename("new"), seen(&[2, 9]), at(1)).await;
     assert!(matches!(same, StepResult::Done(current) if current.form.revision == 3));
     for stale in [seen(&[2]), seen(&[])] {
-        let trashed = store.trash_form(workspace(1), id, stale.clone(), at(2)).await.unwrap();
+        let trashed = store.trash_form(workspace(1).form(id), stale.clone(), at(2)).await.unwrap();
         assert!(matches!(trashed, StepResult::Refused(Refusal::PreconditionFailed)));
-        let purged = store.purge_form(workspace(1), id, stale).await.unwrap();
+        let purged = store.purge_form(workspace(1).form(id), stale).await.unwrap();
         assert!(matches!(purged, StepResult::Refused(Refusal::PreconditionFailed)));
     }
-    assert!(store.find_form(workspace(1), id).await.unwrap().is_some());
-    let trashed = store.trash_form(workspace(1), id, seen(&[3]), at(2)).await.unwrap();
+    assert!(store.find_form(workspace(1).form(id)).await.unwrap().is_some());
+    let trashed = store.trash_form(workspace(1).form(id), seen(&[3]), at(2)).await.unwrap();
     assert!(matches!(trashed, StepResult::Done(())));
-    let purged = store.purge_form(workspace(1), id, seen(&[4])).await.unwrap();
+    let purged = store.purge_form(workspace(1).form(id), seen(&[4])).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
 }
 
@@ -176,7 +176,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
 ) {
     let store = fixture.open();
     let id = create_draft(&*store, 1, 11, 0).await;
-    let form = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    let form = store.find_form(workspace(1).form(id)).await.unwrap().unwrap();
     let update = |title: &str| FormUpdate {
         seen_revision: form.revision,
         now: at(0),
@@ -192,7 +192,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     let replace = async |title| store.replace_form(workspace(1), update(title)).await.unwrap();
     assert!(matches!(replace("first").await, StepResult::Done(())));
     assert!(matches!(replace("second").await, StepResult::Recheck));
-    let stored = store.find_form(workspace(1), id).await.unwrap().unwrap();
+    let stored = store.find_form(workspace(1).form(id)).await.unwrap().unwrap();
     assert_eq!((stored.title.as_str(), stored.revision), ("first", 2));
     let other_workspace = store.replace_form(workspace(2), update("third")).await.unwrap();
     assert!(matches!(other_workspace, StepResult::Missing));
@@ -205,7 +205,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
     assert_eq!(recorded(5, DAY_MILLIS).await, None);
     trash_form(&*store, id, 9).await;
     assert!(matches!(replace("fourth").await, StepResult::Missing));
-    let purged = store.purge_form(workspace(1), id, ExpectedRevision::Any).await.unwrap();
+    let purged = store.purge_form(workspace(1).form(id), ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
     store.close().await.unwrap();
     drop(store);
@@ -240,10 +240,10 @@ pub(super) async fn versions_are_paged_newest_first(fixture: &impl StoreFixture)
     }
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = store.list_versions(workspace(1), id, before, 2).await.unwrap().unwrap();
+        let page = store.list_versions(workspace(1).form(id), before, 2).await.unwrap().unwrap();
         before = page.rows.last().map(|last| last.number);
         for row in page.rows {
-            let found = store.find_version(workspace(1), id, row.number).await.unwrap().unwrap();
+            let found = store.find_version(workspace(1).form(id), row.number).await.unwrap().unwrap();
             assert_eq!((found.number, found.created_at), (row.number, row.created_at));
             let asked: Value = serde_json::from_str(row.questions.get()).unwrap();
             let title = asked[0]["title"].as_str().unwrap().to_owned();
@@ -255,9 +255,9 @@ pub(super) async fn versions_are_paged_newest_first(fixture: &impl StoreFixture)
     }
     let expected = [(5, 5, "5"), (4, 4, "4"), (3, 3, "3"), (2, 2, "2"), (1, 0, "What?")];
     assert_eq!(seen, expected.map(|(number, millis, title)| (number, millis, title.to_owned())));
-    assert!(store.find_version(workspace(1), id, 6).await.unwrap().is_none());
-    assert!(store.find_version(workspace(2), id, 1).await.unwrap().is_none());
-    assert!(store.list_versions(workspace(2), id, None, 2).await.unwrap().is_none());
+    assert!(store.find_version(workspace(1).form(id), 6).await.unwrap().is_none());
+    assert!(store.find_version(workspace(2).form(id), 1).await.unwrap().is_none());
+    assert!(store.list_versions(workspace(2).form(id), None, 2).await.unwrap().is_none());
 }
 
 pub(super) async fn a_form_list_contains_what_matches_its_filter(fixture: &impl StoreFixture) {
@@ -379,26 +379,26 @@ pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &imp
     assert_eq!(holder(&*store, "cake").await, None);
     store.insert_form(named(1, 81, "cake")).await.unwrap();
     let StepResult::Refused(refusal) =
-        store.restore_form(workspace(1), form_id(80), None, at(7)).await.unwrap()
+        store.restore_form(workspace(1).form(form_id(80)), None, at(7)).await.unwrap()
     else {
         panic!("not refused")
     };
     assert!(taken_by(&refusal, 81), "{refusal:?}");
     assert!(matches!(
-        store.purge_form(workspace(1), form_id(81), ExpectedRevision::Any).await.unwrap(),
+        store.purge_form(workspace(1).form(form_id(81)), ExpectedRevision::Any).await.unwrap(),
         StepResult::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, None);
     store.close().await.unwrap();
     let store = fixture.open();
-    let back = store.restore_form(workspace(1), form_id(80), None, at(8)).await.unwrap();
+    let back = store.restore_form(workspace(1).form(form_id(80)), None, at(8)).await.unwrap();
     assert!(matches!(back, StepResult::Done(back) if back.form.slug.as_deref() == Some("cake")));
     assert_eq!(holder(&*store, "cake").await, Some(form_id(80)));
     // Purging a form in the trash does not free a slug that another form has now.
     trash_form(&*store, form_id(80), 9).await;
     store.insert_form(named(1, 82, "cake")).await.unwrap();
     assert!(matches!(
-        store.purge_form(workspace(1), form_id(80), ExpectedRevision::Any).await.unwrap(),
+        store.purge_form(workspace(1).form(form_id(80)), ExpectedRevision::Any).await.unwrap(),
         StepResult::Done(())
     ));
     assert_eq!(holder(&*store, "cake").await, Some(form_id(82)));
@@ -407,10 +407,10 @@ pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &imp
 pub(super) async fn a_version_that_takes_most_of_a_cache_is_kept(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let id = create_draft(&*store, 1, 11, 0).await;
-    let questions = store.find_version(workspace(1), id, 1).await.unwrap().unwrap().questions;
+    let questions = store.find_version(workspace(1).form(id), 1).await.unwrap().unwrap().questions;
     // 16 bytes of memory for each byte of JSON are three quarters of the capacity.
     let capacity = questions.get().len() as u64 * 16 * 4 / 3;
     let cache = VersionCache::new(store, CpuPool::default(), capacity);
-    let found = async || cache.find(workspace(1), id, 1).await.unwrap().unwrap();
+    let found = async || cache.find(workspace(1).form(id), 1).await.unwrap().unwrap();
     assert!(Arc::ptr_eq(&found().await, &found().await));
 }

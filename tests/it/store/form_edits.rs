@@ -20,8 +20,8 @@ pub(crate) struct Current {
 
 /// Returns a form outside the trash with its current questions.
 pub(crate) async fn current(store: &dyn Store, workspace: WorkspaceId, form: FormId) -> Option<Current> {
-    let form = store.find_form(workspace, form).await.unwrap()?;
-    let version = store.find_version(workspace, form.id, form.version).await.unwrap()?;
+    let form = store.find_form(workspace.form(form)).await.unwrap()?;
+    let version = store.find_version(workspace.form(form.id), form.version).await.unwrap()?;
     Some(Current { form, version: version.read().unwrap() })
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn update_form(
         if let Err(why) = expected.check(form.revision) {
             return StepResult::Refused(why);
         }
-        let retired = store.find_retired(workspace, id).await.unwrap();
+        let retired = store.find_retired(workspace.form(id)).await.unwrap();
         let edited = match form.change(&version, &retired, &change, definition_context(now)) {
             Ok(None) => return StepResult::Done(Current { form, version }),
             Ok(Some(edited)) => edited,

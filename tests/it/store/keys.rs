@@ -242,10 +242,10 @@ pub(super) async fn a_deleted_workspace_is_gone_at_once_and_purged_after_a_resta
         let filter = FormFilter { trashed, ..FormFilter::default() };
         assert!(store.list_forms(workspace(1), &filter, None, 10).await.unwrap().rows.is_empty());
     }
-    assert!(store.find_form(workspace(1), form).await.unwrap().is_none());
-    let sent = store.accept_submission(workspace(1), new_submission(form, "{}"), at(1)).await.unwrap();
+    assert!(store.find_form(workspace(1).form(form)).await.unwrap().is_none());
+    let sent = store.accept_submission(new_submission(form, "{}"), at(1)).await.unwrap();
     assert!(matches!(sent, StepResult::Missing));
-    assert_eq!(store.count_submissions(workspace(2), form).await.unwrap(), 0);
-    assert!(store.find_form(workspace(2), kept).await.unwrap().is_some());
+    assert_eq!(store.count_submissions(workspace(2).form(form)).await.unwrap(), 0);
+    assert!(store.find_form(workspace(2).form(kept)).await.unwrap().is_some());
     assert_eq!(list(&*store, 2).await.len(), 1);
 }

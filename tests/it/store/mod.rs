@@ -197,7 +197,7 @@ pub(crate) async fn published_form(store: &dyn Store, form: u64) -> FormId {
 
 fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
     NewSubmission {
-        form,
+        form: workspace(1).form(form),
         checked_revision: 2,
         checked_version: 1,
         answers: text,
@@ -208,7 +208,7 @@ fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
 }
 
 pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
-    match store.accept_submission(workspace(1), new_submission(form, text), at(millis)).await.unwrap() {
+    match store.accept_submission(new_submission(form, text), at(millis)).await.unwrap() {
         StepResult::Done(id) => id,
         other => panic!("{other:?}"),
     }
@@ -220,7 +220,10 @@ pub(crate) async fn trash_submission(
     id: SubmissionId,
     millis: i64,
 ) -> StepResult<()> {
-    store.trash_submission(workspace(1), form, id, ExpectedRevision::Any, at(millis)).await.unwrap()
+    store
+        .trash_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(millis))
+        .await
+        .unwrap()
 }
 
 pub(crate) async fn restore_submission(
@@ -229,11 +232,14 @@ pub(crate) async fn restore_submission(
     id: SubmissionId,
     millis: i64,
 ) -> StepResult<Submission> {
-    store.restore_submission(workspace(1), form, id, None, at(millis)).await.unwrap()
+    store.restore_submission(workspace(1).form(form).submission(id), None, at(millis)).await.unwrap()
 }
 
 async fn purge_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
-    store.purge_submission(workspace(1), form, id, ExpectedRevision::Any, at(1_000)).await.unwrap()
+    store
+        .purge_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(1_000))
+        .await
+        .unwrap()
 }
 
 /// Replaces the answers of a submission that was edited `seen` times.
@@ -246,19 +252,20 @@ pub(crate) async fn edit_submission(
     millis: i64,
 ) -> StepResult<Submission> {
     let edit = EditedContent { answers: text.into(), metadata: Some(r#"{"by":"hand"}"#.into()) };
-    let checked = CheckedEdit { form, submission: id, seen_edits: seen, edit };
-    store.edit_submission(workspace(1), checked, at(millis)).await.unwrap()
+    let checked = CheckedEdit { submission: workspace(1).form(form).submission(id), seen_edits: seen, edit };
+    store.edit_submission(checked, at(millis)).await.unwrap()
 }
 
 pub(crate) async fn find_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> Option<Submission> {
-    store.find_submission(workspace(1), form, id).await.unwrap()
+    store.find_submission(workspace(1).form(form).submission(id)).await.unwrap()
 }
 
 /// Lists the trash of a form by pages of `limit`.
 pub(crate) async fn list_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = store.list_trashed_submissions(workspace(1), form, before, limit).await.unwrap().unwrap();
+        let page =
+            store.list_trashed_submissions(workspace(1).form(form), before, limit).await.unwrap().unwrap();
         seen.extend(page.rows);
         before = page.next;
         if before.is_none() {
@@ -268,7 +275,7 @@ pub(crate) async fn list_trash(store: &dyn Store, form: FormId, limit: usize) ->
 }
 
 pub(crate) async fn trash_form(store: &dyn Store, form: FormId, millis: i64) {
-    let step = store.trash_form(workspace(1), form, ExpectedRevision::Any, at(millis)).await.unwrap();
+    let step = store.trash_form(workspace(1).form(form), ExpectedRevision::Any, at(millis)).await.unwrap();
     assert!(matches!(step, StepResult::Done(())), "{step:?}");
 }
 
@@ -299,7 +306,7 @@ pub(crate) async fn list_newest(
     limit: usize,
 ) -> Option<SubmissionRows> {
     let all = SubmissionFilter::default();
-    store.list_submissions(workspace, form, &all, Order::NewestFirst, before, limit).await.unwrap()
+    store.list_submissions(workspace.form(form), &all, Order::NewestFirst, before, limit).await.unwrap()
 }
 
 /// Lists all submissions of a form by pages of `limit`, newest first, and checks that each is found by its id.
@@ -310,7 +317,7 @@ async fn list_all(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submissi
         assert!(page.rows.len() == limit || page.next.is_none(), "a page before the last one is short");
         before = page.next;
         for row in page.rows {
-            let found = store.find_submission(workspace(1), form, row.id).await.unwrap();
+            let found = store.find_submission(workspace(1).form(form).submission(row.id)).await.unwrap();
             seen.push(row.id);
             assert_eq!(found, Some(row));
         }

@@ -195,12 +195,13 @@ impl Run {
                 "run {}, pages of {limit}",
                 self.seed
             );
-            let count = store.count_submissions(workspace(1), *form).await.unwrap();
+            let count = store.count_submissions(workspace(1).form(*form)).await.unwrap();
             assert_eq!(count, live.len() as u64);
             for (submission, replaced) in &live {
                 assert_eq!(find_submission(store, *form, submission.id).await.as_ref(), Some(submission));
                 let id = submission.id;
-                let history = store.list_history(workspace(1), *form, id, None, 1_000).await.unwrap();
+                let history =
+                    store.list_history(workspace(1).form(*form).submission(id), None, 1_000).await.unwrap();
                 let texts = history.unwrap().rows.into_iter().rev().map(|row| row.answers.into_string());
                 assert_eq!(texts.collect::<Vec<_>>(), *replaced);
             }
@@ -217,8 +218,11 @@ async fn read(store: &dyn Store, form: FormId, order: Order, limit: usize) -> Ve
     let all = SubmissionFilter::default();
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page =
-            store.list_submissions(workspace(1), form, &all, order, after, limit).await.unwrap().unwrap();
+        let page = store
+            .list_submissions(workspace(1).form(form), &all, order, after, limit)
+            .await
+            .unwrap()
+            .unwrap();
         after = page.next;
         seen.extend(page.rows);
         if after.is_none() {

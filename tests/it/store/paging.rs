@@ -99,14 +99,14 @@ impl Workload {
         match list {
             List::Submissions(filter, order) => {
                 let page =
-                    store.list_submissions(ws, form, filter, *order, id, limit).await.unwrap().unwrap();
+                    store.list_submissions(ws.form(form), filter, *order, id, limit).await.unwrap().unwrap();
                 for row in &page.rows {
                     assert!(row.deleted_at.is_none() && filter.matches(&row.answers), "{list:?}: {row:?}");
                 }
                 (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.next.is_some())
             }
             List::SubmissionTrash => {
-                let page = store.list_trashed_submissions(ws, form, id, limit).await.unwrap().unwrap();
+                let page = store.list_trashed_submissions(ws.form(form), id, limit).await.unwrap().unwrap();
                 assert!(page.rows.iter().all(|row| row.deleted_at.is_some()));
                 (page.rows.iter().map(|row| Row::submission(row.id)).collect(), page.next.is_some())
             }
@@ -123,11 +123,16 @@ impl Workload {
                 (page.rows.iter().map(|(form, _)| row(form)).collect(), page.next.is_some())
             }
             List::Versions => {
-                let page = store.list_versions(ws, self.versioned, number, limit).await.unwrap().unwrap();
+                let page =
+                    store.list_versions(ws.form(self.versioned), number, limit).await.unwrap().unwrap();
                 (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.next.is_some())
             }
             List::History => {
-                let page = store.list_history(ws, form, self.edited, number, limit).await.unwrap().unwrap();
+                let page = store
+                    .list_history(ws.form(form).submission(self.edited), number, limit)
+                    .await
+                    .unwrap()
+                    .unwrap();
                 (page.rows.iter().map(|row| Row::number(row.number)).collect(), page.next.is_some())
             }
         }
@@ -240,21 +245,21 @@ impl Workload {
         let index = random.below(own.len());
         let id = own[index];
         match random.below(8) {
-            0..2 => drop(store.trash_form(ws, id, ExpectedRevision::Any, at(now)).await.unwrap()),
+            0..2 => drop(store.trash_form(ws.form(id), ExpectedRevision::Any, at(now)).await.unwrap()),
             // Restored and trashed again concurrently.
             2..5 => {
-                let out = store.restore_form(ws, id, None, at(now));
-                let again = store.trash_form(ws, id, ExpectedRevision::Any, at(now));
+                let out = store.restore_form(ws.form(id), None, at(now));
+                let again = store.trash_form(ws.form(id), ExpectedRevision::Any, at(now));
                 let (out, again) = tokio::join!(out, again);
                 drop((out.unwrap(), again.unwrap()));
             }
-            5 => drop(store.restore_form(ws, id, None, at(now)).await.unwrap()),
+            5 => drop(store.restore_form(ws.form(id), None, at(now)).await.unwrap()),
             6 => {
                 let text = if random.once_in(2) { r#"{"title":"Tea"}"# } else { r#"{"status":"published"}"# };
                 self.update(id, text).await;
             }
             _ => {
-                let step = store.purge_form(ws, id, ExpectedRevision::Any).await.unwrap();
+                let step = store.purge_form(ws.form(id), ExpectedRevision::Any).await.unwrap();
                 assert!(matches!(step, StepResult::Done(())), "{step:?}");
                 self.purged.lock().unwrap().insert(form_key(id));
                 own[index] = create_draft(store, 1, 2 * FIRST_FORM + now as u64, now).await;

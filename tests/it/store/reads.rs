@@ -14,7 +14,7 @@ pub(super) async fn a_submission_is_stored_byte_for_byte(fixture: &impl StoreFix
     let text = "{ \"q1\" : \"caf\\u00e9 😀\", \"n\": 1.10 }";
     let id = submit(&*store, form, text, 123).await;
     for round in 0..2 {
-        let found = store.find_submission(workspace(1), form, id).await.unwrap().unwrap();
+        let found = store.find_submission(workspace(1).form(form).submission(id)).await.unwrap().unwrap();
         assert_eq!(
             (&*found.answers, found.id, found.form, found.form_version),
             (text, id, form, 1),
@@ -24,12 +24,15 @@ pub(super) async fn a_submission_is_stored_byte_for_byte(fixture: &impl StoreFix
         let page = list_newest(&*store, workspace(1), form, None, 10).await.unwrap();
         assert_eq!(page, SubmissionRows { rows: vec![found], next: None });
     }
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);
     store.close().await.unwrap();
     drop(store);
     let store = fixture.open();
-    assert_eq!(&*store.find_submission(workspace(1), form, id).await.unwrap().unwrap().answers, text);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    assert_eq!(
+        &*store.find_submission(workspace(1).form(form).submission(id)).await.unwrap().unwrap().answers,
+        text
+    );
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);
 }
 
 pub(super) async fn large_answers_and_definitions_are_stored(fixture: &impl StoreFixture) {
@@ -51,7 +54,10 @@ pub(super) async fn large_answers_and_definitions_are_stored(fixture: &impl Stor
     drop(store);
     let store = fixture.open();
     for (id, text) in &sent {
-        assert_eq!(*store.find_submission(workspace(1), form, *id).await.unwrap().unwrap().answers, **text);
+        assert_eq!(
+            *store.find_submission(workspace(1).form(form).submission(*id)).await.unwrap().unwrap().answers,
+            **text
+        );
     }
     let page = list_newest(&*store, workspace(1), form, None, 100).await.unwrap();
     let listed: Vec<_> =
@@ -118,9 +124,9 @@ pub(super) async fn submissions_of_one_group_are_paged_individually(fixture: &im
         assert_eq!(list_all(&*store, form, limit).await, expected, "pages of {limit}");
     }
     let unknown = SubmissionId::from_bytes([0xff; 16]);
-    assert_eq!(store.find_submission(workspace(1), form, unknown).await.unwrap(), None);
+    assert_eq!(store.find_submission(workspace(1).form(form).submission(unknown)).await.unwrap(), None);
     store.close().await.unwrap();
     let store = fixture.open();
     assert_eq!(list_all(&*store, form, 100).await, expected);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 240);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 240);
 }

@@ -40,7 +40,7 @@ pub(super) async fn a_search_returns_what_matches_its_filter_in_either_order(fix
         let filter = SubmissionFilter::new(&query, &[]).unwrap();
         let (mut seen, mut after, limit) = (Vec::new(), None, 1 + random.below(150));
         loop {
-            let page = store.list_submissions(workspace(1), form, &filter, order, after, limit).await;
+            let page = store.list_submissions(workspace(1).form(form), &filter, order, after, limit).await;
             let page = page.unwrap().unwrap();
             assert!(page.rows.len() == limit || page.next.is_none(), "a page before the last one is short");
             seen.extend(page.rows.iter().map(|row| row.id));
@@ -50,7 +50,10 @@ pub(super) async fn a_search_returns_what_matches_its_filter_in_either_order(fix
             }
         }
         assert_eq!(seen, expected, "{query:?} {order:?}, pages of {limit}");
-        assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), Some(seen.len() as u64));
+        assert_eq!(
+            store.count_filtered(workspace(1).form(form), &filter).await.unwrap(),
+            Some(seen.len() as u64)
+        );
     }
 }
 
@@ -59,8 +62,8 @@ pub(super) async fn a_search_finds_edited_answers(fixture: &impl StoreFixture) {
     let form = published_form(&*store, 11).await;
     let ids = submit_concurrently(&store, form, 12, 0).await;
     let edit = EditedContent { answers: r#"{"q1":"corrected"}"#.into(), metadata: None };
-    let checked = CheckedEdit { form, submission: ids[5], seen_edits: 0, edit };
-    let edited = store.edit_submission(workspace(1), checked, at(0)).await.unwrap();
+    let checked = CheckedEdit { submission: workspace(1).form(form).submission(ids[5]), seen_edits: 0, edit };
+    let edited = store.edit_submission(checked, at(0)).await.unwrap();
     assert!(matches!(edited, StepResult::Done(_)), "{edited:?}");
     let found = list_newest(&*store, workspace(1), form, None, 100).await.unwrap().rows;
     for text in ["corrected", "5"] {
@@ -68,11 +71,12 @@ pub(super) async fn a_search_finds_edited_answers(fixture: &impl StoreFixture) {
         let filter = SubmissionFilter::new(&query, &[]).unwrap();
         let expected: Vec<_> =
             found.iter().filter(|found| found.answers[6..].contains(text)).map(|found| found.id).collect();
-        let page = store.list_submissions(workspace(1), form, &filter, Order::NewestFirst, None, 9).await;
+        let page =
+            store.list_submissions(workspace(1).form(form), &filter, Order::NewestFirst, None, 9).await;
         let listed: Vec<_> = page.unwrap().unwrap().rows.iter().map(|found| found.id).collect();
         assert_eq!(listed, expected, "{text}");
         assert_eq!(
-            store.count_filtered(workspace(1), form, &filter).await.unwrap(),
+            store.count_filtered(workspace(1).form(form), &filter).await.unwrap(),
             Some(expected.len() as u64)
         );
         assert_eq!(listed.contains(&ids[5]), text == "corrected");
@@ -90,7 +94,7 @@ pub(super) async fn a_long_search_runs_in_slices_and_can_be_cancelled(fixture: &
     let filter = SubmissionFilter::new(&query, &[]).unwrap();
     let count_polls = async |filter| {
         let mut polls = 0;
-        let mut search = pin!(store.count_filtered(workspace(1), form, filter));
+        let mut search = pin!(store.count_filtered(workspace(1).form(form), filter));
         let counted = poll_fn(|context| {
             polls += 1;
             search.as_mut().poll(context)
@@ -102,12 +106,13 @@ pub(super) async fn a_long_search_runs_in_slices_and_can_be_cancelled(fixture: &
     assert!(polls > 3, "6 MB were read in {polls} polls");
     // A cancelled search releases its lock.
     for _ in 0..100 {
-        let mut search = pin!(store.count_filtered(workspace(1), form, &filter));
+        let mut search = pin!(store.count_filtered(workspace(1).form(form), &filter));
         assert!(!is_ready(&mut search).await, "the search ran on the caller's thread");
     }
-    assert_eq!(store.count_filtered(workspace(1), form, &filter).await.unwrap(), Some(0));
+    assert_eq!(store.count_filtered(workspace(1).form(form), &filter).await.unwrap(), Some(0));
     // A search whose form is trashed meanwhile ends without a page.
-    let mut search = pin!(store.list_submissions(workspace(1), form, &filter, Order::NewestFirst, None, 9));
+    let mut search =
+        pin!(store.list_submissions(workspace(1).form(form), &filter, Order::NewestFirst, None, 9));
     assert!(!is_ready(&mut search).await);
     trash_form(&*store, form, 20).await;
     assert_eq!(search.await.unwrap(), None);

@@ -17,7 +17,7 @@ pub(super) async fn an_edit_keeps_the_replaced_content_in_the_history(fixture: &
     let form = published_form(&*store, 11).await;
     let (text, metadata) = ("{ \"q1\" : \"a\" }", "{ \"source\":\"web\" }");
     let new = NewSubmission { metadata: Some(metadata), ..new_submission(form, text) };
-    let StepResult::Done(id) = store.accept_submission(workspace(1), new, at(5)).await.unwrap() else {
+    let StepResult::Done(id) = store.accept_submission(new, at(5)).await.unwrap() else {
         panic!("not stored")
     };
     let first = find_submission(&*store, form, id).await.unwrap();
@@ -40,7 +40,7 @@ pub(super) async fn an_edit_keeps_the_replaced_content_in_the_history(fixture: &
     let trashed = Submission { deleted_at: Some(at(9)), ..second.clone() };
     assert_eq!(list_trash(&*store, form, 5).await, [trashed]);
     assert!(matches!(edit_submission(&*store, form, id, 1, "{}", 9).await, StepResult::Missing));
-    assert_eq!(store.list_history(workspace(1), form, id, None, 9).await.unwrap(), None);
+    assert_eq!(store.list_history(workspace(1).form(form).submission(id), None, 9).await.unwrap(), None);
     assert!(
         matches!(restore_submission(&*store, form, id, 10).await, StepResult::Done(back) if back == second)
     );
@@ -48,23 +48,24 @@ pub(super) async fn an_edit_keeps_the_replaced_content_in_the_history(fixture: &
     drop(store);
     let store = fixture.open();
     assert_eq!(find_submission(&*store, form, id).await, Some(second));
-    let history = store.list_history(workspace(1), form, id, None, 9).await.unwrap().unwrap();
+    let history = store.list_history(workspace(1).form(form).submission(id), None, 9).await.unwrap().unwrap();
     assert_eq!((history.rows.len(), history.next), (1, None));
     let replaced = &history.rows[0];
     assert_eq!((&*replaced.answers, replaced.metadata.as_deref()), (text, Some(metadata)));
     assert_eq!((replaced.number, replaced.replaced_at), (0, at(7)));
     let without_metadata = CheckedEdit {
-        form,
-        submission: id,
+        submission: workspace(1).form(form).submission(id),
         seen_edits: 1,
         edit: EditedContent { answers: "{}".into(), metadata: None },
     };
-    let other = store.edit_submission(workspace(2), without_metadata.clone(), at(11)).await.unwrap();
+    let elsewhere =
+        CheckedEdit { submission: workspace(2).form(form).submission(id), ..without_metadata.clone() };
+    let other = store.edit_submission(elsewhere, at(11)).await.unwrap();
     assert!(matches!(other, StepResult::Missing));
-    let edited = store.edit_submission(workspace(1), without_metadata, at(11)).await.unwrap();
+    let edited = store.edit_submission(without_metadata, at(11)).await.unwrap();
     assert!(matches!(edited, StepResult::Done(edited) if edited.metadata.is_none() && edited.edits() == 2));
-    assert_eq!(store.list_history(workspace(2), form, id, None, 9).await.unwrap(), None);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    assert_eq!(store.list_history(workspace(2).form(form).submission(id), None, 9).await.unwrap(), None);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);
 }
 
 pub(super) async fn of_concurrent_edits_only_those_of_the_current_content_are_stored(
@@ -144,7 +145,11 @@ pub(super) async fn history_is_paged_newest_first(fixture: &impl StoreFixture) {
     for limit in [1, 2, 3, 7, 8] {
         let (mut seen, mut before) = (Vec::new(), None);
         loop {
-            let page = store.list_history(workspace(1), form, id, before, limit).await.unwrap().unwrap();
+            let page = store
+                .list_history(workspace(1).form(form).submission(id), before, limit)
+                .await
+                .unwrap()
+                .unwrap();
             before = page.rows.last().map(|last| last.number);
             seen.extend(page.rows.into_iter().map(|row| (row.number, row.answers, row.replaced_at)));
             if page.next.is_none() {

@@ -24,20 +24,22 @@ pub(super) async fn a_trashed_submission_is_not_found_until_it_is_restored(fixtu
         restore_submission(&*store, form, id, 2).await,
         StepResult::Refused(Refusal::NotInTrash)
     ));
-    let elsewhere =
-        store.trash_submission(workspace(2), form, id, ExpectedRevision::Any, at(2)).await.unwrap();
+    let elsewhere = store
+        .trash_submission(workspace(2).form(form).submission(id), ExpectedRevision::Any, at(2))
+        .await
+        .unwrap();
     assert!(matches!(elsewhere, StepResult::Missing));
     assert!(matches!(trash_submission(&*store, form, id, 3).await, StepResult::Done(())));
     assert!(matches!(trash_submission(&*store, form, id, 4).await, StepResult::Missing));
     assert_eq!(find_submission(&*store, form, id).await, None);
     assert_eq!(list_all(&*store, form, 1).await, [ids[1]]);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 1);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 1);
     let trashed = Submission { deleted_at: Some(at(3)), ..before.clone() };
     assert_eq!(list_trash(&*store, form, 1).await, [trashed]);
-    assert_eq!(store.list_trashed_submissions(workspace(2), form, None, 5).await.unwrap(), None);
+    assert_eq!(store.list_trashed_submissions(workspace(2).form(form), None, 5).await.unwrap(), None);
     let restore = |key, body| {
         let retry = idempotency_key(IdempotentOperation::RestoreSubmission(form, id), key, body);
-        store.restore_submission(workspace(1), form, id, retry, at(5))
+        store.restore_submission(workspace(1).form(form).submission(id), retry, at(5))
     };
     assert!(matches!(restore(1, 5).await.unwrap(), StepResult::Done(back) if back == before));
     assert!(matches!(restore(1, 5).await.unwrap(), StepResult::Replayed(back) if back == before));
@@ -46,9 +48,10 @@ pub(super) async fn a_trashed_submission_is_not_found_until_it_is_restored(fixtu
     // The same idempotency key for another submission is another operation.
     trash_submission(&*store, form, ids[1], 5).await;
     let retry = idempotency_key(IdempotentOperation::RestoreSubmission(form, ids[1]), 1, 5);
-    let second = store.restore_submission(workspace(1), form, ids[1], retry, at(5)).await.unwrap();
+    let second =
+        store.restore_submission(workspace(1).form(form).submission(ids[1]), retry, at(5)).await.unwrap();
     assert!(matches!(second, StepResult::Done(back) if back.id == ids[1]));
-    let other = store.restore_submission(workspace(2), form, id, None, at(5)).await.unwrap();
+    let other = store.restore_submission(workspace(2).form(form).submission(id), None, at(5)).await.unwrap();
     assert!(matches!(other, StepResult::Missing));
     store.close().await.unwrap();
     drop(store);
@@ -56,7 +59,7 @@ pub(super) async fn a_trashed_submission_is_not_found_until_it_is_restored(fixtu
     assert_eq!(find_submission(&*store, form, id).await, Some(before));
     assert_eq!(list_all(&*store, form, 1).await, [ids[1], id]);
     assert_eq!(list_trash(&*store, form, 5).await, []);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 2);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 2);
     let unknown = SubmissionId::from_bytes([9; 16]);
     assert!(matches!(trash_submission(&*store, form, unknown, 4).await, StepResult::Missing));
     assert!(matches!(restore_submission(&*store, form, unknown, 4).await, StepResult::Missing));
@@ -71,8 +74,10 @@ pub(super) async fn a_purged_submission_cannot_be_restored(fixture: &impl StoreF
         assert!(matches!(edit_submission(&*store, form, ids[1], edits, "{}", 1).await, StepResult::Done(_)));
     }
     assert!(matches!(trash_submission(&*store, form, ids[2], 2).await, StepResult::Done(())));
-    let elsewhere =
-        store.purge_submission(workspace(2), form, ids[1], ExpectedRevision::Any, at(9)).await.unwrap();
+    let elsewhere = store
+        .purge_submission(workspace(2).form(form).submission(ids[1]), ExpectedRevision::Any, at(9))
+        .await
+        .unwrap();
     assert!(matches!(elsewhere, StepResult::Missing));
     for id in &ids[..3] {
         assert!(matches!(purge_submission(&*store, form, *id).await, StepResult::Done(())));
@@ -81,7 +86,7 @@ pub(super) async fn a_purged_submission_cannot_be_restored(fixture: &impl StoreF
         assert_eq!(find_submission(&*store, form, *id).await, None);
     }
     assert_eq!(list_trash(&*store, form, 5).await, []);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 2);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 2);
     store.close().await.unwrap();
     drop(store);
     ids.reverse();
@@ -115,7 +120,7 @@ pub(super) async fn one_group_can_submit_trash_and_restore(fixture: &impl StoreF
     for limit in [1, 7, 100] {
         assert_eq!(list_all(&*store, form, limit).await, expected, "pages of {limit}");
     }
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 45);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 45);
     assert_eq!(list_trash(&*store, form, 4).await.len(), 15);
 }
 
@@ -206,7 +211,7 @@ pub(super) async fn the_response_limit_is_exact_during_concurrent_deletes_and_re
             let (mut own, mut refused) = (Vec::new(), 0);
             for round in 0..12 {
                 let new = NewSubmission { checked_revision: 3, ..new_submission(form, "{}") };
-                match store.accept_submission(workspace(1), new, at(2)).await.unwrap() {
+                match store.accept_submission(new, at(2)).await.unwrap() {
                     StepResult::Done(id) => own.push(id),
                     StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }) => {
                         refused += 1
@@ -224,7 +229,7 @@ pub(super) async fn the_response_limit_is_exact_during_concurrent_deletes_and_re
                         other => panic!("{other:?}"),
                     }
                 }
-                let count = store.count_submissions(workspace(1), form).await.unwrap();
+                let count = store.count_submissions(workspace(1).form(form)).await.unwrap();
                 assert!(count <= MAX_RESPONSES as u64, "{count}");
             }
             refused
@@ -233,7 +238,7 @@ pub(super) async fn the_response_limit_is_exact_during_concurrent_deletes_and_re
     let refused: usize = tasks.join_all().await.into_iter().sum();
     assert!(refused > 0, "no submission exceeded the limit");
     let (live, count) =
-        (list_all(&*store, form, 50).await, store.count_submissions(workspace(1), form).await.unwrap());
+        (list_all(&*store, form, 50).await, store.count_submissions(workspace(1).form(form)).await.unwrap());
     assert_eq!(live.len() as u64, count);
     store.close().await.unwrap();
     drop(store);
@@ -337,7 +342,7 @@ pub(super) async fn trashed_submissions_are_erased_by_time_of_deletion(fixture: 
         assert!(matches!(restore_submission(&*store, form, ids[30], 90).await, StepResult::Missing));
     }
     // Of a purged form only the trash entries are left to erase.
-    let purged = store.purge_form(workspace(1), forms[0], ExpectedRevision::Any).await.unwrap();
+    let purged = store.purge_form(workspace(1).form(forms[0]), ExpectedRevision::Any).await.unwrap();
     assert!(matches!(purged, StepResult::Done(())));
     let gone = async {
         while matches!(store.insert_form(new_draft(1, 11, 0)).await.unwrap(), StepResult::Recheck) {
@@ -357,7 +362,7 @@ pub(super) async fn the_trash_of_a_form_is_trashed_and_restored_with_it(fixture:
     assert!(matches!(trash_submission(&*store, form, ids[1], 5).await, StepResult::Done(())));
     let before = list_trash(&*store, form, 9).await;
     trash_form(&*store, form, 6).await;
-    assert_eq!(store.list_trashed_submissions(workspace(1), form, None, 9).await.unwrap(), None);
+    assert_eq!(store.list_trashed_submissions(workspace(1).form(form), None, 9).await.unwrap(), None);
     for step in
         [trash_submission(&*store, form, ids[0], 7).await, purge_submission(&*store, form, ids[0]).await]
     {
@@ -365,9 +370,9 @@ pub(super) async fn the_trash_of_a_form_is_trashed_and_restored_with_it(fixture:
     }
     assert!(matches!(restore_submission(&*store, form, ids[1], 7).await, StepResult::Missing));
     assert!(matches!(edit_submission(&*store, form, ids[0], 0, "{}", 7).await, StepResult::Missing));
-    let back = store.restore_form(workspace(1), form, None, at(8)).await.unwrap();
+    let back = store.restore_form(workspace(1).form(form), None, at(8)).await.unwrap();
     assert!(matches!(back, StepResult::Done(_)));
     assert_eq!(list_trash(&*store, form, 9).await, before);
     assert_eq!(list_all(&*store, form, 9).await, [ids[3], ids[2], ids[0]]);
-    assert_eq!(store.count_submissions(workspace(1), form).await.unwrap(), 3);
+    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 3);
 }

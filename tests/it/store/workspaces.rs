@@ -4,7 +4,7 @@ use forms::domain::form::filter::FormFilter;
 use forms::domain::revision::ExpectedRevision;
 use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::secret::KeyText;
-use forms::store::{NewKey, StepResult, StoreHealth};
+use forms::store::{NewKey, NewSubmission, StepResult, StoreHealth};
 
 use super::{
     SeededRandom, StoreFixture, at, form_id, insert_workspace, key_id, list_newest, new_submission, patch,
@@ -67,25 +67,26 @@ pub(super) async fn a_workspace_is_not_visible_from_another(fixture: &impl Store
     let form = published_form(&*store, 11).await;
     let id = submit(&*store, form, "{}", 0).await;
     let other = workspace(2);
-    assert!(store.find_form(other, form).await.unwrap().is_none());
+    assert!(store.find_form(other.form(form)).await.unwrap().is_none());
     assert!(store.list_forms(other, &FormFilter::default(), None, 10).await.unwrap().rows.is_empty());
     let edit =
         update_form(&*store, other, form, patch(r#"{"title":"x"}"#), ExpectedRevision::Any, at(0)).await;
     assert!(matches!(edit, StepResult::Missing));
     assert!(matches!(
-        store.trash_form(other, form, ExpectedRevision::Any, at(0)).await.unwrap(),
+        store.trash_form(other.form(form), ExpectedRevision::Any, at(0)).await.unwrap(),
         StepResult::Missing
     ));
     assert!(matches!(
-        store.purge_form(other, form, ExpectedRevision::Any).await.unwrap(),
+        store.purge_form(other.form(form), ExpectedRevision::Any).await.unwrap(),
         StepResult::Missing
     ));
-    let sent = store.accept_submission(other, new_submission(form, "{}"), at(0)).await.unwrap();
+    let elsewhere = NewSubmission { form: other.form(form), ..new_submission(form, "{}") };
+    let sent = store.accept_submission(elsewhere, at(0)).await.unwrap();
     assert!(matches!(sent, StepResult::Missing));
-    assert_eq!(store.count_submissions(other, form).await.unwrap(), 0);
-    assert!(store.find_submission(other, form, id).await.unwrap().is_none());
+    assert_eq!(store.count_submissions(other.form(form)).await.unwrap(), 0);
+    assert!(store.find_submission(other.form(form).submission(id)).await.unwrap().is_none());
     assert!(list_newest(&*store, other, form, None, 10).await.is_none());
-    assert!(store.find_submission(workspace(1), form, id).await.unwrap().is_some());
+    assert!(store.find_submission(workspace(1).form(form).submission(id)).await.unwrap().is_some());
 }
 
 pub(super) async fn a_closed_store_refuses_requests(fixture: &impl StoreFixture) {
@@ -93,5 +94,5 @@ pub(super) async fn a_closed_store_refuses_requests(fixture: &impl StoreFixture)
     let form = published_form(&*store, 11).await;
     store.close().await.unwrap();
     assert!(matches!(store.health(), StoreHealth::Stopped(_)));
-    assert!(store.accept_submission(workspace(1), new_submission(form, "{}"), at(0)).await.is_err());
+    assert!(store.accept_submission(new_submission(form, "{}"), at(0)).await.is_err());
 }

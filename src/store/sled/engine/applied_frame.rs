@@ -8,7 +8,6 @@ use super::index::{Index, IndexError};
 /// Key of the record, the only row that the digest does not cover.
 pub(crate) const KEY: &[u8] = b"Ma";
 
-/// The last applied frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AppliedFrame {
     pub(crate) sequence: u64,

@@ -25,7 +25,6 @@ pub(crate) enum Cell {
     Piece(Vec<u8>),
 }
 
-/// Head of a body in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) length: u64,
@@ -84,7 +83,6 @@ pub(crate) fn cell_count(key: &[u8], cell: Vec<u8>) -> usize {
     }
 }
 
-/// Returns the cell of a piece.
 pub(crate) fn piece(key: &[u8], part: &[u8]) -> Vec<u8> {
     encode_cell(key, part.to_vec(), 2)
 }
@@ -119,7 +117,6 @@ pub(crate) fn decode(key: &[u8], mut cell: Vec<u8>) -> Option<Cell> {
     }
 }
 
-/// Reads a body from the index.
 pub(crate) fn read(index: &dyn Index, key: &[u8]) -> Result<Option<Vec<u8>>> {
     match get(index, key)? {
         Some(cell) => resolve(index, key, cell),

@@ -10,22 +10,15 @@ pub(crate) struct IndexDigest {
 }
 
 impl IndexDigest {
-    pub(crate) fn add(&mut self, hash: u128) {
-        self.count = self.count.wrapping_add(1);
-        self.sum = self.sum.wrapping_add(hash);
-    }
-
-    pub(crate) fn remove(&mut self, hash: u128) {
-        self.count = self.count.wrapping_sub(1);
-        self.sum = self.sum.wrapping_sub(hash);
-    }
-
+    /// Replaces a row by another, given their hashes.
     pub(crate) fn replace(&mut self, old: Option<u128>, new: Option<u128>) {
         if let Some(hash) = old {
-            self.remove(hash);
+            self.count = self.count.wrapping_sub(1);
+            self.sum = self.sum.wrapping_sub(hash);
         }
         if let Some(hash) = new {
-            self.add(hash);
+            self.count = self.count.wrapping_add(1);
+            self.sum = self.sum.wrapping_add(hash);
         }
     }
 }

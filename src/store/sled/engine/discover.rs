@@ -12,7 +12,6 @@ use super::segment::{
 };
 use super::state::Position;
 
-/// End of a journal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalEnd {
     /// The newest segment.
@@ -24,7 +23,6 @@ pub(crate) struct JournalEnd {
     pub(crate) torn: Option<u64>,
 }
 
-/// The segments of a journal.
 #[derive(Default)]
 pub(crate) struct Segments {
     /// In order, without gaps.

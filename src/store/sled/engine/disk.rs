@@ -13,7 +13,6 @@ use rustix::io::Errno;
 
 use super::segment::JOURNAL;
 
-/// The folder of a store.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading and writing.
     fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>>;
@@ -39,13 +38,10 @@ pub trait Disk: Send + Sync {
     fn location(&self) -> PathBuf;
 }
 
-/// An open file.
 pub trait DiskFile: Send + Sync {
-    /// Returns the size in bytes.
     fn size(&self) -> io::Result<u64>;
     /// Fills the buffer from an offset; fails if the file ends before.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Writes all bytes at an offset.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes the content durable (`fdatasync`). After an error the content on disk is unknown, and this must not be
     /// called again.
@@ -58,7 +54,6 @@ pub trait StoreLock: Send + Sync {
     fn set_text(&self, text: &str) -> io::Result<()>;
 }
 
-/// Whether an error means that the disk is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -79,7 +74,6 @@ pub(crate) fn replace(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<(
     disk.rename(&temporary, path)
 }
 
-/// A store folder in the file system.
 pub struct RealDisk {
     root: PathBuf,
 }

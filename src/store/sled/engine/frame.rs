@@ -127,19 +127,11 @@ impl<'a> Iterator for FrameChanges<'a> {
     fn next(&mut self) -> Option<Change<'a>> {
         let has_cell = *self.0.first()? == 1;
         self.0 = &self.0[1..];
-        let key_length = usize::from(u16::from_be_bytes(self.take(2)?.try_into().ok()?));
-        let cell_length = if has_cell { u32_at(self.take(4)?, 0) as usize } else { 0 };
-        let key = self.take(key_length)?;
-        let cell = self.take(cell_length)?;
+        let key_length = usize::from(u16::from_be_bytes(self.0.split_off(..2)?.try_into().ok()?));
+        let cell_length = if has_cell { u32_at(self.0.split_off(..4)?, 0) as usize } else { 0 };
+        let key = self.0.split_off(..key_length)?;
+        let cell = self.0.split_off(..cell_length)?;
         Some(Change { key, cell: has_cell.then_some(cell) })
-    }
-}
-
-impl<'a> FrameChanges<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
     }
 }
 

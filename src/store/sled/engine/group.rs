@@ -13,15 +13,10 @@ use crate::store::Result;
 /// Changes that are staged and not yet durable.
 #[derive(Default)]
 pub(crate) struct Group {
-    entries: BTreeMap<Vec<u8>, PendingRow>,
+    /// The last change of each row, and the row before the group.
+    entries: BTreeMap<Vec<u8>, (StagedRow, StoredRow)>,
     /// Bytes of keys and bodies.
     pub(crate) bytes: usize,
-}
-
-struct PendingRow {
-    body: Option<Vec<u8>>,
-    last: bool,
-    old: StoredRow,
 }
 
 /// The row in the index before the group.
@@ -50,13 +45,12 @@ impl Group {
         }
         for ((key, staged), old) in own.into_iter().zip(olds) {
             self.bytes += key.len() + staged.body.as_ref().map_or(0, Vec::len);
-            let StagedRow { body, last, .. } = staged;
             match self.entries.entry(key) {
                 btree_map::Entry::Occupied(entry) => {
-                    let entry = entry.into_mut();
-                    (entry.body, entry.last) = (body, last && entry.last);
+                    let (earlier, _) = entry.into_mut();
+                    *earlier = StagedRow { last: staged.last && earlier.last, ..staged };
                 }
-                btree_map::Entry::Vacant(entry) => drop(entry.insert(PendingRow { body, last, old })),
+                btree_map::Entry::Vacant(entry) => drop(entry.insert((staged, old))),
             }
         }
         Ok(())
@@ -64,7 +58,7 @@ impl Group {
 
     /// Returns the body of a key after the group so far; `None` if the group has not changed the key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        self.entries.get(key).map(|entry| entry.body.as_deref())
+        self.entries.get(key).map(|(row, _)| row.body.as_deref())
     }
 
     /// Returns the rows of a range that the group has changed; the range must not be empty.
@@ -72,7 +66,7 @@ impl Group {
         &self,
         range: (Bound<&Vec<u8>>, Bound<&Vec<u8>>),
     ) -> impl Iterator<Item = (&Vec<u8>, Option<&Vec<u8>>)> {
-        self.entries.range::<Vec<u8>, _>(range).map(|(key, entry)| (key, entry.body.as_ref()))
+        self.entries.range::<Vec<u8>, _>(range).map(|(key, (row, _))| (key, row.body.as_ref()))
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -84,12 +78,12 @@ impl Group {
     pub(crate) fn into_changes(self, revision: u64) -> Vec<CellChange> {
         let mut changes = Vec::with_capacity(self.entries.len());
         let (mut rows, mut last, mut gone) = (Vec::with_capacity(self.entries.len()), Vec::new(), Vec::new());
-        for (key, entry) in self.entries {
-            gone.extend(entry.old.pieces.into_iter().map(|(key, hash)| CellChange::gone(key, hash)));
-            let cell = entry.body.map(|body| cell_of(&key, body, revision, &mut changes));
-            if cell.is_some() || entry.old.hash.is_some() {
-                let rows = if entry.last { &mut last } else { &mut rows };
-                rows.push(CellChange::new(key, cell, entry.old.hash));
+        for (key, (row, old)) in self.entries {
+            gone.extend(old.pieces.into_iter().map(|(key, hash)| CellChange::new(key, None, Some(hash))));
+            let cell = row.body.map(|body| cell_of(&key, body, revision, &mut changes));
+            if cell.is_some() || old.hash.is_some() {
+                let rows = if row.last { &mut last } else { &mut rows };
+                rows.push(CellChange::new(key, cell, old.hash));
             }
         }
         changes.extend(rows.into_iter().chain(last).chain(gone));
@@ -114,10 +108,6 @@ impl CellChange {
     fn new(key: Vec<u8>, cell: Option<Vec<u8>>, old: Option<u128>) -> CellChange {
         let new = cell.as_ref().map(|cell| row_hash(&key, cell));
         CellChange { key, cell, old, new }
-    }
-
-    fn gone(key: Vec<u8>, old: u128) -> CellChange {
-        CellChange { key, cell: None, old: Some(old), new: None }
     }
 }
 

@@ -33,7 +33,6 @@ pub enum IndexError {
     /// The disk is full. The index is intact; reopen it when there is space.
     #[error("no space left on the disk for the index")]
     NoSpace,
-    /// Another process has the index open.
     #[error("another process holds the index")]
     Locked,
     /// Anything else: damage, a failed read, a panic.
@@ -101,7 +100,7 @@ impl SledIndexes {
     /// Creates indexes in the folder of a store, each with a cache of about `cache_size` bytes of memory.
     pub fn new(root: &Path, cache_size: u64) -> io::Result<SledIndexes> {
         let root = std::path::absolute(root)?;
-        let calls = Arc::new(WatchedCalls::new());
+        let calls = Arc::new(WatchedCalls::default());
         Ok(SledIndexes { root, cache_size, lock_wait: LOCK_LINGERS, calls, _watchdog: None })
     }
 

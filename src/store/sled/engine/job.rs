@@ -11,9 +11,7 @@ use crate::store::{Result, StoreError};
 /// Progress of a background job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// There is more to do.
     More,
-    /// The job is complete.
     Done,
 }
 

@@ -88,7 +88,6 @@ impl Engine {
         Engine::open(disk, indexes, options, report)
     }
 
-    /// Opens the store on a disk.
     pub fn open(
         disk: Arc<dyn Disk>,
         indexes: Arc<dyn IndexProvider>,
@@ -160,7 +159,6 @@ impl Engine {
         answer.recv().unwrap_or_else(|_dropped| Err(outcome_unknown()))
     }
 
-    /// Returns the reading side.
     pub fn reader(&self) -> &Reader {
         &self.inner.reader
     }
@@ -172,7 +170,6 @@ impl Engine {
         self.inner.queue.send(Message::Job(Job::new(slice, queue, report)));
     }
 
-    /// Returns the health, without blocking.
     pub fn health(&self) -> StoreHealth {
         self.inner.reader.health()
     }

@@ -11,6 +11,7 @@ use super::index::{Index, IndexError, IndexProvider};
 use super::journal::Journal;
 use super::lock;
 use super::options::{EngineEvent, EngineOptions, EventSink, OpenError};
+use super::reader::Reader;
 use super::rebuild::{self, INDEX, OLD};
 use super::repair;
 use super::replay::{apply, digest_after, replay};
@@ -28,15 +29,15 @@ pub(crate) struct OpenedStore {
     pub(crate) applied: AppliedFrame,
 }
 
-/// Environment of a store.
 pub(crate) struct Env {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) indexes: Arc<dyn IndexProvider>,
     pub(crate) options: EngineOptions,
     pub(crate) report: EventSink,
+    /// Shows the progress of a rebuild.
+    pub(crate) reader: Reader,
 }
 
-/// Opens a store, creating it if missing.
 pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     let lock = lock::acquire(&*env.disk, env.options.lock_wait)?;
     // Read before anything is changed: a store of a newer version is left as it is.
@@ -49,7 +50,7 @@ pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     let trusted = state.trust.clone();
     let opened = trust_index(env, &mut state, &segments, &end, is_clean).and_then(|decision| {
         let mut journal = repair::repair(env, &mut state, &segments, &end, is_clean)?;
-        let (index, applied) = recover_index(env, decision, &mut journal, &mut state, &mut |_, _| ())?;
+        let (index, applied) = recover_index(env, decision, &mut journal, &mut state)?;
         Ok((journal, index, applied))
     });
     let (journal, index, applied) =
@@ -64,7 +65,6 @@ pub(crate) fn reopen(
     state: &mut StateFile,
     journal: &mut Journal,
     rebuild_reason: Option<&str>,
-    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     let trusted = state.trust.clone();
     let decision = match rebuild_reason {
@@ -75,7 +75,7 @@ pub(crate) fn reopen(
         }
     };
     decision
-        .and_then(|decision| recover_index(env, decision, journal, state, progress))
+        .and_then(|decision| recover_index(env, decision, journal, state))
         .inspect_err(|error| restore_trust(env, state, &trusted, error))
 }
 
@@ -94,14 +94,13 @@ fn recover_index(
     mut decision: TrustDecision,
     journal: &mut Journal,
     state: &mut StateFile,
-    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     if let TrustDecision::Trusted(index, applied) = decision {
         decision = catch_up(env, index, applied, journal)?;
     }
     let (index, applied) = match decision {
         TrustDecision::Trusted(index, applied) => (index, applied),
-        TrustDecision::Untrusted(why) => rebuild::rebuild(env, &why, journal.last(), progress)?,
+        TrustDecision::Untrusted(why) => rebuild::rebuild(env, &why, journal.last())?,
     };
     let applied = correct_digest(env, journal, state, &*index, applied)?;
     trust_until_reboot(env, state)?;

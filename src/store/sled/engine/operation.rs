@@ -29,7 +29,6 @@ impl WriteKind {
 
 /// A unit of work for the writer.
 pub trait WriteOperation: Send {
-    /// Returns its scheduling class.
     fn kind(&self) -> WriteKind;
     /// Reads, decides and stages changes. Called once for each time it is queued.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;

@@ -80,16 +80,24 @@ pub type OnChange = dyn Fn(Option<&[u8]>) + Send + Sync;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineEvent {
     /// A file or folder was accessible to other users; its permissions are restricted now.
-    PermissionsRepaired { path: String },
-    /// One of the two headers of a segment was damaged and has been restored from the other.
-    HeaderRepaired { file: String },
-    /// The bytes of a torn write, which was never acknowledged, have been moved to a file.
-    TornWriteSaved { file: String, bytes: u64 },
-    /// The index is being rebuilt from the journal, for this reason.
-    Rebuilding { why: String },
+    PermissionsRepaired {
+        path: String,
+    },
+    HeaderRepaired {
+        file: String,
+    },
+    TornWriteSaved {
+        file: String,
+        bytes: u64,
+    },
+    Rebuilding {
+        why: String,
+    },
     /// Progress of a rebuild in bytes of the journal.
-    Progress { done: u64, total: u64 },
-    /// The index has been rebuilt.
+    Progress {
+        done: u64,
+        total: u64,
+    },
     Rebuilt,
     /// No space for the index: reads and writes fail until there is.
     NoSpace,
@@ -98,11 +106,13 @@ pub enum EngineEvent {
     /// A call of the index is slow while a thread waits for the disk.
     DiskStalled,
     /// The digest of the rebuilt index differs from the journal's; counters are recomputed.
-    DigestMismatch { sequence: u64 },
-    /// The index was verified against the digest in the journal.
+    DigestMismatch {
+        sequence: u64,
+    },
     Verified,
-    /// A background job failed and was dropped.
-    JobFailed { why: String },
+    JobFailed {
+        why: String,
+    },
 }
 
 impl fmt::Display for EngineEvent {
@@ -134,13 +144,11 @@ impl fmt::Display for EngineEvent {
     }
 }
 
-/// Receiver of events.
 pub type EventSink = Arc<dyn Fn(EngineEvent) + Send + Sync>;
 
 /// The process that holds a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
-    /// Process id.
     pub pid: u32,
     /// URL of its server, if it is one.
     pub address: Option<String>,
@@ -153,7 +161,6 @@ pub struct JournalDamage {
     pub file: String,
     /// Offset in bytes.
     pub position: u64,
-    /// Description of the damage.
     pub what: String,
     /// Last sequence that can be read before the damage.
     pub readable_before: u64,
@@ -164,7 +171,6 @@ pub struct JournalDamage {
 /// Failure to open a store, in which nothing has been changed then, except its lock file; or to write its journal.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process holds the store.
     #[error("the store `{path}` is in use{}", describe_holder(.holder.as_ref()))]
     Locked { path: PathBuf, holder: Option<LockHolder> },
     /// The store was written by another version.
@@ -175,21 +181,17 @@ pub enum OpenError {
         /// The version that wrote it, if recorded.
         version: Option<String>,
     },
-    /// The journal is damaged.
     #[error("the journal is damaged: {} at byte {}: {}; {}", .0.file, .0.position, .0.what, readable(.0))]
     Damaged(Box<JournalDamage>),
-    /// There is no space to open the store.
     #[error("no space left on the disk to open the store; free some space and try again")]
     NoSpace,
     /// Not even an empty index could be opened.
     #[error("the index of the store cannot be opened: {0}")]
     Index(String),
-    /// The operating system refused.
     #[error("cannot {doing}")]
     Io {
         /// The failed action, for messages.
         doing: String,
-        /// The cause.
         source: io::Error,
     },
 }

@@ -25,7 +25,6 @@ pub(crate) enum Message {
     Operation(Box<dyn WriteOperation>),
     /// The next slice of a background job.
     Job(Box<dyn WriteOperation>),
-    /// Only wakes the writer.
     Wake,
     Close(ShutdownMode),
 }

@@ -23,7 +23,6 @@ struct ReaderState {
     /// Woken by a damaged read, so that the index is verified even if nothing is written.
     writer: OnceLock<Arc<WriterQueue>>,
     is_suspect: AtomicBool,
-    /// The index was verified.
     is_verified: AtomicBool,
     /// The index fails reads, too, because the disk is full.
     is_out_of_space: AtomicBool,
@@ -71,7 +70,6 @@ impl Reader {
         self.shared.index.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns the health, without blocking.
     pub(crate) fn health(&self) -> StoreHealth {
         self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -84,7 +82,6 @@ impl Reader {
         }
     }
 
-    /// Sets the queue whose writer a damaged read wakes.
     pub(crate) fn set_writer(&self, queue: Arc<WriterQueue>) {
         self.shared.writer.get_or_init(|| queue);
     }
@@ -99,7 +96,6 @@ impl Reader {
         self.shared.is_out_of_space.load(Ordering::Relaxed)
     }
 
-    /// Sets whether the index was verified.
     pub(crate) fn set_verified(&self, is_verified: bool) {
         self.shared.is_verified.store(is_verified, Ordering::Relaxed);
     }

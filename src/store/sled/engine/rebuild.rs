@@ -11,6 +11,7 @@ use super::options::{EngineEvent, OpenError};
 use super::replay::{apply, frames_after, replay};
 use super::segment::SegmentHeader;
 use super::verify;
+use crate::store::StoreHealth;
 
 /// Folder of the serving index.
 pub(crate) const INDEX: &str = "index";
@@ -19,12 +20,11 @@ pub(crate) const NEW: &str = "index.new";
 /// Folder of the replaced index.
 pub(crate) const OLD: &str = "index.old";
 
-/// Rebuilds the index from all frames, and replaces the old one. `progress` receives the bytes read and their total.
+/// Rebuilds the index from all frames, and replaces the old one.
 pub(crate) fn rebuild(
     env: &Env,
     why: &str,
     last: LastFrame,
-    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     let segments = discover::find_segments(&*env.disk)?.headers;
     let end = last.position.sequence;
@@ -37,7 +37,7 @@ pub(crate) fn rebuild(
     }
     make_space(env, &segments, end)?;
     (env.report)(EngineEvent::Rebuilding { why: why.to_owned() });
-    let built = build(env, &segments, end, progress).and_then(|applied| swap(env).map(|()| applied));
+    let built = build(env, &segments, end).and_then(|applied| swap(env).map(|()| applied));
     if built.is_err() {
         // The unfinished index takes space; if it cannot be removed now, the next attempt removes it.
         drop(env.indexes.remove(NEW));
@@ -47,19 +47,14 @@ pub(crate) fn rebuild(
     Ok((env.indexes.open(INDEX)?, applied))
 }
 
-fn build(
-    env: &Env,
-    segments: &[SegmentHeader],
-    end: u64,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<AppliedFrame, OpenError> {
+fn build(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<AppliedFrame, OpenError> {
     let index = env.indexes.open(NEW)?;
     let total = segments.iter().map(|header| header.size).sum();
     let mut done = 0;
     let applied = replay(&*env.disk, segments, end, 0, &*index, |bytes| {
         done += bytes;
         (env.report)(EngineEvent::Progress { done, total });
-        progress(done, total);
+        env.reader.set_health(StoreHealth::Rebuilding { done, total });
     })?;
     let applied = compare(env, &*index, applied)?;
     env.indexes.close(NEW, index)?;

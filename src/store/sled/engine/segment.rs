@@ -15,9 +15,7 @@ use super::frame::{Frame, SECTOR, array_at, u32_at, u64_at};
 pub(crate) const FORMAT: u32 = 3;
 /// Oldest format that this version reads. Format 1 has the same rows, but does not record the version that wrote it.
 pub(crate) const OLDEST_FORMAT: u32 = 1;
-/// Offset of the first frame of a segment.
 pub(crate) const FIRST_FRAME: u64 = 8192;
-/// Offsets of the two headers.
 pub(crate) const HEADER_OFFSETS: [u64; 2] = [0, 4096];
 /// Folder of the segments.
 pub(crate) const JOURNAL: &str = "journal";
@@ -35,7 +33,6 @@ pub(crate) struct SegmentHeader {
     pub(crate) ordinal: u64,
     /// Sequence of its first frame.
     pub(crate) first: u64,
-    /// Size of the file in bytes.
     pub(crate) size: u64,
 }
 

@@ -1,6 +1,5 @@
 //! The file `state`: how far the index can be trusted when the store is opened next.
 
-use std::fmt::Write as _;
 use std::io;
 
 use super::disk::{Disk, read_all, replace};
@@ -78,20 +77,17 @@ impl StateFile {
     }
 
     fn encode(&self) -> String {
-        let mut text = format!("format {FORMAT}\nversion {VERSION}\ninstance ");
-        for byte in self.instance {
-            write!(text, "{byte:02x}").expect("a string has room");
-        }
         let trust = match &self.trust {
             Trust::None => "none".to_owned(),
             Trust::Boot { boot, identity } => format!("boot {boot} {identity}"),
             Trust::Clean { end, identity } => format!("clean {} {identity}", position_text(*end)),
         };
+        let instance = u128::from_be_bytes(self.instance);
         let (ordinal, floor) = (self.ordinal, position_text(self.floor));
-        write!(text, "\nordinal {ordinal}\nfloor {floor}\ntrust {trust}\n").expect("a string has room");
-        let checksum = crc32c::crc32c(text.as_bytes());
-        writeln!(text, "checksum {checksum:08x}").expect("a string has room");
-        text
+        let format = format!("format {FORMAT}\nversion {VERSION}\n");
+        let content =
+            format!("{format}instance {instance:032x}\nordinal {ordinal}\nfloor {floor}\ntrust {trust}\n");
+        format!("{content}checksum {:08x}\n", crc32c::crc32c(content.as_bytes()))
     }
 
     fn parse(text: &str) -> Result<Option<StateFile>, OpenError> {

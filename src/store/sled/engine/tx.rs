@@ -12,16 +12,13 @@ use crate::store::Result;
 /// Order of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Smallest key first.
     Ascending,
-    /// Greatest key first.
     Descending,
 }
 
 /// A key with its body.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// A range of keys.
 pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Keys with their bodies, in the order asked for.
@@ -125,7 +122,6 @@ impl<'a> Tx<'a> {
         self.stage(key, StagedRow { body: Some(body), last: true, new: false });
     }
 
-    /// Removes a row, if it is there.
     pub fn delete(&mut self, key: Vec<u8>) {
         self.stage(key, StagedRow { body: None, last: false, new: false });
     }

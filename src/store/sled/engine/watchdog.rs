@@ -18,7 +18,6 @@ use super::disk::Disk;
 use super::options::{EngineEvent, EngineOptions, EventSink};
 use super::state::{StateFile, Trust};
 
-/// Interval of checks.
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks without progress after which a call is overdue.
 pub(super) const CALL_TICKS: u64 = 10;
@@ -30,13 +29,13 @@ pub(super) fn open_ticks(bytes: u64) -> u64 {
 }
 
 /// Calls in progress.
+#[derive(Default)]
 pub(super) struct WatchedCalls {
     tick: AtomicU64,
     /// Number of calls by the tick by which they must have progressed.
     deadlines: Mutex<BTreeMap<u64, usize>>,
 }
 
-/// Result of a check.
 #[derive(Debug, PartialEq, Eq)]
 enum CallStatus {
     InTime,
@@ -52,10 +51,6 @@ pub(super) struct WatchedCall<'a> {
 }
 
 impl WatchedCalls {
-    pub(super) fn new() -> WatchedCalls {
-        WatchedCalls { tick: AtomicU64::new(0), deadlines: Mutex::default() }
-    }
-
     /// Starts a call that may take `allowed_ticks` between two signs of progress.
     pub(super) fn begin(&self, allowed_ticks: u64) -> WatchedCall<'_> {
         let deadline = self.tick.load(Ordering::Relaxed) + allowed_ticks;
@@ -94,7 +89,6 @@ impl WatchedCalls {
 }
 
 impl WatchedCall<'_> {
-    /// Extends the deadline.
     pub(super) fn progress(&self) {
         let deadline = self.calls.tick.load(Ordering::Relaxed) + self.allowed_ticks;
         let earlier = self.deadline.replace(deadline);
@@ -118,7 +112,6 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts to watch `calls`.
     pub(crate) fn start(
         calls: Arc<WatchedCalls>,
         disk: Arc<dyn Disk>,
@@ -174,7 +167,7 @@ mod tests {
 
     #[test]
     fn only_a_call_that_neither_returns_nor_progresses_nor_waits_for_the_disk_hangs() {
-        let calls = WatchedCalls::new();
+        let calls = WatchedCalls::default();
         let check = |waits_for_disk: bool| {
             // Other calls come and return all the time.
             drop(calls.begin(1));

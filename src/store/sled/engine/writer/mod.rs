@@ -65,9 +65,10 @@ impl Writer {
         options: EngineOptions,
         report: EventSink,
     ) -> Result<Writer, OpenError> {
-        let env = Env { disk, indexes, options, report };
-        let opened = open::open(&env)?;
         let reader = Reader::default();
+        let env = Env { disk, indexes, options, report, reader: reader.clone() };
+        let opened = open::open(&env)?;
+        reader.set_health(StoreHealth::Ready);
         reader.set_index(Arc::clone(&opened.index));
         let verifier = env.options.verify_index.then(IndexVerifier::default);
         let mut writer = Writer {

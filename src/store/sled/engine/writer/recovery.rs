@@ -79,13 +79,11 @@ impl Writer {
 
     /// Reopens or rebuilds the index and replays missing frames. Without space for that it stays detached.
     fn reattach_index(&mut self) {
-        let reader = self.reader.clone();
-        let mut progress = |done, total| reader.set_health(StoreHealth::Rebuilding { done, total });
         if self.rebuild_reason.is_some() {
-            progress(0, 0);
+            self.reader.set_health(StoreHealth::Rebuilding { done: 0, total: 0 });
         }
         let (state, journal) = (&mut self.state, &mut self.journal);
-        match open::reopen(&self.env, state, journal, self.rebuild_reason.as_deref(), &mut progress) {
+        match open::reopen(&self.env, state, journal, self.rebuild_reason.as_deref()) {
             Ok((index, applied)) => self.attach_index(index, applied),
             Err(OpenError::NoSpace) => self.reader.set_health(StoreHealth::Full),
             Err(error) => self.fail(&error),
