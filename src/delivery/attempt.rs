@@ -34,7 +34,6 @@ pub(super) struct Batch {
     pub(super) changes: Option<u64>,
 }
 
-/// The outcome of a batch.
 #[derive(Default)]
 pub(super) struct BatchOutcome {
     pub(super) finished: Vec<FinishedAttempt>,
@@ -57,7 +56,8 @@ impl DeliveryService {
                 return self.store.give_back(batch.queue, &batch.deliveries);
             }
             Err(_panic) => {
-                let finished = self.sent_all(batch.deliveries.clone(), self.clock.now(), &report::panicked());
+                let finished =
+                    self.sent_all(batch.deliveries.clone(), self.clock.now(), &report::panicked().into());
                 BatchOutcome { finished, ..BatchOutcome::default() }
             }
         };
@@ -123,8 +123,7 @@ impl DeliveryService {
             ConfirmationPermit::Granted => self.mailer.send(message).await,
             ConfirmationPermit::AlreadySent => return Ok(AttemptEnd::Skipped),
             ConfirmationPermit::Wait { wait_ms } => {
-                let report = SendReport::new(report::throttled(wait_ms), 0);
-                return Ok(self.sent(started_at, report, body));
+                return Ok(self.sent(started_at, report::throttled(wait_ms), body));
             }
         };
         let to = Some(message.to.clone()).filter(|_| mailbox.is_none());
@@ -144,9 +143,14 @@ impl DeliveryService {
     }
 
     /// The result of an attempt that sent `body`.
-    pub(super) fn sent(&self, started_at: Timestamp, report: SendReport, body: Vec<u8>) -> AttemptEnd {
+    pub(super) fn sent(
+        &self,
+        started_at: Timestamp,
+        report: impl Into<SendReport>,
+        body: Vec<u8>,
+    ) -> AttemptEnd {
         let body = Some(body).filter(|body| !body.is_empty());
-        let report = Box::new(report);
+        let report = Box::new(report.into());
         AttemptEnd::Sent { started_at, report, jitter: self.jitter(), body, to: None, mailbox: None }
     }
 

@@ -1,7 +1,6 @@
 //! How many sends may be in progress, so that a receiver that does not answer only delays its own deliveries.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Timestamp;
@@ -30,12 +29,18 @@ pub(super) struct Dispatcher {
 
 #[derive(Default)]
 struct State {
-    sends: usize,
-    unproven: usize,
-    workspaces: HashMap<WorkspaceId, usize>,
-    destinations: HashMap<String, usize>,
+    sends: HashMap<Share, usize>,
     /// By what identifies a receiver that takes one request after the other.
     holds: HashMap<String, Hold>,
+}
+
+/// Sends that have a limit together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Share {
+    All,
+    Unproven,
+    Workspace(WorkspaceId),
+    Destination(String),
 }
 
 /// A time before which a receiver takes no other request.
@@ -55,10 +60,8 @@ impl Hold {
 /// Permission for one send, given back when it is dropped.
 pub(super) struct DispatchSlot {
     dispatcher: Dispatcher,
-    workspace: WorkspaceId,
-    destination: String,
+    shares: Arc<[Share]>,
     pace_key: String,
-    is_proven: bool,
 }
 
 impl Dispatcher {
@@ -76,32 +79,32 @@ impl Dispatcher {
         now: Timestamp,
         slots: &mut Vec<DispatchSlot>,
     ) -> Room {
-        let (destination, workspace) = (integration.destination(), queue.workspace);
-        let is_proven = health.failing_since.is_none() && health.last_success_at.is_some();
         let pace_key = integration.pace_key();
         let mut state = self.lock();
         if let Some(hold) = state.holds.get(&pace_key).filter(|hold| hold.is_active(now)) {
             return Room::After(hold.until);
         }
-        let limit = if is_proven { integration.pace().concurrency } else { 1 };
-        let free = [
-            limit.saturating_sub(state.destinations.get(&destination).copied().unwrap_or(0)),
-            MAX_SENDS - state.sends,
-            MAX_WORKSPACE_SENDS - state.workspaces.get(&workspace).copied().unwrap_or(0),
-            if is_proven { MAX_SENDS } else { MAX_UNPROVEN_SENDS.saturating_sub(state.unproven) },
-        ];
-        let count = free.into_iter().min().unwrap_or(0);
+        let destination = Share::Destination(integration.destination());
+        let mut limits =
+            vec![(Share::All, MAX_SENDS), (Share::Workspace(queue.workspace), MAX_WORKSPACE_SENDS)];
+        if health.failing_since.is_none() && health.last_success_at.is_some() {
+            limits.push((destination, integration.pace().concurrency));
+        } else {
+            limits.extend([(destination, 1), (Share::Unproven, MAX_UNPROVEN_SENDS)]);
+        }
+        let free = |(share, limit): &(Share, usize)| {
+            limit.saturating_sub(state.sends.get(share).copied().unwrap_or_default())
+        };
+        let count = limits.iter().map(free).min().unwrap_or_default();
         if count == 0 {
             return Room::Full;
         }
-        state.sends += count;
-        state.unproven += if is_proven { 0 } else { count };
-        *state.workspaces.entry(workspace).or_default() += count;
-        *state.destinations.entry(destination.clone()).or_default() += count;
+        let shares: Arc<[_]> = limits.into_iter().map(|(share, _)| share).collect();
+        shares.iter().for_each(|share| *state.sends.entry(share.clone()).or_default() += count);
         drop(state);
         let slot = || {
-            let (dispatcher, destination, pace_key) = (self.clone(), destination.clone(), pace_key.clone());
-            DispatchSlot { dispatcher, workspace, destination, pace_key, is_proven }
+            let (dispatcher, shares, pace_key) = (self.clone(), Arc::clone(&shares), pace_key.clone());
+            DispatchSlot { dispatcher, shares, pace_key }
         };
         slots.extend(std::iter::repeat_with(slot).take(count));
         Room::For(if integration.is_file() { FILE_BATCH } else { count * integration.pace().batch })
@@ -124,19 +127,13 @@ impl DispatchSlot {
 impl Drop for DispatchSlot {
     fn drop(&mut self) {
         let mut state = self.dispatcher.lock();
-        state.sends -= 1;
-        state.unproven -= usize::from(!self.is_proven);
-        release(&mut state.workspaces, &self.workspace);
-        release(&mut state.destinations, &self.destination);
-    }
-}
-
-/// Counts one less of `key`, and forgets it after the last.
-fn release<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
+        for share in &*self.shares {
+            match state.sends.get_mut(share) {
+                Some(count @ 2..) => *count -= 1,
+                _ => {
+                    state.sends.remove(share);
+                }
+            }
         }
     }
 }

@@ -12,7 +12,6 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::domain::integration::address::{AddressPolicy, AddressRefusal};
 
-/// Resolves host names.
 #[async_trait]
 pub trait Lookup: Send + Sync {
     /// Returns all addresses of `name`.

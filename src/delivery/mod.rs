@@ -76,7 +76,6 @@ pub trait Sender: Send + Sync {
 /// Approximate bytes of memory for compiled versions.
 const VERSION_BYTES: u64 = 16 << 20;
 
-/// Carries out deliveries.
 pub struct DeliveryService {
     store: Arc<dyn Store>,
     pub vault: Vault,
@@ -102,19 +101,18 @@ impl DeliveryService {
         settings: DeliverySettings,
     ) -> Self {
         let versions = VersionCache::new(Arc::clone(&store), CpuPool::default(), VERSION_BYTES);
-        let mailer = Arc::new(NoMailer);
-        let (dispatcher, tokens, started_at) = (Dispatcher::default(), TokenCache::default(), clock.now());
+        let started_at = clock.now();
         Self {
             store,
             vault,
             sender,
-            mailer,
+            mailer: Arc::new(NoMailer),
             clock,
             random,
             settings,
             versions,
-            dispatcher,
-            tokens,
+            dispatcher: Dispatcher::default(),
+            tokens: TokenCache::default(),
             started_at,
         }
     }

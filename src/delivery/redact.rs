@@ -8,7 +8,7 @@ use crate::domain::integration::settings::signing_secret::PREFIX;
 use crate::secret::Secret;
 
 /// Everything but unreserved characters (RFC 3986 §2.3).
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(super) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Replaces a secret in text.
 const HIDDEN: &str = "(secret)";
@@ -36,7 +36,7 @@ fn forms_of(secret: &str) -> Vec<String> {
             html_safe,
             STANDARD_NO_PAD.encode(secret),
             URL_SAFE_NO_PAD.encode(secret),
-            utf8_percent_encode(secret, ENCODED).to_string(),
+            utf8_percent_encode(secret, RESERVED).to_string(),
             form_urlencoded::byte_serialize(secret.as_bytes()).collect(),
         ]
     };

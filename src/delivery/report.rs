@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::guard::ResolveError;
@@ -49,25 +50,24 @@ pub(super) fn of_answer(answer: &Answer, request: &HttpRequest, now: Timestamp) 
 /// Returns the report of an attempt with this outcome of `answer`.
 pub(super) fn with_answer(answer: &Answer, outcome: Outcome) -> SendReport {
     let remote_address = answer.remote_address.map(|address| address.to_string());
-    SendReport { http_status: Some(answer.status), remote_address, ..SendReport::new(outcome, 0) }
+    SendReport { http_status: Some(answer.status), remote_address, ..outcome.into() }
 }
 
-/// Returns the report of an attempt that panicked. The next one would too.
-pub(super) fn panicked() -> SendReport {
+/// The outcome of an attempt that panicked. The next one would too.
+pub(super) fn panicked() -> Outcome {
     let error = ErrorCode::InternalPanic.error("a defect of the server ended the attempt");
-    SendReport::new(Outcome::Permanent { error }, 0)
+    Outcome::Permanent { error }
 }
 
-/// Returns the report of an attempt that cannot be planned.
-pub(super) fn of_plan_error(cause: &PlanError) -> SendReport {
+/// Returns the outcome of an attempt that cannot be planned.
+pub(super) fn of_plan_error(cause: &PlanError) -> Outcome {
     let text = cause.to_string();
-    let outcome = match cause {
+    match cause {
         // The operator may have started the server with another key.
         PlanError::Decrypt(_) => retry(ErrorCode::SecretUnreadable, text),
         PlanError::Damaged => Outcome::Permanent { error: ErrorCode::Damaged.error(text) },
         PlanError::NoRecipient => Outcome::Permanent { error: ErrorCode::NoRecipient.error(text) },
-    };
-    SendReport::new(outcome, 0)
+    }
 }
 
 /// Returns the outcome of a mail that has to wait, since its form has sent as many as it may.
@@ -84,9 +84,13 @@ pub(super) fn file_error(cause: &io::Error) -> Outcome {
     retry(ErrorCode::FileError, message)
 }
 
-/// Returns the report of an attempt that may succeed later.
-pub(super) fn retryable(code: ErrorCode, message: impl Into<String>) -> SendReport {
-    SendReport::new(retry(code, message), 0)
+/// Returns the report of an attempt to write a file on a blocking thread.
+pub(super) fn of_writing(written: Result<io::Result<()>, JoinError>) -> SendReport {
+    match written {
+        Ok(Ok(())) => Outcome::Delivered.into(),
+        Ok(Err(error)) => file_error(&error).into(),
+        Err(_panic) => panicked().into(),
+    }
 }
 
 /// Returns the outcome of an attempt that may succeed later.
@@ -100,7 +104,11 @@ pub(super) fn failed(error: &reqwest::Error) -> Outcome {
         Some(ResolveError::Refused(refusal)) => refused(refusal),
         Some(unresolved) => retry(ErrorCode::DnsError, unresolved.to_string()),
         None if error.is_timeout() => timed_out(),
-        None => retry(code(error), message(error)),
+        None => {
+            let fault =
+                certificate_fault(error).map(|fault| format!("the certificate is not trusted: {fault}"));
+            retry(code(error), fault.unwrap_or_else(|| reason(error)))
+        }
     }
 }
 
@@ -120,13 +128,6 @@ fn code(failed: &reqwest::Error) -> ErrorCode {
         ErrorCode::InvalidResponse
     } else {
         ErrorCode::ConnectionFailed
-    }
-}
-
-fn message(failed: &reqwest::Error) -> String {
-    match certificate_fault(failed) {
-        Some(fault) => format!("the certificate is not trusted: {fault}"),
-        None => reason(failed),
     }
 }
 

@@ -157,7 +157,7 @@ impl Sender for HttpSender {
         let started = Instant::now();
         let report = match self.exchange(request, MAX_LOGGED_BODY, self.limits.body).await {
             Ok(answer) => report::of_answer(&answer, request, self.clock.now()),
-            Err(outcome) => SendReport::new(outcome, 0),
+            Err(outcome) => outcome.into(),
         };
         SendReport { duration_ms: report::millis(started), ..report }
     }

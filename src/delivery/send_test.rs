@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
+use super::DeliveryService;
 use super::csv_file::CsvTarget;
-use super::{DeliveryService, report};
+use super::report::{self, retry};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
-use crate::domain::delivery::attempt::{Attempt, AttemptTrigger, Outcome, SendReport};
+use crate::domain::delivery::attempt::{Attempt, AttemptTrigger, SendReport};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
-use crate::domain::integration::csv_file::CsvFile;
 use crate::domain::integration::event::Event;
 use crate::domain::integration::outbound::Outbound;
-use crate::id::{DeliveryTarget, FormId};
+use crate::id::DeliveryTarget;
 use crate::store::{AttemptEnd, LoadedDelivery};
 
 impl DeliveryService {
@@ -35,13 +35,12 @@ impl DeliveryService {
         now: Timestamp,
     ) -> SendReport {
         if let Some(file) = integration.csv_file() {
-            return self.check_file(form.id, file).await;
+            let target = CsvTarget { exports: self.settings.exports.clone(), form: form.id, settings: file };
+            return report::of_writing(spawn_blocking(move || target.check()).await);
         }
+        let skipped = |reason: &str| retry(ErrorCode::Skipped, reason).into();
         let Ok(Some(version)) = self.versions.find(form.reference(), form.version).await else {
-            return report::retryable(
-                ErrorCode::StoreUnavailable,
-                "the questions of the form cannot be read",
-            );
+            return retry(ErrorCode::StoreUnavailable, "the questions of the form cannot be read").into();
         };
         let event = Event::test(form, &version, now, &*self.random);
         let Event { id, event_type, sequence, .. } = event;
@@ -50,27 +49,17 @@ impl DeliveryService {
         let delivery = Delivery::new(head, DeliveryTarget { integration: integration.id, recipient });
         let loaded = LoadedDelivery { delivery, event: Some(event), is_in_trash: false, body: None };
         let rendered = self.render(form, integration, vec![loaded]).await.unwrap_or_default().pop();
-        let Some((delivery, rendered)) = rendered else { return report::panicked() };
+        let Some((delivery, rendered)) = rendered else { return report::panicked().into() };
         match rendered.and_then(|body| self.plan(form, integration, &delivery, &body, now)) {
             Ok(Outbound::Http(request)) => self.sender.send(&request).await,
             // The example of an address is nobody's.
-            Ok(Outbound::Mail(message)) if message.is_confirmation => report::retryable(
-                ErrorCode::Skipped,
-                "a confirmation goes to a respondent: submit an answer to get one",
-            ),
+            Ok(Outbound::Mail(message)) if message.is_confirmation => {
+                skipped("a confirmation goes to a respondent: submit an answer to get one")
+            }
             Ok(Outbound::Mail(message)) => self.mailer.send(&message).await,
             Ok(Outbound::Sheet(row)) => self.check_sheet(&row).await,
             Err(AttemptEnd::Sent { report, .. }) => *report,
-            Err(_) => report::retryable(ErrorCode::Skipped, "the integration does not send this event"),
-        }
-    }
-
-    async fn check_file(&self, form: FormId, settings: CsvFile) -> SendReport {
-        let target = CsvTarget { exports: self.settings.exports.clone(), form, settings };
-        match spawn_blocking(move || target.check()).await {
-            Ok(Ok(())) => SendReport::new(Outcome::Delivered, 0),
-            Ok(Err(error)) => SendReport::new(report::file_error(&error), 0),
-            Err(_panic) => report::panicked(),
+            Err(_) => skipped("the integration does not send this event"),
         }
     }
 }

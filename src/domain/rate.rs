@@ -30,7 +30,6 @@ named_enum! {
 }
 
 impl Period {
-    /// Returns the length in milliseconds.
     pub fn millis(self) -> i64 {
         match self {
             Self::Second => 1_000,

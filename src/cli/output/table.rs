@@ -9,7 +9,7 @@ use console::{measure_text_width, truncate_str};
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
-use crate::domain::integration::csv_file::row::is_formula;
+use crate::domain::integration::csv_file::is_formula;
 use crate::domain::json::Value;
 
 /// One cell: its data, and how it is displayed if that differs.

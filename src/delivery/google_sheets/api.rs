@@ -9,7 +9,7 @@ use crate::delivery::redact::redact;
 use crate::delivery::{Answer, DeliveryService, report};
 use crate::domain::delivery::DeliveryError;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
-use crate::domain::delivery::classify::{HttpAnswer, classify_webhook};
+use crate::domain::delivery::classify::HttpAnswer;
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::service_account::ServiceAccount;
 use crate::domain::integration::outbound::{HttpRequest, SheetTarget, bearer};
@@ -57,14 +57,10 @@ impl<'a> Spreadsheet<'a> {
         let token = self.token().await?;
         let url =
             format!("{}/{}{path}", self.service.settings.google.spreadsheets, self.target.spreadsheet_id);
-        let request = HttpRequest {
-            method,
-            url: Url::parse(&url).map_err(|_invalid| damaged())?,
-            headers: vec![bearer(&token), content_type("application/json")],
-            body: body.map(Json::to_string).unwrap_or_default().into_bytes(),
-            secrets: vec![token],
-            classify: classify_webhook,
-        };
+        let url = Url::parse(&url).map_err(|_invalid| damaged())?;
+        let body = body.map(Json::to_string).unwrap_or_default().into_bytes();
+        let headers = vec![bearer(&token), content_type("application/json")];
+        let request = HttpRequest { headers, secrets: vec![token], ..HttpRequest::new(method, url, body) };
         let answer = self.send(&request).await?;
         if answer.status == 401 {
             self.service.tokens.remove(&self.target.service_account);
@@ -80,14 +76,10 @@ impl<'a> Spreadsheet<'a> {
             return Ok(token);
         }
         let assertion = token::assertion(&self.account, now).ok_or_else(damaged)?;
-        let request = HttpRequest {
-            method: "POST",
-            url: self.service.settings.google.token.clone(),
-            headers: vec![content_type("application/x-www-form-urlencoded")],
-            body: token::form(&assertion).into_bytes(),
-            secrets: vec![assertion],
-            classify: classify_webhook,
-        };
+        let (url, body) = (self.service.settings.google.token.clone(), token::form(&assertion).into_bytes());
+        let headers = vec![content_type("application/x-www-form-urlencoded")];
+        let request =
+            HttpRequest { headers, secrets: vec![assertion], ..HttpRequest::new("POST", url, body) };
         let answer = self.accepted(self.send(&request).await?, &request)?;
         let TokenAnswer { access_token, expires_in } = parse(&answer)?;
         let is_valid = !access_token.is_empty() && access_token.bytes().all(|byte| byte.is_ascii_graphic());
@@ -100,8 +92,7 @@ impl<'a> Spreadsheet<'a> {
     }
 
     async fn send(&self, request: &HttpRequest) -> Result<Answer> {
-        let failed = |outcome| Box::new(SendReport::new(outcome, 0));
-        self.service.sender.call(request, MAX_ANSWER).await.map_err(failed)
+        Ok(self.service.sender.call(request, MAX_ANSWER).await.map_err(SendReport::from)?)
     }
 
     /// Returns an answer that reports success; the report of a refusal otherwise.
@@ -168,11 +159,11 @@ pub(super) fn parse<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T> 
     if answer.is_complete {
         serde_json::from_slice(&answer.body).map_err(|_unexpected| not_understood())
     } else if answer.body.len() < MAX_ANSWER {
-        Err(Box::new(SendReport::new(report::timed_out(), 0)))
+        Err(Box::new(report::timed_out().into()))
     } else {
         let text =
             "the spreadsheet has too many rows to search them for an id: begin another tab, with `sheet`";
-        Err(Box::new(report::retryable(ErrorCode::SpreadsheetTooLarge, text)))
+        Err(Box::new(report::retry(ErrorCode::SpreadsheetTooLarge, text).into()))
     }
 }
 
@@ -182,9 +173,9 @@ fn content_type(name: &str) -> (String, Secret<String>) {
 
 fn not_understood() -> Box<SendReport> {
     let text = "the answer is not one of the Google Sheets API";
-    Box::new(report::retryable(ErrorCode::InvalidResponse, text))
+    Box::new(report::retry(ErrorCode::InvalidResponse, text).into())
 }
 
 fn damaged() -> Box<SendReport> {
-    Box::new(report::of_plan_error(&PlanError::Damaged))
+    Box::new(report::of_plan_error(&PlanError::Damaged).into())
 }

@@ -42,11 +42,17 @@ impl DeliveryService {
         reports.into_iter().map(|report| finish(report, started)).collect()
     }
 
-    /// Checks that rows such as `row` can be appended: writes the first row of the tab, and no other.
+    /// Checks that rows such as `row` can be appended: writes the names of columns that are missing, or that of the first one
+    /// again. Whether the account may write shows only then.
     pub(super) async fn check_sheet(&self, row: &SheetRow) -> SendReport {
         let started = Instant::now();
-        let written = self.write_sheet_header(row).await;
-        let report = written.map_or_else(|report| *report, |()| SendReport::new(Outcome::Delivered, 0));
+        let write = async {
+            let sheet = Spreadsheet::new(self, &row.target)?;
+            let mut header = sheet.read_header().await?;
+            header.add_columns(row);
+            sheet.write_header(&header).await
+        };
+        let report = write.await.map_or_else(|report| *report, |()| Outcome::Delivered.into());
         finish(report, started)
     }
 
@@ -76,15 +82,6 @@ impl DeliveryService {
             done += 1;
         }
         Ok(vec![sheet.append(&appended).await?; done])
-    }
-
-    /// Writes the names of columns that are missing for `row`, or that of the first one again: whether the account may write
-    /// shows only then.
-    async fn write_sheet_header(&self, row: &SheetRow) -> Result<()> {
-        let sheet = Spreadsheet::new(self, &row.target)?;
-        let mut header = sheet.read_header().await?;
-        header.add_columns(row);
-        sheet.write_header(&header).await
     }
 }
 

@@ -3,19 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::api::{Result, Spreadsheet, parse};
+use crate::delivery::redact::RESERVED;
 use crate::delivery::report::{retry, with_answer};
 use crate::domain::delivery::attempt::{Outcome, SendReport};
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::outbound::SheetRow;
 use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
-
-/// Everything but unreserved characters (RFC 3986 §2.3), as Google's own clients do.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Milliseconds within which Google ends every request: rows whose answer is late are there by then, or never
 /// (<https://developers.google.com/workspace/sheets/api/limits>).
@@ -96,7 +94,7 @@ impl Spreadsheet<'_> {
         let rows = self.read_values("1:1", "ROWS").await?;
         Header::new(rows.into_iter().next().unwrap_or_default()).ok_or_else(|| {
             let text = "the first row was not written by forms: cell A1 must be `id`; use an empty tab or correct it, then redeliver";
-            Box::new(SendReport::new(Outcome::Permanent { error: ErrorCode::NotAHeader.error(text) }, 0))
+            Box::new(Outcome::Permanent { error: ErrorCode::NotAHeader.error(text) }.into())
         })
     }
 
@@ -130,7 +128,7 @@ impl Spreadsheet<'_> {
     /// Appends rows; none is not a request.
     pub(super) async fn append(&self, rows: &[Json]) -> Result<SendReport> {
         if rows.is_empty() {
-            return Ok(SendReport::new(Outcome::Delivered, 0));
+            return Ok(Outcome::Delivered.into());
         }
         let options = "valueInputOption=USER_ENTERED&insertDataOption=INSERT_ROWS";
         let path = format!("/values/{}:append?{options}", self.range("A1"));
@@ -155,7 +153,7 @@ impl Spreadsheet<'_> {
             Some(name) => format!("'{}'!{cells}", name.replace('\'', "''")),
             None => cells.to_owned(),
         };
-        utf8_percent_encode(&range, ENCODED).to_string()
+        utf8_percent_encode(&range, RESERVED).to_string()
     }
 }
 

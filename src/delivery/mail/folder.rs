@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use super::Mailer;
 use super::message::{self, clean_id};
 use crate::delivery::report;
-use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::attempt::SendReport;
 use crate::domain::integration::outbound::MailMessage;
 use crate::domain::integration::smtp::MailFrom;
 
@@ -35,16 +35,10 @@ impl Mailer for MailFolder {
     async fn send(&self, message: &MailMessage) -> SendReport {
         let mail = match message::build(message, &self.from) {
             Ok(mail) => mail,
-            Err(report) => return *report,
+            Err(outcome) => return outcome.into(),
         };
         let (folder, id) = (self.path.clone(), clean_id(&message.id));
-        let writing = spawn_blocking(move || write(&folder, &id, &mail.bytes));
-        let outcome = match writing.await {
-            Ok(Ok(())) => Outcome::Delivered,
-            Ok(Err(error)) => report::file_error(&error),
-            Err(_panic) => return report::panicked(),
-        };
-        SendReport::new(outcome, 0)
+        report::of_writing(spawn_blocking(move || write(&folder, &id, &mail.bytes)).await)
     }
 }
 

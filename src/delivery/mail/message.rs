@@ -10,7 +10,7 @@ use lettre::message::{Mailbox, MessageBuilder, MultiPart};
 
 use crate::clock::Timestamp;
 use crate::delivery::report;
-use crate::domain::delivery::attempt::{Outcome, SendReport};
+use crate::domain::delivery::attempt::Outcome;
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::outbound::MailMessage;
 use crate::domain::integration::smtp::{MailFrom, is_unsafe_in_header};
@@ -28,14 +28,13 @@ pub(super) struct BuiltMail {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Builds a message; a report if that is not possible.
-pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Box<SendReport>> {
+/// Builds a message; the outcome if that is not possible.
+pub(super) fn build(message: &MailMessage, from: &MailFrom) -> Result<BuiltMail, Outcome> {
     let Some(recipient) = parse_address(&message.to) else {
         let text = format!("`{}` is not a valid email address", clean_line(&message.to));
-        let error = ErrorCode::InvalidRecipient.error(text);
-        return Err(Box::new(SendReport::new(Outcome::Permanent { error }, 0)));
+        return Err(Outcome::Permanent { error: ErrorCode::InvalidRecipient.error(text) });
     };
-    catch_panic(|| try_build(message, recipient, from)).ok_or_else(|| Box::new(report::panicked()))
+    catch_panic(|| try_build(message, recipient, from)).ok_or_else(report::panicked)
 }
 
 /// Calls `build`; `None` if that fails. The library is known to panic on some texts; that must not end the task.

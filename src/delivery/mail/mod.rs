@@ -16,7 +16,7 @@ mod stream;
 
 use async_trait::async_trait;
 
-use super::report;
+use super::report::retry;
 use crate::domain::delivery::attempt::SendReport;
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::outbound::MailMessage;
@@ -24,7 +24,6 @@ use crate::domain::integration::outbound::MailMessage;
 pub use folder::MailFolder;
 pub use smtp::{SmtpMailer, SmtpSettings};
 
-/// Sends mail.
 #[async_trait]
 pub trait Mailer: Send + Sync {
     /// Sends `message`: within 30 seconds, and 10 minutes if the server takes so long to answer to the message itself.
@@ -38,6 +37,6 @@ pub struct NoMailer;
 #[async_trait]
 impl Mailer for NoMailer {
     async fn send(&self, _message: &MailMessage) -> SendReport {
-        report::retryable(ErrorCode::MailNotConfigured, "the server has no --smtp-url or --mail-dir")
+        retry(ErrorCode::MailNotConfigured, "the server has no --smtp-url or --mail-dir").into()
     }
 }

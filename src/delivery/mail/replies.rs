@@ -18,14 +18,13 @@ use crate::secret::Secret;
 /// Maximum characters of a message in a report.
 const MAX_MESSAGE: usize = 300;
 
-/// A command that the server did not accept.
-enum Refusal {
-    /// 4xx: not now.
-    Deferred(String),
-    /// 5xx.
-    Refused(String),
-    /// The dialogue cannot go on.
-    Ended(Outcome),
+/// What a command is about.
+#[derive(Clone, Copy)]
+pub(super) enum Concern<'a> {
+    /// The connection, which the operator may mend: a refusal has this code.
+    Connection(ErrorCode),
+    /// The sender, the recipient or the message.
+    Mail(&'a str),
 }
 
 /// State of an SMTP dialogue, kept so that a timeout can report it.
@@ -41,38 +40,12 @@ impl<'a> Dialogue<'a> {
         Self { secrets, response: None, remote_address: None }
     }
 
-    /// Reads the answer to a command about the connection, which the operator may mend: `refused` is the code of a refusal.
+    /// Reads the answer to a command.
     pub(super) fn expect(
         &mut self,
         result: Result<Response, Error>,
-        refused: ErrorCode,
+        concern: Concern<'_>,
     ) -> Result<Response, Outcome> {
-        self.read(result).map_err(|refusal| match refusal {
-            Refusal::Deferred(line) => retry(ErrorCode::SmtpDeferred, line),
-            Refusal::Refused(line) => retry(refused, line),
-            Refusal::Ended(outcome) => outcome,
-        })
-    }
-
-    /// Reads the answer to a command about the mail: `what` is the sender, the recipient or the message.
-    pub(super) fn expect_of(
-        &mut self,
-        what: &str,
-        result: Result<Response, Error>,
-    ) -> Result<Response, Outcome> {
-        self.read(result).map_err(|refusal| match refusal {
-            Refusal::Deferred(line) => {
-                retry(ErrorCode::SmtpDeferred, self.clean(&format!("{what} was deferred: {line}")))
-            }
-            Refusal::Refused(line) => {
-                let message = self.clean(&format!("{what} was refused: {line}"));
-                Outcome::Permanent { error: ErrorCode::SmtpRejected.error(message) }
-            }
-            Refusal::Ended(outcome) => outcome,
-        })
-    }
-
-    fn read(&mut self, result: Result<Response, Error>) -> Result<Response, Refusal> {
         let error = match result {
             Ok(response) => {
                 let text = response.message().last().unwrap_or_default();
@@ -81,15 +54,24 @@ impl<'a> Dialogue<'a> {
             }
             Err(error) => error,
         };
-        let Some(code) = error.status() else { return Err(Refusal::Ended(without_answer(&error))) };
+        let Some(code) = error.status() else {
+            return Err(find_cause::<io::Error>(&error).map_or_else(invalid_reply, connection_error));
+        };
         let text = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         let line = self.clean(&format!("{code} {text}"));
         self.response = Some(line.clone());
-        Err(match u16::from(code) {
+        Err(match (u16::from(code), concern) {
             // Must authenticate first, or otherwise; the operator can mend it (RFC 4954 §6).
-            530 | 534 | 535 | 538 => Refusal::Ended(retry(ErrorCode::SmtpAuthFailed, line)),
-            400..=499 => Refusal::Deferred(line),
-            _ => Refusal::Refused(line),
+            (530 | 534 | 535 | 538, _) => retry(ErrorCode::SmtpAuthFailed, line),
+            (400..=499, Concern::Connection(_)) => retry(ErrorCode::SmtpDeferred, line),
+            (400..=499, Concern::Mail(what)) => {
+                retry(ErrorCode::SmtpDeferred, self.clean(&format!("{what} was deferred: {line}")))
+            }
+            (_, Concern::Connection(refused)) => retry(refused, line),
+            (_, Concern::Mail(what)) => {
+                let message = self.clean(&format!("{what} was refused: {line}"));
+                Outcome::Permanent { error: ErrorCode::SmtpRejected.error(message) }
+            }
         })
     }
 
@@ -110,11 +92,6 @@ impl<'a> Dialogue<'a> {
 
 pub(super) fn invalid_reply() -> Outcome {
     retry(ErrorCode::InvalidResponse, "its answer is not SMTP")
-}
-
-/// The outcome of a dialogue that has no answer.
-fn without_answer(error: &Error) -> Outcome {
-    find_cause::<io::Error>(error).map_or_else(invalid_reply, connection_error)
 }
 
 /// The outcome of a failed TLS handshake.

@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use super::Mailer;
 use super::message::{self, BuiltMail};
-use super::replies::{Dialogue, connection_error, handshake_error, invalid_reply};
+use super::replies::{Concern, Dialogue, connection_error, handshake_error, invalid_reply};
 use super::stream::SmtpStream;
 use crate::delivery::report::{self, retry};
 use crate::domain::delivery::attempt::{Outcome, SendReport};
@@ -54,7 +54,6 @@ pub struct SmtpSettings {
     pub from: MailFrom,
 }
 
-/// Sends mail by a server.
 pub struct SmtpMailer {
     settings: SmtpSettings,
     /// Texts that the server may send back.
@@ -78,14 +77,15 @@ impl SmtpMailer {
         Self { authorities: Some(authorities), limit, ..Self::new(settings) }
     }
 
-    async fn exchange(&self, mail: &BuiltMail, dialogue: &mut Dialogue<'_>) -> Result<(), Outcome> {
+    async fn exchange(&self, message: &MailMessage, dialogue: &mut Dialogue<'_>) -> Result<(), Outcome> {
+        let mail = message::build(message, &self.settings.from)?;
         let deadline = Instant::now() + self.limit;
         let late = |_elapsed| report::timed_out();
-        let mut connection = timeout_at(deadline, self.log_in(mail, dialogue)).await.map_err(late)??;
-        let begun = timeout_at(deadline, begin(&mut connection, mail, dialogue)).await.map_err(late);
+        let mut connection = timeout_at(deadline, self.log_in(&mail, dialogue)).await.map_err(late)??;
+        let begun = timeout_at(deadline, begin(&mut connection, &mail, dialogue)).await.map_err(late);
         let result = match begun.flatten() {
             Ok(()) => {
-                let sending = send_message(&mut connection, mail, dialogue);
+                let sending = send_message(&mut connection, &mail, dialogue);
                 timeout(MESSAGE_LIMIT, sending).await.map_err(late).flatten()
             }
             failed => failed,
@@ -125,7 +125,7 @@ impl SmtpMailer {
             Ok(connection) => connection,
             // The greeting or EHLO: the operator's matter, not the message's.
             Err(error) => {
-                let refused = dialogue.expect(Err(error), ErrorCode::SmtpRejected);
+                let refused = dialogue.expect(Err(error), Concern::Connection(ErrorCode::SmtpRejected));
                 return Err(refused.err().unwrap_or_else(invalid_reply));
             }
         };
@@ -136,11 +136,11 @@ impl SmtpMailer {
         if !server.supports_feature(Extension::StartTls) {
             return Err(retry(ErrorCode::TlsRequired, "the server does not offer STARTTLS"));
         }
-        dialogue.expect(connection.command(Starttls).await, ErrorCode::TlsRequired)?;
+        dialogue.expect(connection.command(Starttls).await, Concern::Connection(ErrorCode::TlsRequired))?;
         self.encrypt(&stream).await?;
         // What was offered before is not to be trusted (RFC 3207 §4.2).
         let greeted = connection.command(Ehlo::new(name.clone())).await;
-        let response = dialogue.expect(greeted, ErrorCode::SmtpRejected)?;
+        let response = dialogue.expect(greeted, Concern::Connection(ErrorCode::SmtpRejected))?;
         let server = ServerInfo::from_response(&response).map_err(|_error| invalid_reply())?;
         Ok((connection, server))
     }
@@ -195,12 +195,8 @@ impl SmtpMailer {
 impl Mailer for SmtpMailer {
     async fn send(&self, message: &MailMessage) -> SendReport {
         let started = Instant::now();
-        let mail = match message::build(message, &self.settings.from) {
-            Ok(mail) => mail,
-            Err(report) => return *report,
-        };
         let mut dialogue = Dialogue::new(&self.secrets);
-        let result = self.exchange(&mail, &mut dialogue).await;
+        let result = self.exchange(message, &mut dialogue).await;
         dialogue.into_report(result, started)
     }
 }
@@ -230,7 +226,7 @@ async fn authenticate(
     };
     let mut command = Auth::new(mechanism, credentials.clone(), None).map_err(invalid)?;
     for _ in 0..MAX_CHALLENGES {
-        let response = dialogue.expect(connection.command(command).await, CODE)?;
+        let response = dialogue.expect(connection.command(command).await, Concern::Connection(CODE))?;
         if response.code().severity == Severity::PositiveCompletion {
             return Ok(());
         }
@@ -246,10 +242,10 @@ async fn begin(
     dialogue: &mut Dialogue<'_>,
 ) -> Result<(), Outcome> {
     let sender = connection.command(Mail::new(Some(mail.sender.clone()), Vec::new())).await;
-    dialogue.expect_of("the sender", sender)?;
+    dialogue.expect(sender, Concern::Mail("the sender"))?;
     let recipient = connection.command(Rcpt::new(mail.recipient.clone(), Vec::new())).await;
-    dialogue.expect_of(mail.recipient.as_ref(), recipient)?;
-    let begun = dialogue.expect_of("the message", connection.command(Data).await)?;
+    dialogue.expect(recipient, Concern::Mail(mail.recipient.as_ref()))?;
+    let begun = dialogue.expect(connection.command(Data).await, Concern::Mail("the message"))?;
     if begun.has_code(354) { Ok(()) } else { Err(invalid_reply()) }
 }
 
@@ -258,7 +254,7 @@ async fn send_message(
     mail: &BuiltMail,
     dialogue: &mut Dialogue<'_>,
 ) -> Result<(), Outcome> {
-    let sent = dialogue.expect_of("the message", connection.message(&mail.bytes).await)?;
+    let sent = dialogue.expect(connection.message(&mail.bytes).await, Concern::Mail("the message"))?;
     let is_accepted = sent.code().severity == Severity::PositiveCompletion;
     if is_accepted { Ok(()) } else { Err(invalid_reply()) }
 }

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
 /// Maximum bytes received on a connection, without TLS's own: what the library reads of a line has no limit.
 const MAX_RECEIVED: usize = 64 << 10;
@@ -25,20 +26,16 @@ pub(super) struct SmtpStream {
 }
 
 struct Inner {
-    transport: Transport,
+    /// `None` if it could not be encrypted.
+    transport: Option<Transport>,
     received: usize,
 }
 
-enum Transport {
-    Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
-    /// Failed to become encrypted.
-    Broken,
-}
+type Transport = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 impl SmtpStream {
     pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
-        let inner = Inner { transport: Transport::Plain(stream), received: 0 };
+        let inner = Inner { transport: Some(Either::Left(stream)), received: 0 };
         Self { peer, inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -48,10 +45,10 @@ impl SmtpStream {
         connector: &TlsConnector,
         name: ServerName<'static>,
     ) -> io::Result<()> {
-        let plain = std::mem::replace(&mut self.lock().transport, Transport::Broken);
-        let Transport::Plain(plain) = plain else { return Err(io::ErrorKind::NotConnected.into()) };
+        let plain = self.lock().transport.take();
+        let Some(Either::Left(plain)) = plain else { return Err(io::ErrorKind::NotConnected.into()) };
         let encrypted = connector.connect(name, plain).await?;
-        self.lock().transport = Transport::Encrypted(Box::new(encrypted));
+        self.lock().transport = Some(Either::Right(Box::new(encrypted)));
         Ok(())
     }
 
@@ -62,12 +59,11 @@ impl SmtpStream {
     /// Calls `poll` with the connection as it is now.
     fn poll_with<T>(
         &self,
-        poll: impl FnOnce(Pin<&mut dyn Duplex>) -> Poll<io::Result<T>>,
+        poll: impl FnOnce(Pin<&mut Transport>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         match &mut self.lock().transport {
-            Transport::Plain(stream) => poll(Pin::new(stream)),
-            Transport::Encrypted(stream) => poll(Pin::new(&mut **stream)),
-            Transport::Broken => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            Some(stream) => poll(Pin::new(stream)),
+            None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 
@@ -85,13 +81,9 @@ impl SmtpStream {
     }
 
     fn is_plain(&self) -> bool {
-        matches!(self.lock().transport, Transport::Plain(_))
+        matches!(self.lock().transport, Some(Either::Left(_)))
     }
 }
-
-trait Duplex: AsyncRead + AsyncWrite + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 impl AsyncRead for SmtpStream {
     fn poll_read(

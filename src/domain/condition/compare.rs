@@ -8,6 +8,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::clock::DAY_MILLIS;
 use crate::domain::json::{self, Value};
+use crate::domain::question::Rules;
 
 /// How to interpret an answer that is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +65,12 @@ impl ValueType {
 
 pub const DAY_NANOS: i128 = DAY_MILLIS as i128 * 1_000_000;
 
-impl Answer<'_> {
+impl<'a> Answer<'a> {
+    /// The answer `value` to a question with these rules.
+    pub fn new(value: &'a Value, rules: &dyn Rules) -> Self {
+        Self { value, value_type: rules.value_type(), max_length: rules.max_length() }
+    }
+
     /// The text to match against patterns; `None` if too long.
     pub(super) fn matchable(&self) -> Option<&str> {
         let Value::String(text) = self.value else { return None };

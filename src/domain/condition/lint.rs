@@ -180,7 +180,7 @@ fn range_error(test: &Test, rules: &dyn Rules) -> Option<String> {
         Operator::Gt => (greatest?, ">"),
         _ => (greatest?, ">="),
     };
-    let answer = Answer { value: &bound, value_type: rules.value_type(), max_length: rules.max_length() };
+    let answer = Answer::new(&bound, rules);
     // The bound is the answer most likely to satisfy the test: if it does not, none does.
     let holds = answer.order(&test.operand).is_none() || test.holds(Some(answer));
     (!holds).then(|| format!("its answer is {}, never {side} {}", rules.expects(), test.operand))

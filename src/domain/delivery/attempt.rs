@@ -66,6 +66,12 @@ impl SendReport {
     }
 }
 
+impl From<Outcome> for SendReport {
+    fn from(outcome: Outcome) -> Self {
+        Self::new(outcome, 0)
+    }
+}
+
 /// The class of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -21,7 +21,6 @@ macro_rules! error_codes {
 }
 
 impl ErrorCode {
-    /// An error of this code.
     pub fn error(self, message: impl Into<String>) -> DeliveryError {
         DeliveryError { code: self.into(), message: message.into(), http_status: None }
     }

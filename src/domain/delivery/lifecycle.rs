@@ -19,7 +19,6 @@ pub struct EventHead {
 }
 
 impl EventHead {
-    /// The event that `submission` was completed.
     pub fn of_completed(form: FormId, submission: SubmissionId, sequence: u64) -> Self {
         Self {
             id: EventId::of_completed(submission),
@@ -86,7 +85,6 @@ impl Delivery {
         Self { earlier_attempts: self.attempts, uncounted: 0, ..self.clone() }.pending(now, wait_ms)
     }
 
-    /// Returns it ended.
     #[must_use]
     pub fn ended(&self, status: DeliveryStatus, now: Timestamp) -> Self {
         Self { status, next_attempt_at: None, wait_ms: 0, finished_at: Some(now), ..self.clone() }

@@ -39,8 +39,8 @@ impl DeliverySelection {
                 && integration.as_ref().is_some_and(|name| name.parse::<IntegrationId>().is_err())
             {
                 let message = "a name needs the form that it belongs to";
-                let violation = Violation::new(fields.pointer_to("integration"), Rule::MissingField, message);
-                fields.violations.push(violation.help("add `form`, or use the integration's id"));
+                let help = "add `form`, or use the integration's id";
+                fields.refuse("integration", Rule::MissingField, message).help = Some(help.to_owned());
             }
             let read_id = |value: &Value| value.as_str()?.parse().ok();
             let submission = fields.typed("submission", "the id of a submission", read_id, no_help);

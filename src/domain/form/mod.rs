@@ -134,7 +134,6 @@ impl Form {
         self.integrations.iter().filter(move |one| one.subscribes(event))
     }
 
-    /// Finds an integration by id.
     pub fn integration(&self, id: IntegrationId) -> Option<&Integration> {
         self.integrations.iter().find(|one| one.id == id)
     }

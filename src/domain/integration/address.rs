@@ -5,19 +5,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
-/// The operator's rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
     /// Networks that may be called although they are not public, over plain HTTP too, and on any port.
     pub allowed: Vec<IpNet>,
 }
 
-/// Why an address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AddressRefusal {
     pub message: String,
-    /// The remedy.
     pub help: Option<String>,
 }
 

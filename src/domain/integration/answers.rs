@@ -6,8 +6,9 @@ use url::Url;
 use super::event::Subject;
 use super::kind::Rendering;
 use super::row::answer_text;
+use super::smtp::is_unsafe_in_header;
 use crate::domain::json::{Value, parse_object};
-use crate::domain::question::{Question, is_empty};
+use crate::domain::question::is_empty;
 
 /// The scheme of an address as a URL.
 pub(super) const MAILTO: &str = "mailto:";
@@ -33,19 +34,15 @@ impl ShownAnswer {
             let id = question.id.as_deref()?;
             let is_sent = rendering.selection.is_none_or(|selection| selection.includes(id));
             let (_, value, _) = answers.iter().find(|(key, ..)| is_sent && key == id)?;
-            (!is_empty(value)).then(|| Self::new(id, question, value))
+            (!is_empty(value)).then(|| Self {
+                question: id.to_owned(),
+                type_name: question.kind.name(),
+                title: plain(&question.title),
+                text: plain(&answer_text(question, value)),
+                value: value.clone(),
+            })
         });
         shown.collect()
-    }
-
-    fn new(id: &str, question: &Question, value: &Value) -> Self {
-        Self {
-            question: id.to_owned(),
-            type_name: question.kind.name(),
-            title: plain(&question.title),
-            text: plain(&answer_text(question, value)),
-            value: value.clone(),
-        }
     }
 
     /// Where a `url` or `email` answer leads to, in characters that mean nothing in any markup but `&`.
@@ -88,11 +85,6 @@ impl ShownAnswer {
 /// what follows (Unicode's bidirectional controls), with which a text can show something else than it says.
 pub(super) fn plain(text: &str) -> String {
     let unified = text.replace("\r\n", "\n").replace(['\r', '\u{85}', '\u{2028}', '\u{2029}'], "\n");
-    let is_plain =
-        |found: &char| (!found.is_control() || matches!(found, '\n' | '\t')) && !is_bidi_control(*found);
+    let is_plain = |found: &char| matches!(found, '\n' | '\t') || !is_unsafe_in_header(*found);
     unified.chars().filter(is_plain).collect()
-}
-
-fn is_bidi_control(found: char) -> bool {
-    matches!(found, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

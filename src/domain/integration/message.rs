@@ -171,7 +171,6 @@ pub(super) fn context_of(rendering: Rendering<'_>, shown: &[ShownAnswer]) -> Tem
     }
 }
 
-/// Returns `text` in one line.
 pub(super) fn one_line(text: &str) -> String {
     plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

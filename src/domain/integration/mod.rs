@@ -143,7 +143,6 @@ pub struct IntegrationKind {
 }
 
 impl Integration {
-    /// The name of its type: `webhook`.
     pub fn type_name(&self) -> &'static str {
         self.kind.integration_type.name()
     }

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::clock::Timestamp;
-use crate::domain::delivery::classify::Classify;
+use crate::domain::delivery::classify::{Classify, classify_webhook};
 use crate::secret::Secret;
 
-/// An outbound effect.
 #[derive(Debug, Clone)]
 pub enum Outbound {
     Http(HttpRequest),
@@ -29,6 +28,13 @@ pub struct HttpRequest {
     pub secrets: Vec<Secret<String>>,
     /// How the answer is understood.
     pub classify: Classify,
+}
+
+impl HttpRequest {
+    /// A request without headers and secrets, whose answer is understood as that of a webhook.
+    pub fn new(method: &'static str, url: Url, body: Vec<u8>) -> Self {
+        Self { method, url, headers: Vec::new(), body, secrets: Vec::new(), classify: classify_webhook }
+    }
 }
 
 impl fmt::Debug for HttpRequest {

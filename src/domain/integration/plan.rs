@@ -43,13 +43,10 @@ impl Integration {
         if self.when.is_none() || event.event_type == EventType::IntegrationTest {
             return true;
         }
-        let condition = self.condition();
-        condition
-            .zip(version)
-            .is_some_and(|(condition, version)| holds(&condition, version, &submission.answers))
+        let condition = self.condition().zip(version);
+        condition.is_some_and(|(condition, version)| holds(&condition, version, &submission.answers))
     }
 
-    /// Plans an attempt.
     pub fn plan(
         &self,
         attempt: PlannedAttempt<'_>,
@@ -68,7 +65,6 @@ pub(super) fn holds(condition: &Condition, version: &Version, answers: &str) -> 
         let question = version.questions.iter().find(|question| question.id.as_deref() == Some(id))?;
         let (_, value, _) = answers.iter().find(|(key, ..)| key == id)?;
         let rules = question.kind.rules();
-        let answer = Answer { value, value_type: rules.value_type(), max_length: rules.max_length() };
-        (!rules.is_empty(value)).then_some(answer)
+        (!rules.is_empty(value)).then(|| Answer::new(value, rules))
     })
 }

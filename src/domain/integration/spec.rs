@@ -2,7 +2,6 @@
 
 use super::event::EventType;
 
-/// What a type of integration is.
 #[derive(Debug, Clone, Copy)]
 pub struct IntegrationSpec {
     /// What it does, a sentence.
@@ -71,6 +70,11 @@ pub enum Need {
 /// Explains what is wrong with a text, as in "`name` must be …"; never quotes it.
 pub type Check = fn(&str) -> Result<(), String>;
 
+/// The result of a [`Check`] with this explanation.
+pub(super) fn ensure(is_valid: bool, problem: &str) -> Result<(), String> {
+    if is_valid { Ok(()) } else { Err(problem.to_owned()) }
+}
+
 /// What a member may be.
 #[derive(Debug, Clone, Copy)]
 pub enum MemberValue {
@@ -117,6 +121,10 @@ impl Member {
             Need::Default(text) => Some(text),
             Need::Required | Need::Optional => None,
         }
+    }
+
+    pub(super) const fn secret(name: &'static str, need: Need, check: Check, about: &'static str) -> Self {
+        Self { name, need, value: MemberValue::Secret(check), about, example: "" }
     }
 
     pub fn is_text(&self) -> bool {

@@ -31,7 +31,6 @@ struct ListRules {
 }
 
 impl Choice {
-    /// Parses a `single_choice`.
     pub(super) fn read_single(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let options = OptionList::read(fields, "options", limits);
         fields.one_of("display", Rule::InvalidRange, &[("radio", ()), ("dropdown", ())]);

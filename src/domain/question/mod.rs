@@ -92,7 +92,6 @@ pub trait Rules: fmt::Debug + Send + Sync {
         MAX_MATCHED
     }
 
-    /// Whether the question takes an answer.
     fn takes_answer(&self) -> bool {
         true
     }

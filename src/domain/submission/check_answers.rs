@@ -173,7 +173,7 @@ impl<'a> ConditionState<'a> {
         let rules = question.kind.rules();
         let answer = answer.filter(|answer| !rules.is_empty(answer));
         let (Some(answers), Some(value)) = (&mut self.answers, answer) else { return };
-        answers.insert(id, Answer { value, value_type: rules.value_type(), max_length: rules.max_length() });
+        answers.insert(id, Answer::new(value, rules));
     }
 }
 

@@ -57,7 +57,6 @@ impl Budget {
         }
     }
 
-    /// Counts one more of `what`.
     pub(in crate::domain) fn count(&mut self, what: Counted) -> Result<(), BudgetError> {
         let Limits { matches, includes, values, .. } = self.limits;
         let (left, most, name, advice) = match what {

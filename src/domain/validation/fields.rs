@@ -96,7 +96,6 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.raw(name).filter(|value| **value != Value::Null)
     }
 
-    /// Returns the required member `name`.
     pub fn required(&mut self, name: &'static str) -> Option<&'a Value> {
         let value = self.value(name);
         if value.is_none() {
@@ -254,7 +253,6 @@ pub(in crate::domain) fn is_forbidden(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
-/// The message for the forbidden character `found`.
 pub(in crate::domain) fn forbidden_message(found: char) -> String {
     format!("The control character U+{:04X} is not allowed", u32::from(found))
 }

@@ -105,7 +105,6 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A violation of `code` at `pointer`.
     pub fn new(pointer: impl Into<String>, code: Rule, message: impl Into<String>) -> Self {
         Self {
             pointer: pointer.into(),

@@ -65,7 +65,7 @@ impl ApiKey {
     /// Creates the first key of a new workspace, with all permissions there.
     pub fn admin(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
         let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
-        Self { id, workspace, name, hash, scopes, forms: None, created_at, expires_at: None, ends_at: None }
+        Self { name, scopes, ..Self::operator(workspace, id, hash, created_at) }
     }
 
     /// Whether one of the key's scopes includes `needed`.

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::classify::{classify_answer, member, seconds_to_ms};
 use super::text::{MAX_NOTE, Unit, clip, markdown, or_dash, verbatim};
 use super::{
-    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
-    Pace, PlanError, PlannedAttempt, SPEC, Sealer, Settings, ShownAnswer, TITLE, URL, check_number,
+    Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need, Pace,
+    Planned, PlannedAttempt, SPEC, Sealer, Settings, ShownAnswer, TITLE, URL, check_number,
+    post_to_secret_url,
 };
 use crate::domain::delivery::attempt::Outcome;
 
@@ -16,7 +17,6 @@ const MAX_NAME: usize = 256;
 /// Characters of the value of a field.
 const MAX_VALUE: usize = 1_024;
 
-/// Fields of an embed.
 const MAX_EMBED_FIELDS: usize = 25;
 
 /// Characters of all texts of the embeds of a message.
@@ -46,7 +46,7 @@ pub(in crate::domain::integration) static DISCORD: Chat = Chat {
     server: None,
     receiver: None,
     body,
-    call,
+    request,
     classify,
 };
 
@@ -56,14 +56,14 @@ fn body(_: &Settings, message: &Message) -> Value {
     json!({ "embeds": [embed.json()], "allowed_mentions": { "parse": [] } })
 }
 
-fn call(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
-    let mut call = Call::to_secret_url(settings, attempt, sealer)?;
+fn request(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Planned {
+    let mut request = post_to_secret_url(settings, attempt, sealer)?;
     // Without `wait`, Discord answers before it has checked the message.
-    call.url.query_pairs_mut().append_pair("wait", "true");
+    request.url.query_pairs_mut().append_pair("wait", "true");
     if let Some(thread) = settings.text(THREAD_ID.name) {
-        call.url.query_pairs_mut().append_pair("thread_id", thread);
+        request.url.query_pairs_mut().append_pair("thread_id", thread);
     }
-    Ok(call)
+    Ok(request)
 }
 
 struct Embed {
@@ -113,7 +113,7 @@ fn escaped(text: &str, max: usize) -> String {
         }
         markdown(character, before, text);
     };
-    or_dash(&clip(text, max, Unit::Utf16, escape)).to_owned()
+    or_dash(clip(text, max, Unit::Utf16, escape))
 }
 
 /// Discord says in JSON and headers how long to wait.

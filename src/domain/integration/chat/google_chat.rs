@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::classify::{classify_answer, member};
 use super::text::{MAX_NOTE, Unit, clip, entities, html_link, or_dash, verbatim};
-use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, ShownAnswer};
+use super::{
+    Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, ShownAnswer, post_to_secret_url,
+};
 use crate::domain::integration::message::MAX_TITLE;
 
 /// Bytes of a message: Google takes 32,000.
@@ -27,7 +29,7 @@ pub(in crate::domain::integration) static GOOGLE_CHAT: Chat = Chat {
     server: None,
     receiver: None,
     body: |_, message| message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE),
-    call: Call::to_secret_url,
+    request: post_to_secret_url,
     classify,
 };
 
@@ -55,7 +57,7 @@ fn answer_text(field: &ShownAnswer, share: usize) -> String {
 
 /// Texts of widgets know some elements of HTML.
 fn marked_up(text: &str, max: usize) -> String {
-    or_dash(&clip(text, max, Unit::Bytes, entities)).to_owned()
+    or_dash(clip(text, max, Unit::Bytes, entities))
 }
 
 /// A webhook that was deleted answers with the status `NOT_FOUND`.

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::classify::{classify_answer, member};
 use super::text::{TextStyle, Unit, entities, html_link, verbatim};
 use super::{
-    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
-    PlanError, PlannedAttempt, SPEC, Sealer, Settings, TITLE, bearer, check_bearer_token,
+    Chat, Classification, HttpAnswer, HttpRequest, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message,
+    Need, PlanError, Planned, PlannedAttempt, SPEC, Sealer, Settings, TITLE, bearer, check_bearer_token,
+    ensure, join,
 };
 
 /// An event has 65,536 bytes, of which the server needs some, and the text is in it twice, in JSON.
@@ -29,9 +30,7 @@ const HTML: TextStyle = TextStyle {
 };
 
 const HOMESERVER: &str = "homeserver";
-
 const ROOM_ID: &str = "room_id";
-
 const ACCESS_TOKEN: &str = "access_token";
 
 pub(in crate::domain::integration) static MATRIX: Chat = Chat {
@@ -52,13 +51,12 @@ pub(in crate::domain::integration) static MATRIX: Chat = Chat {
                 about: "The room, by its internal id. The room is not encrypted.",
                 example: r#""!AbCdEfGhIjKlMnOpQr:example.org""#,
             },
-            Member {
-                name: ACCESS_TOKEN,
-                need: Need::Required,
-                value: MemberValue::Secret(check_bearer_token),
-                about: "The access token of the account.",
-                example: "",
-            },
+            Member::secret(
+                ACCESS_TOKEN,
+                Need::Required,
+                check_bearer_token,
+                "The access token of the account.",
+            ),
             TITLE,
             MAX_FIELDS,
         ],
@@ -71,7 +69,7 @@ pub(in crate::domain::integration) static MATRIX: Chat = Chat {
     server: Some(HOMESERVER),
     receiver: Some(ROOM_ID),
     body,
-    call,
+    request,
     classify,
 };
 
@@ -86,7 +84,7 @@ fn body(_: &Settings, message: &Message) -> Value {
     })
 }
 
-fn call(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+fn request(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Planned {
     let token = settings.open(ACCESS_TOKEN, sealer)?.ok_or(PlanError::Damaged)?;
     let room = settings.text(ROOM_ID).unwrap_or_default();
     // What the server has seen under this id it does not show again: a redelivery is to be shown.
@@ -95,8 +93,8 @@ fn call(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -
         earlier => format!("{}.{earlier}", attempt.delivery),
     };
     let path = ["_matrix", "client", "v3", "rooms", room, "send", "m.room.message", &transaction];
-    let url = Call::join(settings.url(HOMESERVER)?, &path)?;
-    Ok(Call { method: "PUT", url, headers: vec![bearer(&token)], secrets: vec![token], members: Vec::new() })
+    let request = HttpRequest::new("PUT", join(settings.url(HOMESERVER)?, &path)?, attempt.body.to_vec());
+    Ok(HttpRequest { headers: vec![bearer(&token)], secrets: vec![token], ..request })
 }
 
 fn html(character: char, before: Option<char>, text: &mut String) {
@@ -114,9 +112,8 @@ fn classify(answer: &HttpAnswer<'_>) -> Classification {
 
 fn check_room(text: &str) -> Result<(), String> {
     let is_room = text.len() > 1 && text.starts_with('!') && !text.contains(char::is_whitespace);
-    if is_room {
-        Ok(())
-    } else {
-        Err("must be the internal id of a room, which begins with `!`: an alias such as #room:example.org can move".to_owned())
-    }
+    ensure(
+        is_room,
+        "must be the internal id of a room, which begins with `!`: an alias such as #room:example.org can move",
+    )
 }

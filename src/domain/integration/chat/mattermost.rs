@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::classify::classify_answer;
 use super::text::{TextStyle, Unit, markdown};
-use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Pace, SPEC};
+use super::{Chat, Classification, HttpAnswer, IntegrationSpec, Pace, SPEC, post_to_secret_url};
 
 /// Mattermost takes 16,383 characters, and splits what has more than 4,000 on servers that were set up long ago.
 const STYLE: TextStyle =
@@ -22,7 +22,7 @@ pub(in crate::domain::integration) static MATTERMOST: Chat = Chat {
     server: None,
     receiver: None,
     body: |_, message| json!({ "text": STYLE.write(message) }),
-    call: Call::to_secret_url,
+    request: post_to_secret_url,
     classify,
 };
 

@@ -23,7 +23,7 @@ use super::message::Message;
 use super::outbound::{HttpRequest, Outbound, bearer};
 use super::plan::{PlanError, PlannedAttempt, Sealer};
 use super::settings::{Settings, check_bearer_token, host_of};
-use super::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
+use super::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
@@ -92,43 +92,28 @@ pub(super) struct Chat {
     pub receiver: Option<&'static str>,
     /// The body of the request, within the limits of the service.
     pub body: fn(&Settings, &Message) -> Value,
-    /// How the body is sent. The attempt identifies the delivery, for services that recognize repeats.
-    pub call: fn(&Settings, &PlannedAttempt<'_>, Sealer<'_>) -> Result<Call, PlanError>,
+    /// The request of an attempt, without its content type.
+    pub request: fn(&Settings, &PlannedAttempt<'_>, Sealer<'_>) -> Planned,
     /// How the service's answers are understood.
     pub classify: Classify,
 }
 
-/// A request without its body.
-pub(super) struct Call {
-    pub method: &'static str,
-    pub url: Url,
-    pub headers: Vec<(String, Secret<String>)>,
-    /// What must not be shown if the service sends it back.
-    pub secrets: Vec<Secret<String>>,
-    /// Addresses that the service expects in the body, whose kept copy is without; `null` for none.
-    pub members: Vec<(&'static str, Value)>,
+/// A planned request, or why there is none.
+type Planned = Result<HttpRequest, PlanError>;
+
+fn post_to_secret_url(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Planned {
+    let secret = settings.open(URL.name, sealer)?.ok_or(PlanError::Damaged)?;
+    let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
+    let secrets = [secret].into_iter().chain(secret_parts(&url).map(Secret::new)).collect();
+    Ok(HttpRequest { secrets, ..HttpRequest::new("POST", url, attempt.body.to_vec()) })
 }
 
-impl Call {
-    /// A `POST` to the secret URL.
-    fn to_secret_url(
-        settings: &Settings,
-        _: &PlannedAttempt<'_>,
-        sealer: Sealer<'_>,
-    ) -> Result<Self, PlanError> {
-        let secret = settings.open(URL.name, sealer)?.ok_or(PlanError::Damaged)?;
-        let url = Url::parse(secret.reveal()).map_err(|_invalid| PlanError::Damaged)?;
-        let secrets = [secret].into_iter().chain(secret_parts(&url).map(Secret::new)).collect();
-        Ok(Self { method: "POST", url, headers: Vec::new(), secrets, members: Vec::new() })
-    }
-
-    /// Returns `server` with `segments` behind its path.
-    fn join(mut server: Url, segments: &[&str]) -> Result<Url, PlanError> {
-        let mut path = server.path_segments_mut().map_err(|()| PlanError::Damaged)?;
-        path.pop_if_empty().extend(segments);
-        drop(path);
-        Ok(server)
-    }
+/// Returns `server` with `segments` behind its path.
+fn join(mut server: Url, segments: &[&str]) -> Result<Url, PlanError> {
+    let mut path = server.path_segments_mut().map_err(|()| PlanError::Damaged)?;
+    path.pop_if_empty().extend(segments);
+    drop(path);
+    Ok(server)
 }
 
 impl Kind for Chat {
@@ -164,16 +149,16 @@ impl Kind for Chat {
         attempt: PlannedAttempt<'_>,
         sealer: Sealer<'_>,
     ) -> Result<Outbound, PlanError> {
-        let Call { method, url, mut headers, secrets, members } = (self.call)(settings, &attempt, sealer)?;
+        let mut request = (self.request)(settings, &attempt, sealer)?;
         let json = Secret::new("application/json; charset=utf-8".to_owned());
-        headers.push(("Content-Type".to_owned(), json));
-        let body = if members.is_empty() { attempt.body.to_vec() } else { complete(attempt.body, members)? };
-        Ok(Outbound::Http(HttpRequest { method, url, headers, body, secrets, classify: self.classify }))
+        request.headers.push(("Content-Type".to_owned(), json));
+        Ok(Outbound::Http(HttpRequest { classify: self.classify, ..request }))
     }
 }
 
-/// Returns `body` with `members`, in place of those that bodies of earlier versions have.
-fn complete(body: &[u8], members: Vec<(&'static str, Value)>) -> Result<Vec<u8>, PlanError> {
+/// Returns `body`, which is kept without addresses, with those that the service expects there; `null` for none. They replace
+/// those that bodies of earlier versions have.
+fn complete<const N: usize>(body: &[u8], members: [(&str, Value); N]) -> Result<Vec<u8>, PlanError> {
     let mut body: Map<String, Value> = serde_json::from_slice(body).map_err(|_error| PlanError::Damaged)?;
     for (name, value) in members {
         body.remove(name);
@@ -195,5 +180,5 @@ fn secret_parts(url: &Url) -> impl Iterator<Item = String> {
 /// Checks an id that is a number of a service.
 fn check_number(text: &str) -> Result<(), String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { Ok(()) } else { Err("must be a number in quotes, such as \"42\"".to_owned()) }
+    ensure(is_number, "must be a number in quotes, such as \"42\"")
 }

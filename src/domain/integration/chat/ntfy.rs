@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::classify::classify_answer;
 use super::text::{TextStyle, Unit, clip, or_dash, verbatim};
 use super::{
-    Call, Chat, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need, PlanError, PlannedAttempt,
-    SPEC, Sealer, Settings, TITLE, bearer, check_bearer_token,
+    Chat, HttpRequest, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need, PlanError, Planned,
+    PlannedAttempt, SPEC, Sealer, Settings, TITLE, bearer, check_bearer_token, complete, ensure,
 };
 
 /// ntfy makes an attachment of a message with more than 4,096 bytes.
@@ -23,13 +23,9 @@ const STYLE: TextStyle = TextStyle {
 const MAX_TITLE: usize = 250;
 
 const SERVER: &str = "server";
-
 const TOPIC: &str = "topic";
-
 const ACCESS_TOKEN: &str = "access_token";
-
 const PRIORITY: &str = "priority";
-
 const TAGS: &str = "tags";
 
 pub(in crate::domain::integration) static NTFY: Chat = Chat {
@@ -43,20 +39,18 @@ pub(in crate::domain::integration) static NTFY: Chat = Chat {
                 about: "The server.",
                 example: r#""https://ntfy.example.com""#,
             },
-            Member {
-                name: TOPIC,
-                need: Need::Required,
-                value: MemberValue::Secret(check_topic),
-                about: "The topic; a secret, since everybody who knows it can read it.",
-                example: "",
-            },
-            Member {
-                name: ACCESS_TOKEN,
-                need: Need::Optional,
-                value: MemberValue::Secret(check_bearer_token),
-                about: "An access token, if the topic asks for one.",
-                example: "",
-            },
+            Member::secret(
+                TOPIC,
+                Need::Required,
+                check_topic,
+                "The topic; a secret, since everybody who knows it can read it.",
+            ),
+            Member::secret(
+                ACCESS_TOKEN,
+                Need::Optional,
+                check_bearer_token,
+                "An access token, if the topic asks for one.",
+            ),
             Member {
                 name: PRIORITY,
                 need: Need::Default("3"),
@@ -82,41 +76,37 @@ pub(in crate::domain::integration) static NTFY: Chat = Chat {
     server: Some(SERVER),
     receiver: None,
     body,
-    call,
+    request,
     classify: |answer| classify_answer(answer, false, None),
 };
 
 fn body(settings: &Settings, message: &Message) -> Value {
     json!({
-        "title": or_dash(&clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
+        "title": or_dash(clip(&message.title, MAX_TITLE, Unit::Bytes, verbatim)),
         "message": STYLE.write_body(message),
         "priority": settings.number(PRIORITY),
         "tags": settings.texts(TAGS),
     })
 }
 
-fn call(settings: &Settings, _: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+fn request(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Planned {
     let topic = settings.open(TOPIC, sealer)?.ok_or(PlanError::Damaged)?;
     let token = settings.open(ACCESS_TOKEN, sealer)?;
-    Ok(Call {
-        method: "POST",
-        url: settings.url(SERVER)?,
+    let body = complete(attempt.body, [(TOPIC, topic.reveal().as_str().into())])?;
+    Ok(HttpRequest {
         headers: token.iter().map(bearer).collect(),
-        members: vec![(TOPIC, topic.reveal().as_str().into())],
         secrets: [Some(topic), token].into_iter().flatten().collect(),
+        ..HttpRequest::new("POST", settings.url(SERVER)?, body)
     })
 }
 
 fn check_topic(text: &str) -> Result<(), String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if text.len() <= 64 && text.bytes().all(is_part) {
-        Ok(())
-    } else {
-        Err("must be the name of a topic: at most 64 letters, digits, - and _".to_owned())
-    }
+    let is_topic = text.len() <= 64 && text.bytes().all(is_part);
+    ensure(is_topic, "must be the name of a topic: at most 64 letters, digits, - and _")
 }
 
 fn check_tag(text: &str) -> Result<(), String> {
     let is_tag = !text.is_empty() && !text.contains(|found: char| found == ',' || found.is_control());
-    if is_tag { Ok(()) } else { Err("has a tag that is empty or has a comma".to_owned()) }
+    ensure(is_tag, "has a tag that is empty or has a comma")
 }

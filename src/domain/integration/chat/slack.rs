@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use super::classify::classify_answer;
 use super::text::{MAX_NOTE, Unit, clip, entities, or_dash, verbatim};
-use super::{Call, Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, Settings, ShownAnswer};
+use super::{
+    Chat, Classification, HttpAnswer, IntegrationSpec, Message, SPEC, Settings, ShownAnswer,
+    post_to_secret_url,
+};
 
 /// Characters of a header block.
 const MAX_HEADER: usize = 150;
@@ -26,7 +29,7 @@ pub(in crate::domain::integration) static SLACK: Chat = Chat {
     server: None,
     receiver: None,
     body,
-    call: Call::to_secret_url,
+    request: post_to_secret_url,
     classify,
 };
 
@@ -60,8 +63,8 @@ fn answer_text(field: &ShownAnswer, share: usize) -> Value {
 
 /// Objects of this type show mentions, links and formatting as they are written.
 fn plain_text(text: &str, max: usize) -> Value {
-    let text = clip(text, max, Unit::Utf16, verbatim);
-    json!({ "type": "plain_text", "text": or_dash(&text), "emoji": false })
+    let text = or_dash(clip(text, max, Unit::Utf16, verbatim));
+    json!({ "type": "plain_text", "text": text, "emoji": false })
 }
 
 /// Slack says what is wrong in a word; a channel or webhook that is gone stays so.

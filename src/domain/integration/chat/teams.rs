@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::classify::classify_answer;
 use super::text::{MAX_NOTE, Unit, clip, or_dash, verbatim};
 use super::{
-    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, SPEC,
-    ShownAnswer, TITLE, URL,
+    Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, SPEC,
+    ShownAnswer, TITLE, URL, ensure, post_to_secret_url,
 };
 
 /// Bytes of a message: Teams takes 28 KB.
@@ -36,17 +36,17 @@ pub(in crate::domain::integration) static TEAMS: Chat = Chat {
     server: None,
     receiver: None,
     body: |_, message| message.fit(MAX_ANSWER, card, |card| card.to_string().len() <= MAX_MESSAGE),
-    call: Call::to_secret_url,
+    request: post_to_secret_url,
     classify,
 };
 
 fn check_host(host: &str) -> Result<(), String> {
     let is_of =
         |domain: &&str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if RETIRED_HOSTS.iter().any(is_of) {
-        return Err("belongs to a connector, which Microsoft has retired: make a workflow in Teams and send its address".to_owned());
-    }
-    Ok(())
+    ensure(
+        !RETIRED_HOSTS.iter().any(is_of),
+        "belongs to a connector, which Microsoft has retired: make a workflow in Teams and send its address",
+    )
 }
 
 fn card(message: &Message, share: usize) -> Value {
@@ -104,8 +104,7 @@ fn close(mut paragraph: Value) -> Value {
 
 /// A text run shows what it has as it is: it knows no Markdown, other than a `TextBlock`.
 fn paragraph(text: &str, max: usize, style: &Value) -> Value {
-    let text = clip(text, max, Unit::Bytes, verbatim);
-    let mut run = json!({ "type": "TextRun", "text": or_dash(&text) });
+    let mut run = json!({ "type": "TextRun", "text": or_dash(clip(text, max, Unit::Bytes, verbatim)) });
     if let (Some(run), Some(style)) = (run.as_object_mut(), style.as_object()) {
         run.extend(style.clone());
     }

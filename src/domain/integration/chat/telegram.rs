@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::classify::{classify_answer, member, seconds_to_ms};
 use super::text::{TextStyle, Unit};
 use super::{
-    Call, Chat, Classification, HttpAnswer, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message, Need,
-    Pace, PlanError, PlannedAttempt, SPEC, Sealer, Settings, TITLE, check_number,
+    Chat, Classification, HttpAnswer, HttpRequest, IntegrationSpec, MAX_FIELDS, Member, MemberValue, Message,
+    Need, Pace, PlanError, Planned, PlannedAttempt, SPEC, Sealer, Settings, TITLE, check_number, complete,
+    ensure, join,
 };
 
 /// Telegram takes 4,096 characters, counted as UTF-16.
@@ -20,26 +21,16 @@ const STYLE: TextStyle = TextStyle {
 };
 
 const BOT_TOKEN: &str = "bot_token";
-
 const CHAT_ID: &str = "chat_id";
-
 const THREAD_ID: &str = "message_thread_id";
-
 const SILENT: &str = "silent";
-
 const SERVER: &str = "server";
 
 pub(in crate::domain::integration) static TELEGRAM: Chat = Chat {
     spec: IntegrationSpec {
         about: "A message of a bot in a Telegram chat.",
         members: &[
-            Member {
-                name: BOT_TOKEN,
-                need: Need::Required,
-                value: MemberValue::Secret(check_token),
-                about: "The token of the bot.",
-                example: "",
-            },
+            Member::secret(BOT_TOKEN, Need::Required, check_token, "The token of the bot."),
             Member {
                 name: CHAT_ID,
                 need: Need::Required,
@@ -80,7 +71,7 @@ pub(in crate::domain::integration) static TELEGRAM: Chat = Chat {
     server: Some(SERVER),
     receiver: Some(CHAT_ID),
     body,
-    call,
+    request,
     classify,
 };
 
@@ -93,13 +84,16 @@ fn body(settings: &Settings, message: &Message) -> Value {
     })
 }
 
-fn call(settings: &Settings, _: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Result<Call, PlanError> {
+fn request(settings: &Settings, attempt: &PlannedAttempt<'_>, sealer: Sealer<'_>) -> Planned {
     let token = settings.open(BOT_TOKEN, sealer)?.ok_or(PlanError::Damaged)?;
     let thread = settings.text(THREAD_ID).and_then(|thread| thread.parse::<i64>().ok());
-    let members = vec![(CHAT_ID, settings.text(CHAT_ID).into()), (THREAD_ID, thread.into())];
+    let members = [(CHAT_ID, settings.text(CHAT_ID).into()), (THREAD_ID, thread.into())];
     let bot = format!("bot{}", token.reveal());
-    let url = Call::join(settings.url(SERVER)?, &[&bot, "sendMessage"])?;
-    Ok(Call { method: "POST", url, headers: Vec::new(), secrets: vec![token], members })
+    let url = join(settings.url(SERVER)?, &[&bot, "sendMessage"])?;
+    Ok(HttpRequest {
+        secrets: vec![token],
+        ..HttpRequest::new("POST", url, complete(attempt.body, members)?)
+    })
 }
 
 /// Writes an invisible space into what Telegram would make a link of: `@names`, `/commands`, `#tags` and `$TAGS`. It has no other
@@ -138,11 +132,7 @@ fn check_token(text: &str) -> Result<(), String> {
             && key.len() >= 20
             && key.chars().all(is_key)
     });
-    if is_token {
-        Ok(())
-    } else {
-        Err("must be the token of a bot, such as 123456789:AAF… of 46 characters".to_owned())
-    }
+    ensure(is_token, "must be the token of a bot, such as 123456789:AAF… of 46 characters")
 }
 
 fn check_chat(text: &str) -> Result<(), String> {
@@ -151,10 +141,8 @@ fn check_chat(text: &str) -> Result<(), String> {
         Some(name) => !name.is_empty() && name.chars().all(is_name),
         None => text.parse::<i64>().is_ok(),
     };
-    if is_chat {
-        Ok(())
-    } else {
-        Err("must be the number of a chat such as \"-1001234567890\", or the @name of a public channel"
-            .to_owned())
-    }
+    ensure(
+        is_chat,
+        "must be the number of a chat such as \"-1001234567890\", or the @name of a public channel",
+    )
 }

@@ -58,20 +58,18 @@ impl TextStyle {
     fn answer(self, field: &ShownAnswer, share: usize) -> String {
         let link =
             field.shown_link().map(|shown| (self.link)(&shown)).filter(|link| self.unit.of(link) <= share);
-        link.unwrap_or_else(|| or_dash(&clip(&field.text, share, self.unit, self.escape)).to_owned())
+        link.unwrap_or_else(|| or_dash(clip(&field.text, share, self.unit, self.escape)))
     }
 
     fn bold(self, text: &str) -> String {
         let (start, end) = self.bold;
-        let text = clip(text, MAX_QUESTION, self.unit, self.escape);
-        format!("{start}{}{end}", or_dash(&text))
+        format!("{start}{}{end}", or_dash(clip(text, MAX_QUESTION, self.unit, self.escape)))
     }
 }
 
 /// Returns `text`, or a dash if it is blank: services refuse blank texts.
-pub(super) fn or_dash(text: &str) -> &str {
-    let is_empty = text.chars().all(char::is_whitespace);
-    if is_empty { "–" } else { text }
+pub(super) fn or_dash(text: String) -> String {
+    if text.trim().is_empty() { "–".to_owned() } else { text }
 }
 
 /// Characters of a last line.

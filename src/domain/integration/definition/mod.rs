@@ -59,7 +59,6 @@ type Parsed = (Integration, Option<GeneratedSecret>);
 /// A secret that the server has made. It is shown once, in the response to the request that made it.
 #[derive(Debug, Clone)]
 pub struct GeneratedSecret {
-    /// The name of the integration.
     pub integration: String,
     pub secret: Secret<String>,
 }

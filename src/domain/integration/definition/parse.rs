@@ -137,17 +137,13 @@ fn read_type(fields: &mut Fields<'_, '_>, current: Option<&Integration>) -> Opti
 }
 
 fn read_events(fields: &mut Fields<'_, '_>, kind: Option<IntegrationType>) -> Option<Vec<EventType>> {
-    let Some(items) = fields.value("events") else { return Some(vec![EventType::SubmissionCompleted]) };
-    let Value::Array(items) = items else {
-        let violation =
-            Violation::wrong_type(fields.pointer_to("events"), "events", "a list of events", items);
-        fields.violations.push(violation);
-        return None;
-    };
+    if fields.value("events").is_none() {
+        return Some(vec![EventType::SubmissionCompleted]);
+    }
+    let items = fields.typed("events", "a list of events", Value::as_array, no_help)?;
     if items.is_empty() {
-        let violation =
-            Violation::new(fields.pointer_to("events"), Rule::Empty, "`events` must not be empty");
-        fields.violations.push(violation.help("to send nothing, set `enabled` to false"));
+        let refused = fields.refuse("events", Rule::Empty, "`events` must not be empty");
+        refused.help = Some("to send nothing, set `enabled` to false".to_owned());
     }
     let allowed = kind.map_or(&EventType::SUBSCRIBABLE[..], |kind| kind.spec().events);
     let mut events = Vec::new();
@@ -231,9 +227,8 @@ fn read_retry(fields: &mut Fields<'_, '_>) -> Option<Vec<i64>> {
     for (place, item) in items.iter().enumerate() {
         let wait = item.as_str().and_then(parse_wait);
         if wait.is_none() {
-            let pointer = join(&fields.pointer_to("retry"), &place.to_string());
             let message = format!("expected a duration such as \"30s\" or \"2h\", found {}", shown(item));
-            fields.violations.push(Violation::new(pointer, Rule::InvalidRange, message));
+            fields.refuse_item("retry", place, Rule::InvalidRange, message);
         }
         waits.extend(wait);
     }

@@ -39,7 +39,12 @@ pub(super) fn compose(settings: &Settings, rendering: Rendering<'_>) -> Option<M
     });
     let (text, html) = match own(BODY) {
         Some(text) => (format!("{text}\n"), paragraphs(&text)),
-        None if is_confirmation => thanks(rendering),
+        None if is_confirmation => {
+            let title = one_line(&rendering.form.title);
+            let text = format!("Thank you. Your answers to \"{title}\" have arrived.\n");
+            let html = paragraphs(&text);
+            (text, html)
+        }
         None => (listed(rendering, &answers), table(rendering, &answers)),
     };
     let message = MailMessage {
@@ -63,12 +68,6 @@ fn address_in(answers: &[ShownAnswer], question: Option<&str>) -> Option<String>
         None => answer.type_name == "email",
     });
     Some(found?.text.clone()).filter(|text| email_domain(text).is_some())
-}
-
-fn thanks(rendering: Rendering<'_>) -> (String, String) {
-    let text = format!("Thank you. Your answers to \"{}\" have arrived.", one_line(&rendering.form.title));
-    let html = paragraphs(&text);
-    (text + "\n", html)
 }
 
 /// Returns how many answers a mail has, and how many are left out.

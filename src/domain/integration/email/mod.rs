@@ -9,14 +9,13 @@ use crate::domain::integration::kind::{Kind, Rendering};
 use crate::domain::integration::outbound::{MailMessage, Outbound};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer};
 use crate::domain::integration::settings::Settings;
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure};
 use crate::domain::integration::template;
 use crate::domain::question::email_domain;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 use crate::id::IntegrationId;
 
-/// Mail about events of a form.
 pub(super) struct Email;
 
 /// The body of a delivery: what is kept from the first attempt on.
@@ -104,7 +103,8 @@ impl Kind for Email {
     }
 
     fn check(&self, settings: &Settings, fields: &mut Fields<'_, '_>) {
-        match (settings.has(TO), settings.has(TO_QUESTION)) {
+        let is_confirmation = settings.text(TO_QUESTION).is_some();
+        match (!settings.texts(TO).is_empty(), is_confirmation) {
             (true, true) => {
                 fields.refuse(TO_QUESTION, Rule::InvalidRange, "`to` and `to_question` exclude each other");
             }
@@ -113,7 +113,7 @@ impl Kind for Email {
             }
             _ => {}
         }
-        for name in [SUBJECT, BODY].into_iter().filter(|_| settings.has(TO_QUESTION)) {
+        for name in [SUBJECT, BODY].into_iter().filter(|_| is_confirmation) {
             if settings.text(name).is_some_and(uses_answers) {
                 let message = format!(
                     "`{name}` of a confirmation must not use `answers` or `fields`: anybody may have typed its address"
@@ -161,9 +161,5 @@ fn uses_answers(source: &str) -> bool {
 }
 
 fn check_address(text: &str) -> Result<(), String> {
-    if email_domain(text).is_some() {
-        Ok(())
-    } else {
-        Err("must be an address such as team@example.com".to_owned())
-    }
+    ensure(email_domain(text).is_some(), "must be an address such as team@example.com")
 }

@@ -1,10 +1,11 @@
 //! Google spreadsheets, to which each submission is appended.
 
 mod cell;
-mod endpoints;
 pub mod service_account;
 
-pub use endpoints::{GoogleEndpoints, InvalidGoogleUrl};
+use std::str::FromStr;
+
+use url::Url;
 
 use self::cell::{cell, raw_cell, time_cell};
 use self::service_account::ServiceAccount;
@@ -15,7 +16,7 @@ use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer};
 use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, is_raw, render_row};
 use crate::domain::integration::settings::Settings;
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
+use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure};
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::id::IntegrationId;
@@ -56,13 +57,12 @@ static SPEC: IntegrationSpec = IntegrationSpec {
             about: "The name of the tab. Without it, the first one.",
             example: r#""Answers""#,
         },
-        Member {
-            name: SERVICE_ACCOUNT,
-            need: Need::Required,
-            value: MemberValue::Secret(check_service_account),
-            about: "The key of a service account: the content of its JSON file.",
-            example: "",
-        },
+        Member::secret(
+            SERVICE_ACCOUNT,
+            Need::Required,
+            check_service_account,
+            "The key of a service account: the content of its JSON file.",
+        ),
         VALUES,
     ],
     pace: Pace {
@@ -78,7 +78,6 @@ static SPEC: IntegrationSpec = IntegrationSpec {
     source: "https://developers.google.com/workspace/sheets/api/limits",
 };
 
-/// A Google spreadsheet with a row for each submission.
 pub(super) struct GoogleSheets;
 
 impl Kind for GoogleSheets {
@@ -123,22 +122,58 @@ impl Kind for GoogleSheets {
 
 fn check_id(text: &str) -> Result<(), String> {
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if text.contains("/d/") {
-        Err("must be the id alone: in the URL, the part between `/d/` and the next `/`".to_owned())
-    } else if text.bytes().all(is_valid) {
-        Ok(())
-    } else {
-        Err("must be the id of a spreadsheet: letters, digits, `-` and `_`".to_owned())
-    }
+    let part = "must be the id alone: in the URL, the part between `/d/` and the next `/`";
+    ensure(!text.contains("/d/"), part)?;
+    ensure(text.bytes().all(is_valid), "must be the id of a spreadsheet: letters, digits, `-` and `_`")
 }
 
 fn check_sheet(text: &str) -> Result<(), String> {
-    if text.contains(char::is_control) {
-        return Err("must not contain control characters".to_owned());
-    }
-    Ok(())
+    ensure(!text.contains(char::is_control), "must not contain control characters")
 }
 
 fn check_service_account(text: &str) -> Result<(), String> {
     ServiceAccount::parse(text).map(drop)
+}
+
+/// The URLs of the services that are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoogleEndpoints {
+    /// Where access tokens are requested.
+    pub token: Url,
+    /// The spreadsheets of the Sheets API v4, without a slash at the end.
+    pub spreadsheets: Url,
+}
+
+impl Default for GoogleEndpoints {
+    fn default() -> Self {
+        let url = |text| Url::parse(text).expect("a constant URL");
+        Self {
+            token: url("https://oauth2.googleapis.com/token"),
+            spreadsheets: url("https://sheets.googleapis.com/v4/spreadsheets"),
+        }
+    }
+}
+
+/// A text is not a URL that can replace Google's hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected an http or https URL without user, query and fragment, such as https://google.example.com")]
+pub struct InvalidGoogleUrl;
+
+/// Parses the URL that replaces the host of both services.
+impl FromStr for GoogleEndpoints {
+    type Err = InvalidGoogleUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidGoogleUrl> {
+        let base = Url::parse(text).map_err(|_error| InvalidGoogleUrl)?;
+        let is_plain = base.username().is_empty()
+            && base.password().is_none()
+            && base.query().is_none()
+            && base.fragment().is_none();
+        if !is_plain || !matches!(base.scheme(), "https" | "http") {
+            return Err(InvalidGoogleUrl);
+        }
+        let base = base.as_str().trim_end_matches('/');
+        let url = |path| Url::parse(&format!("{base}/{path}")).map_err(|_error| InvalidGoogleUrl);
+        Ok(Self { token: url("token")?, spreadsheets: url("v4/spreadsheets")? })
+    }
 }

@@ -6,7 +6,6 @@ use super::{Header, Setting};
 use crate::domain::json::{Value, join};
 use crate::domain::validation::violation::{Rule, Violation, shortened};
 
-/// Maximum headers.
 pub const MAX_HEADERS: usize = 20;
 
 /// Maximum characters of the name of a header.

@@ -58,7 +58,6 @@ enum Setting {
 /// The name of a header and its text; `None` if that is a secret.
 type Header = (String, Option<String>);
 
-/// A stored secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretField {
     pub sealed: Sealed,
@@ -141,7 +140,6 @@ impl Settings {
         if let Some(Setting::Headers(headers)) = self.value(name) { headers } else { &[] }
     }
 
-    /// The URL `name`.
     pub(super) fn url(&self, name: &str) -> Result<Url, PlanError> {
         Url::parse(self.text(name).unwrap_or_default()).map_err(|_invalid| PlanError::Damaged)
     }
@@ -173,10 +171,6 @@ impl Settings {
             (name.clone(), if name == SIGNING_SECRET { new.clone() } else { old.clone() })
         };
         Self { secrets: self.secrets.iter().map(replace).collect(), previous, ..self.clone() }
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.value(name).is_some()
     }
 
     fn value(&self, name: &str) -> Option<&Setting> {

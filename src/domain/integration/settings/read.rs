@@ -8,9 +8,8 @@ use crate::domain::integration::definition::{DefinitionInput, lint_email_questio
 use crate::domain::integration::sealer::Sealer;
 use crate::domain::integration::spec::{Check, IntegrationSpec, Member, MemberValue, Need};
 use crate::domain::integration::template;
-use crate::domain::json::join;
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::validation::violation::Rule;
 use crate::secret::Secret;
 
 /// Maximum characters of a URL.
@@ -85,7 +84,11 @@ impl Reader<'_, '_, '_> {
         }
         let setting = match member.value {
             MemberValue::Text { max, check } => self.read_text(name, max, check).map(Setting::Text),
-            MemberValue::Choice(names) => self.read_choice(name, names).map(Setting::Text),
+            MemberValue::Choice(names) => {
+                let choices: Vec<_> = names.iter().map(|name| (*name, *name)).collect();
+                let chosen = self.fields.one_of(name, Rule::NotAnOption, &choices);
+                chosen.map(|text| Setting::Text(text.to_owned()))
+            }
             MemberValue::Number { min, max } => self.fields.integer(name, min..=max).map(Setting::Number),
             MemberValue::Flag => self.fields.flag(name).map(Setting::Flag),
             MemberValue::Texts { max_items, max, check } => {
@@ -110,11 +113,6 @@ impl Reader<'_, '_, '_> {
         Some(text)
     }
 
-    fn read_choice(&mut self, name: &'static str, names: &[&'static str]) -> Option<String> {
-        let choices: Vec<_> = names.iter().map(|name| (*name, *name)).collect();
-        self.fields.one_of(name, Rule::NotAnOption, &choices).map(str::to_owned)
-    }
-
     fn read_texts(
         &mut self,
         name: &'static str,
@@ -128,7 +126,6 @@ impl Reader<'_, '_, '_> {
             self.fields.refuse(name, Rule::TooMany, message);
         }
         for (place, text) in texts.iter().enumerate() {
-            let pointer = join(&self.fields.pointer_to(name), &place.to_string());
             let (rule, message) = match check(text) {
                 Err(problem) => (Rule::InvalidRange, format!("`{name}` {problem}")),
                 Ok(()) if texts[..place].contains(text) => {
@@ -136,7 +133,7 @@ impl Reader<'_, '_, '_> {
                 }
                 Ok(()) => continue,
             };
-            self.fields.violations.push(Violation::new(pointer, rule, message));
+            self.fields.refuse_item(name, place, rule, message);
         }
         Some(texts)
     }
@@ -195,9 +192,7 @@ impl Reader<'_, '_, '_> {
             && !self.input.is_lint
             && let Err(refusal) = self.input.context.policy.check_url(&url)
         {
-            let violation =
-                Violation::new(self.fields.pointer_to(name), Rule::AddressNotAllowed, refusal.message);
-            self.fields.violations.push(Violation { help: refusal.help, ..violation });
+            self.fields.refuse(name, Rule::AddressNotAllowed, refusal.message).help = refusal.help;
         }
         Some(url)
     }
@@ -218,8 +213,7 @@ impl Reader<'_, '_, '_> {
             SecretInput::Set { .. } => false,
         };
         if is_missing && member.need == Need::Required {
-            let violation = Violation::new(&*pointer, Rule::MissingField, format!("`{name}` is missing"));
-            self.fields.violations.push(violation);
+            self.fields.refuse(name, Rule::MissingField, format!("`{name}` is missing"));
         }
         if let (MemberValue::SecretUrl(check), SecretInput::Set { value, .. }) = (member.value, &input)
             && let Some(url) = self.check_url(name, value.reveal(), false)

@@ -2,7 +2,7 @@
 
 use super::read::Reader;
 use super::{SIGNING_SECRET, SecretField};
-use crate::domain::integration::spec::Check;
+use crate::domain::integration::spec::{Check, ensure};
 use crate::domain::json::{Value, join};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::{Rule, Violation, shortened};
@@ -27,7 +27,6 @@ pub(super) enum SecretInput {
     },
 }
 
-/// A secret to read.
 #[derive(Clone, Copy)]
 pub(super) struct SecretPlace<'a> {
     /// The stored member.
@@ -171,16 +170,11 @@ fn is_variable_name(text: &str) -> bool {
 
 /// Checks that a header can hold `value`: printable ASCII without spaces at the ends.
 pub(super) fn check_header_text(value: &str) -> Result<(), String> {
-    if value.bytes().all(|byte| matches!(byte, b' '..=b'~')) && value.trim() == value {
-        return Ok(());
-    }
-    Err("must be printable ASCII, without spaces at the ends".to_owned())
+    let is_valid = value.bytes().all(|byte| matches!(byte, b' '..=b'~')) && value.trim() == value;
+    ensure(is_valid, "must be printable ASCII, without spaces at the ends")
 }
 
 /// Checks that `token` can be sent as a bearer token (RFC 6750 §2.1), and nothing beside it.
 pub(in crate::domain::integration) fn check_bearer_token(token: &str) -> Result<(), String> {
-    if token.bytes().all(|byte| matches!(byte, b'!'..=b'~')) {
-        return Ok(());
-    }
-    Err("must be printable ASCII without spaces".to_owned())
+    ensure(token.bytes().all(|byte| byte.is_ascii_graphic()), "must be printable ASCII without spaces")
 }

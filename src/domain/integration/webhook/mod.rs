@@ -13,7 +13,6 @@ use super::settings::{SIGNING_SECRET, Settings, check_bearer_token, header_field
 use super::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
-use crate::domain::delivery::classify::classify_webhook;
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 use crate::id::IntegrationId;
@@ -58,13 +57,7 @@ static SPEC: IntegrationSpec = IntegrationSpec {
             about: "Additional headers, by name.",
             example: r#"{"X-Source":"forms"}"#,
         },
-        Member {
-            name: BEARER_TOKEN,
-            need: Need::Optional,
-            value: MemberValue::Secret(check_bearer_token),
-            about: "Sent as `Authorization: Bearer`.",
-            example: "",
-        },
+        Member::secret(BEARER_TOKEN, Need::Optional, check_bearer_token, "Sent as `Authorization: Bearer`."),
     ],
     pace: Pace {
         mode: WriteMode::Message,
@@ -147,14 +140,8 @@ impl Kind for Webhook {
             };
             headers.push((name.clone(), value));
         }
-        Ok(Outbound::Http(HttpRequest {
-            method: "POST",
-            url,
-            headers,
-            body: attempt.body.to_vec(),
-            secrets,
-            classify: classify_webhook,
-        }))
+        let request = HttpRequest::new("POST", url, attempt.body.to_vec());
+        Ok(Outbound::Http(HttpRequest { headers, secrets, ..request }))
     }
 }
 

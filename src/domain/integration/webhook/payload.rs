@@ -13,7 +13,6 @@ use crate::domain::submission::{Answers, Submission};
 /// Maximum bytes of a body; a larger one is replaced by a thin one.
 const MAX_BODY: usize = 256 * 1024;
 
-/// Version of the format.
 const FORMAT: u32 = 1;
 
 /// Bytes of the members beside a submission.

@@ -1,8 +1,5 @@
 //! CSV files on the server, with one row for each submission.
 
-pub mod row;
-
-use self::row::{cell, raw_cell};
 use crate::domain::condition::Condition;
 use crate::domain::form::Version;
 use crate::domain::integration::Integration;
@@ -10,7 +7,9 @@ use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Kind, Rendering};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer, holds};
-use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, column_questions, is_raw, render_row};
+use crate::domain::integration::row::{
+    RowBody, SCHEDULE, VALUES, answer_text, column_questions, is_raw, render_row,
+};
 use crate::domain::integration::settings::{PATH, Settings};
 use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
 use crate::domain::json::Value;
@@ -62,7 +61,6 @@ pub struct CsvFile {
     pub delimiter: char,
 }
 
-/// A CSV file with a row for each submission.
 pub(super) struct CsvExport;
 
 impl Kind for CsvExport {
@@ -148,4 +146,37 @@ fn check_path(path: &str) -> Result<(), String> {
         return Ok(());
     };
     Err(problem.to_owned())
+}
+
+/// Returns an answer as the text of a cell for people: options by their labels, lists joined.
+fn cell(question: &Question, answer: &Value) -> String {
+    match answer {
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) => answer.to_string(),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => plain(answer_text(question, answer)),
+    }
+}
+
+/// Returns an answer as the text of a cell for programs: values of options, lists and objects as JSON.
+fn raw_cell(answer: &Value) -> String {
+    match answer {
+        Value::Null => String::new(),
+        Value::String(text) => plain(text.clone()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => answer.to_string(),
+    }
+}
+
+/// Returns text with a leading `'` if a spreadsheet would run it as a formula.
+fn plain(text: String) -> String {
+    if is_formula(&text) { format!("'{text}") } else { text }
+}
+
+/// First characters of a formula (OWASP, CSV Injection), and those that spreadsheets convert to one of them or skip.
+const FORMULA_STARTS: [char; 12] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\0', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// Whether a spreadsheet would run `text` as a formula. Numbers such as `-5` are none.
+pub fn is_formula(text: &str) -> bool {
+    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
+    text.starts_with(FORMULA_STARTS) && !is_number
 }
