@@ -13,6 +13,8 @@ use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shor
 use crate::id::FormId;
 use crate::store::StoreError;
 
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// Why a request failed.
 #[derive(Debug, Clone)]
 pub struct ApiError {

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use utoipa::IntoParams;
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::json::Value;
@@ -34,7 +34,7 @@ pub(crate) trait FromQuery: Sized {
 impl<T: FromQuery> FromRequestParts<Shared> for QueryParams<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self> {
         let mut query = QueryReader::parse(parts.uri.query().unwrap_or_default());
         let parameters = T::from_query(&mut query);
         let violations = query.finish();
