@@ -40,14 +40,8 @@ impl<T> fmt::Debug for Secret<T> {
 }
 
 /// The operating system's generator.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct SystemRandomness;
-
-impl SystemRandomness {
-    pub fn new() -> Self {
-        Self
-    }
-}
 
 impl Random for SystemRandomness {
     fn fill(&self, bytes: &mut [u8]) {

@@ -135,7 +135,7 @@ impl Service<Request> for HttpService {
 fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Option<IpAddr>) {
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
     let is_from_proxy = peer.is_some_and(|peer| settings.is_trusted_proxy(peer));
-    let base = base_url(request.headers(), is_from_proxy, settings).into_owned();
+    let base = base_url(request.headers(), is_from_proxy, settings);
     let client = peer.map(|peer| client_address(peer, request.headers(), settings));
     if let Some(client) = client.filter(|client| Some(*client) != peer) {
         request.extensions_mut().insert(ClientAddress(client));
