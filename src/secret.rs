@@ -87,7 +87,6 @@ impl FromStr for KeyId {
 
 text_form!(KeyId);
 
-/// A text that is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an API key")]
 pub struct ParseKeyError;

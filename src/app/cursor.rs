@@ -23,7 +23,6 @@ impl Cursors {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, key), list }
     }
 
-    /// Returns the cursor of `position`.
     pub(super) fn write(&self, position: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode([position, &self.sign(position)].concat())
     }

@@ -74,7 +74,6 @@ impl Session {
         Ok(DeliveryFilter { form: form_id, forms, integration, submission, status, since, until })
     }
 
-    /// Returns one delivery.
     pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail> {
         self.require_scope(Scope::Read)?;
         let (form, delivery) = self.delivery(id).await?;
@@ -106,7 +105,6 @@ impl Session {
         body.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
-    /// Changes a delivery by hand.
     pub async fn change_delivery(
         &self,
         id: &str,
@@ -220,7 +218,6 @@ impl Session {
         Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
-    /// Returns statistics of the workspace's deliveries.
     pub async fn delivery_stats(&self) -> Result<DeliveryStats> {
         self.require_unlimited_scope(Scope::Read)?;
         let _permit = self.job_permit().await?;

@@ -142,7 +142,6 @@ impl Session {
         self.edit_integrations((form, None), expected, change, None, unrecorded).await.map(drop)
     }
 
-    /// Replaces the signing secret of an integration.
     pub async fn rotate_secret(
         &self,
         form: &str,

@@ -120,7 +120,6 @@ impl App {
         Ok(Cursors::new(&self.store.signing_key().await?, list))
     }
 
-    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -144,7 +144,6 @@ impl Session {
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
-    /// Returns one submission.
     pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission> {
         self.require_scope(Scope::Read)?;
         let (form, submission) = self.resolve_submission(form, id).await?;
@@ -152,7 +151,6 @@ impl Session {
         found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
-    /// Lists the form's submissions.
     pub async fn list_submissions(
         &self,
         form: &str,
@@ -318,12 +316,10 @@ fn list_page(
     Ok(ListPage { items: page.rows, next, total })
 }
 
-/// Parses the id of a submission.
 fn submission_id(id: &str) -> Result<SubmissionId> {
     id.parse().map_err(|_invalid| ApiError::not_found(Code::SubmissionNotFound, id))
 }
 
-/// Converts a [`BodyError`].
 fn body_error(why: BodyError) -> ApiError {
     match why {
         BodyError::Syntax(error) => error.into(),

@@ -13,8 +13,6 @@ use utoipa::openapi::OpenApi as Document;
 
 use crate::api::{IntegrationHealth, Problem, schema};
 
-use parameters::Parameters;
-
 /// The document without its operations.
 #[derive(OpenApi)]
 #[openapi(
@@ -67,12 +65,13 @@ fn render(document: &Document) -> String {
     // A test sends the request examples and compares the responses with the response examples.
     let examples: Map<_, _> =
         serde_json::from_str(include_str!("examples.json")).expect("examples.json is an object");
-    let parameters = Parameters::read();
+    let texts: Value =
+        serde_json::from_str(include_str!("parameters.json")).expect("parameters.json is JSON");
     let mut shared = Map::new();
     for (path, item) in members(&mut document["paths"]) {
         for (method, operation) in members(item) {
             problems::complete(method, path, operation, &mut shared);
-            parameters.complete(method, path, operation);
+            parameters::complete(&texts, method, path, operation);
             scopes::describe(method, path, operation);
             add_examples(operation, &examples);
             add_links(operation);
@@ -81,7 +80,7 @@ fn render(document: &Document) -> String {
     document["components"] = json!({
         "schemas": schemas,
         "responses": shared,
-        "headers": parameters.headers(),
+        "headers": texts["headers"],
         "securitySchemes": {
             "key": {
                 "type": "http",

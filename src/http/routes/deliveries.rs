@@ -17,7 +17,6 @@ use crate::store::ManualChange;
 
 const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
 
-/// Query of `list_deliveries`.
 pub(crate) struct ListDeliveriesQuery {
     page: PageQuery,
     selection: DeliverySelection,

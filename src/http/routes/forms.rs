@@ -22,7 +22,6 @@ use crate::http::wire::responses::{
     created_response, json, json_text, with_header, with_next_link, with_replayed,
 };
 
-/// Query of an operation with a dry run.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DryRunQuery {
@@ -50,7 +49,6 @@ impl FromQuery for FormListRequest {
     }
 }
 
-/// Query of a deletion.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PurgeQuery {

@@ -21,7 +21,6 @@ use crate::http::wire::responses::{
     created_response, json_text, with_dropped_keys, with_next_link, with_replayed,
 };
 
-/// Query of `create_submission`.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CreateSubmissionQuery {

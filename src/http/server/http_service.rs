@@ -65,7 +65,6 @@ impl HttpService {
         Router::new().fallback_service(self)
     }
 
-    /// Handles one request.
     async fn handle(mut self, mut request: Request) -> Response {
         let begun = Instant::now();
         let id = request_id(request.headers());

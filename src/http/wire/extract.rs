@@ -19,7 +19,6 @@ use crate::http::wire::body::read_body;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 
-/// Extractor for the parameters in the path.
 pub(crate) struct PathParams<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for PathParams<T> {

@@ -16,10 +16,8 @@ use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;
 
-/// Maximum number of items on a page.
 const MAX_LIMIT: usize = 1_000;
 
-/// Maximum number of violations reported for one query.
 const MAX_VIOLATIONS: usize = 20;
 
 /// Extractor for the query, which may have only the parameters of `T`.
@@ -42,7 +40,6 @@ impl<T: FromQuery> FromRequestParts<Shared> for QueryParams<T> {
     }
 }
 
-/// An empty query.
 pub(crate) struct NoParams {}
 
 impl FromQuery for NoParams {
@@ -221,7 +218,6 @@ impl QueryReader {
     }
 }
 
-/// Returns the pointer to the parameter `name`.
 fn param_pointer(name: &str) -> String {
     join("", &shortened(name))
 }
@@ -250,7 +246,6 @@ fn where_pointer(name: &str, value: &str) -> Option<String> {
     Some(join(&param_pointer(name), &shortened(test)))
 }
 
-/// Returns the pointer to `filter[question][operator]`.
 fn filter_pointer(FilterKey { question, operator }: &FilterKey) -> String {
     [question, operator]
         .iter()

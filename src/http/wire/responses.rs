@@ -15,7 +15,6 @@ pub(crate) fn json(body: &impl Serialize) -> Result<Response> {
     Ok(json_text(serde_json::to_string(body)?))
 }
 
-/// Returns a JSON response with `text` as its body.
 pub(crate) fn json_text(text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     // Room for the common headers.
