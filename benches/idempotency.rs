@@ -78,7 +78,7 @@ impl Clock for AheadClock {
 async fn serve_at(data: &Path, ahead_millis: i64) -> Result<(), Box<dyn Error>> {
     // Creates the operator key if there is none.
     open_local(data).await?.close().await?;
-    let (random, pool) = (Arc::new(SystemRandomness::new()), CpuPool::default());
+    let (random, pool) = (Arc::new(SystemRandomness), CpuPool::default());
     let store =
         SledStore::open(data, EngineOptions::default(), pool.clone(), random.clone(), Arc::new(|_| ()))?;
     let clock = Arc::new(AheadClock(ahead_millis));

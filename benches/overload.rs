@@ -101,7 +101,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
 
 /// Creates a store with keys for the attacking clients and one for the other clients.
 async fn make_keys(data: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let (random, now) = (Arc::new(SystemRandomness::new()), SystemClock.now());
+    let (random, now) = (Arc::new(SystemRandomness), SystemClock.now());
     let (pool, report) = (CpuPool::default(), Arc::new(|_event| {}));
     let store = SledStore::open(data, EngineOptions::default(), pool, random.clone(), report)?;
     let keys: Vec<_> = (0..=KEYS).map(|_| KeyText::draw(&*random)).collect();

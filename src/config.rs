@@ -17,7 +17,6 @@ use crate::domain::validation::limits::Limits;
 
 pub use crate::domain::rate::{Period, Rate};
 
-/// All settings of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The data directory; created if it does not exist.
@@ -34,7 +33,6 @@ pub struct Config {
     pub cache_size: u64,
     /// Days that deleted forms and submissions can be restored.
     pub trash_days: u32,
-    /// Limits on definitions and answers.
     pub content: Limits,
     /// Limits on requests and connections, proxies, and web origins.
     pub http: HttpSettings,

@@ -75,7 +75,6 @@ impl Default for CpuPool {
 }
 
 impl CpuPool {
-    /// Creates a pool with these bounds.
     pub fn new(limits: PoolLimits) -> Self {
         let [running, admitted] =
             [limits.threads, limits.jobs].map(|permits| Arc::new(Semaphore::new(permits)));

@@ -40,14 +40,8 @@ impl<T> fmt::Debug for Secret<T> {
 }
 
 /// The operating system's generator.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct SystemRandomness;
-
-impl SystemRandomness {
-    pub fn new() -> Self {
-        Self
-    }
-}
 
 impl Random for SystemRandomness {
     fn fill(&self, bytes: &mut [u8]) {
@@ -93,7 +87,6 @@ impl FromStr for KeyId {
 
 text_form!(KeyId);
 
-/// A text that is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an API key")]
 pub struct ParseKeyError;

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
-use super::ApiError;
+use super::{ApiError, Result};
 use crate::api::Code;
 
 /// Signs positions in one list, and verifies that a cursor belongs to it.
@@ -23,13 +23,12 @@ impl Cursors {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, key), list }
     }
 
-    /// Returns the cursor of `position`.
     pub(super) fn write(&self, position: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode([position, &self.sign(position)].concat())
     }
 
     /// Returns the position of `cursor`, if there is one. Fails if it is not of this list.
-    pub(super) fn read<P: TryFrom<Vec<u8>>>(&self, cursor: Option<&str>) -> Result<Option<P>, ApiError> {
+    pub(super) fn read<P: TryFrom<Vec<u8>>>(&self, cursor: Option<&str>) -> Result<Option<P>> {
         let Some(text) = cursor else { return Ok(None) };
         let detail = "`cursor` is not from this list; start again without it";
         let position = self.position(text).and_then(|bytes| bytes.try_into().ok());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::{ApiError, IdempotentRequest, ReplayableBody, Session, integrations, into_result};
+use super::{ApiError, IdempotentRequest, ReplayableBody, Result, Session, integrations, into_result};
 use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::selection::DeliverySelection;
@@ -34,7 +34,7 @@ impl Session {
         selection: DeliverySelection,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<DeliveryList, ApiError> {
+    ) -> Result<DeliveryList> {
         self.require_scope(Scope::Read)?;
         let filter = self.delivery_filter(selection).await?;
         let cursors = self.cursors(format!("deliveries {} {filter:?}", self.caller.workspace)).await?;
@@ -57,7 +57,7 @@ impl Session {
     }
 
     /// Resolves the names in `selection`. An id may be that of an integration that was deleted.
-    async fn delivery_filter(&self, selection: DeliverySelection) -> Result<DeliveryFilter, ApiError> {
+    async fn delivery_filter(&self, selection: DeliverySelection) -> Result<DeliveryFilter> {
         let DeliverySelection { form, integration, submission, status, since, until, .. } = selection;
         let form_id = match &form {
             Some(form) => Some(self.form_id(form).await?),
@@ -74,15 +74,14 @@ impl Session {
         Ok(DeliveryFilter { form: form_id, forms, integration, submission, status, since, until })
     }
 
-    /// Returns one delivery.
-    pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail, ApiError> {
+    pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail> {
         self.require_scope(Scope::Read)?;
         let (form, delivery) = self.delivery(id).await?;
         Ok(DeliveryDetail::new(&delivery, Some(&form)))
     }
 
     /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
-    async fn delivery(&self, id: &str) -> Result<(Arc<Form>, Delivery), ApiError> {
+    async fn delivery(&self, id: &str) -> Result<(Arc<Form>, Delivery)> {
         let found = match id.parse() {
             Ok(id) => self.store.find_delivery(self.caller.workspace, id).await?,
             Err(_) => None,
@@ -92,27 +91,26 @@ impl Session {
     }
 
     /// Lists the attempts of a delivery, oldest first.
-    pub async fn list_attempts(&self, id: &str) -> Result<Vec<Attempt>, ApiError> {
+    pub async fn list_attempts(&self, id: &str) -> Result<Vec<Attempt>> {
         self.require_scope(Scope::Read)?;
         let (_, delivery) = self.delivery(id).await?;
         Ok(self.store.list_attempts(&delivery).await?)
     }
 
     /// Returns the exact body that a delivery sends, JSON.
-    pub async fn get_delivery_event(&self, id: &str) -> Result<Vec<u8>, ApiError> {
+    pub async fn get_delivery_event(&self, id: &str) -> Result<Vec<u8>> {
         self.require_scope(Scope::Read)?;
         let (form, delivery) = self.delivery(id).await?;
         let body = self.deliveries.event_body(&form, &delivery).await?;
         body.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
     }
 
-    /// Changes a delivery by hand.
     pub async fn change_delivery(
         &self,
         id: &str,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-    ) -> Result<ReplayableBody, ApiError> {
+    ) -> Result<ReplayableBody> {
         self.require_scope(Scope::Write)?;
         let (form, delivery) = self.delivery(id).await?;
         let delivery = delivery.id();
@@ -136,7 +134,7 @@ impl Session {
         &self,
         change: ManualChange,
         request: IdempotentRequest<'_>,
-    ) -> Result<ReplayableBody, ApiError> {
+    ) -> Result<ReplayableBody> {
         self.require_scope(Scope::Write)?;
         let (operation, has_rate, status) = match change {
             ManualChange::Redeliver { .. } => {
@@ -160,11 +158,7 @@ impl Session {
     }
 
     /// Changes, or counts, the newest deliveries of `selection`, oldest event first. Those of a page are written together.
-    async fn change_all(
-        &self,
-        selection: DeliverySelection,
-        change: ManualChange,
-    ) -> Result<DeliveryCount, ApiError> {
+    async fn change_all(&self, selection: DeliverySelection, change: ManualChange) -> Result<DeliveryCount> {
         let (dry_run, rate, now) = (selection.dry_run, selection.rate, self.now());
         let filter = self.delivery_filter(selection).await?;
         let (found, has_more) = self.find_all(&filter, change).await?;
@@ -194,7 +188,7 @@ impl Session {
         &self,
         filter: &DeliveryFilter,
         change: ManualChange,
-    ) -> Result<(Vec<DeliveryId>, bool), ApiError> {
+    ) -> Result<(Vec<DeliveryId>, bool)> {
         let _permit = self.job_permit().await?;
         let (mut found, mut after, started) = (Vec::new(), None, Instant::now());
         loop {
@@ -213,7 +207,7 @@ impl Session {
     }
 
     /// Whether the change may have an effect on `delivery`.
-    async fn may_change(&self, delivery: &Delivery, change: ManualChange) -> Result<bool, ApiError> {
+    async fn may_change(&self, delivery: &Delivery, change: ManualChange) -> Result<bool> {
         if change == ManualChange::Cancel {
             return Ok(!delivery.status.is_final());
         }
@@ -224,8 +218,7 @@ impl Session {
         Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
-    /// Returns statistics of the workspace's deliveries.
-    pub async fn delivery_stats(&self) -> Result<DeliveryStats, ApiError> {
+    pub async fn delivery_stats(&self) -> Result<DeliveryStats> {
         self.require_unlimited_scope(Scope::Read)?;
         let _permit = self.job_permit().await?;
         let types = self.store.delivery_stats(self.caller.workspace, self.now()).await?;

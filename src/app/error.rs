@@ -13,6 +13,8 @@ use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation, shor
 use crate::id::FormId;
 use crate::store::StoreError;
 
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// Why a request failed.
 #[derive(Debug, Clone)]
 pub struct ApiError {
@@ -24,7 +26,6 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// Creates an error without details.
     pub(crate) fn new(code: Code) -> Self {
         Self { problem: Box::new(Problem::new(code)), retry_after: None, cause: None }
     }
@@ -128,12 +129,10 @@ impl From<Refusal> for ApiError {
                 "the workspace of the request's own key cannot be deleted; use a key of another workspace",
             ),
             Refusal::InvalidBody(violations) => {
-                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the request");
-                Self::invalid(detail, violations)
+                Self::invalid(summarize_count(violations.len(), "problem", "in the request"), violations)
             }
             Refusal::InvalidDefinition(violations) => {
-                let detail = summarize_count(violations.len(), ["problem", "problems"], "in the definition");
-                Self::invalid(detail, violations)
+                Self::invalid(summarize_count(violations.len(), "problem", "in the definition"), violations)
             }
             Refusal::InvalidAnswers(violations) => Self::invalid(summarize_answers(&violations), violations),
             Refusal::NotPending => {
@@ -148,7 +147,6 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// Describes why a form does not accept answers.
 fn describe_reason(reason: AcceptingReason) -> &'static str {
     match reason {
         AcceptingReason::Draft => {
@@ -174,22 +172,21 @@ fn describe_parameter(violation: &Violation) -> String {
     format!("`{}`: {message}{help}", shortened(&name))
 }
 
-/// Summarizes the violations of a submission.
 fn summarize_answers(violations: &[Violation]) -> String {
     if !violations.iter().all(|violation| violation.pointer.starts_with("/answers/")) {
-        return summarize_count(violations.len(), ["problem", "problems"], "in the submission");
+        return summarize_count(violations.len(), "problem", "in the submission");
     }
     let predicate = if violations.len() == 1 { "needs attention" } else { "need attention" };
-    summarize_count(violations.len(), ["answer", "answers"], predicate)
+    summarize_count(violations.len(), "answer", predicate)
 }
 
 /// Returns `count` with its noun and `predicate`. Beyond [`MAX_VIOLATIONS`] the count is not exact: validation stops.
-fn summarize_count(count: usize, [one, several]: [&str; 2], predicate: &str) -> String {
+fn summarize_count(count: usize, noun: &str, predicate: &str) -> String {
     match count {
-        1 => format!("1 {one} {predicate}"),
-        ..=MAX_VIOLATIONS => format!("{count} {several} {predicate}"),
+        1 => format!("1 {noun} {predicate}"),
+        ..=MAX_VIOLATIONS => format!("{count} {noun}s {predicate}"),
         _ => {
-            format!("more than {MAX_VIOLATIONS} {several} {predicate}; the first {MAX_VIOLATIONS} are listed")
+            format!("more than {MAX_VIOLATIONS} {noun}s {predicate}; the first {MAX_VIOLATIONS} are listed")
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::integrations::log_changes;
-use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Result, Session, into_result};
 use crate::api::{Code, FormCreated, FormDetail, FormEntry, VersionView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
@@ -41,17 +41,14 @@ impl Session {
         &self,
         body: &str,
         read: impl FnOnce(&Value, &Limits) -> Result<T, Vec<Violation>> + Send + 'static,
-    ) -> Result<T, ApiError> {
+    ) -> Result<T> {
         let (body, limits) = (body.to_owned(), self.limits);
         let work = move || Ok(read(&json::parse(&body)?, &limits).map_err(Refusal::InvalidDefinition)?);
         self.run_job(work).await
     }
 
     /// Creates a draft from the definition in the body. Returns it with its revision, and true if that was replayed.
-    pub async fn create_form(
-        &self,
-        request: IdempotentRequest<'_>,
-    ) -> Result<(FormCreated, u64, bool), ApiError> {
+    pub async fn create_form(&self, request: IdempotentRequest<'_>) -> Result<(FormCreated, u64, bool)> {
         self.require_unlimited_scope(Scope::Write)?;
         let (mut form, version, generated) = self.draft(request.body).await?;
         let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::CreateForm);
@@ -73,7 +70,7 @@ impl Session {
     }
 
     /// Parses the definition in the body, on the pool, without storing it. Returns the secrets made for integrations, too.
-    async fn draft(&self, body: &str) -> Result<(Form, StoredVersion, Vec<GeneratedSecret>), ApiError> {
+    async fn draft(&self, body: &str) -> Result<(Form, StoredVersion, Vec<GeneratedSecret>)> {
         let (id, workspace, now) = (FormId::draw(&*self.random), self.caller.workspace, self.now());
         let app = Arc::clone(&self.app);
         let read = move |value: &Value, limits: &Limits| {
@@ -87,7 +84,7 @@ impl Session {
     }
 
     /// Dry run of [`create_form`](Self::create_form): returns the form that would be created, with an id of zeros.
-    pub async fn try_form(&self, body: &str) -> Result<FormCreated, ApiError> {
+    pub async fn try_form(&self, body: &str) -> Result<FormCreated> {
         self.require_unlimited_scope(Scope::Write)?;
         let (form, version, _) = self.draft(body).await?;
         self.refuse_taken_slug(form.slug.as_deref()).await?;
@@ -95,12 +92,12 @@ impl Session {
     }
 
     /// Requires `submit` or `read`: a key that may submit answers may read the questions.
-    fn require_form_access(&self) -> Result<(), ApiError> {
+    fn require_form_access(&self) -> Result<()> {
         if self.caller.has_scope(Scope::Submit) { Ok(()) } else { self.require_scope(Scope::Read) }
     }
 
     /// Returns the form with its questions and its number of submissions.
-    pub async fn get_form(&self, form: &str) -> Result<ShownForm, ApiError> {
+    pub async fn get_form(&self, form: &str) -> Result<ShownForm> {
         self.require_form_access()?;
         let found = self.form(form).await?;
         let version = self.stored_version(&found).await?;
@@ -112,19 +109,19 @@ impl Session {
         form: &Form,
         version: StoredVersion,
         secrets: &[GeneratedSecret],
-    ) -> Result<ShownForm, ApiError> {
+    ) -> Result<ShownForm> {
         let responses = self.store.count_submissions(form.reference()).await?;
         Ok(show_form_at(&self.caller, form, FormDetail::new(form, version, responses, self.now()), secrets))
     }
 
     /// Returns the current version of a form outside the trash, as it is stored.
-    async fn stored_version(&self, form: &Form) -> Result<StoredVersion, ApiError> {
+    async fn stored_version(&self, form: &Form) -> Result<StoredVersion> {
         let found = self.store.find_version(form.reference(), form.version).await?;
         found.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &form.id.to_string()))
     }
 
     /// Returns the text of the JSON Schema of the form's answers.
-    pub async fn get_schema(&self, form: &str) -> Result<String, ApiError> {
+    pub async fn get_schema(&self, form: &str) -> Result<String> {
         self.require_form_access()?;
         let Current { form, version } = self.current(form).await?;
         let write = move || Ok(version.schema(&form.title, form.settings.unknown_answers()).to_string());
@@ -132,7 +129,7 @@ impl Session {
     }
 
     /// Lists the workspace's forms with their numbers of submissions, newest first.
-    pub async fn list_forms(&self, request: FormListRequest) -> Result<ListPage<FormEntry>, ApiError> {
+    pub async fn list_forms(&self, request: FormListRequest) -> Result<ListPage<FormEntry>> {
         self.require_scope(Scope::Read)?;
         let FormListRequest { mut filter, accepting_reason, cursor, limit, count } = request;
         filter.forms = self.caller.forms.clone();
@@ -165,7 +162,7 @@ impl Session {
         body: &str,
         expected: ExpectedRevision,
         dry_run: bool,
-    ) -> Result<ShownForm, ApiError> {
+    ) -> Result<ShownForm> {
         self.require_scope(Scope::Write)?;
         let id = self.form(form).await?.id;
         let change = Arc::new(self.read_definition(body, FormPatch::read).await?);
@@ -202,7 +199,7 @@ impl Session {
         &self,
         current: &Current,
         change: Arc<FormPatch>,
-    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>), ApiError> {
+    ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>)> {
         let retired = match change.questions {
             Some(_) => self.store.find_retired(current.form.reference()).await?,
             None => RetiredIds::new(),
@@ -226,7 +223,7 @@ impl Session {
         self.run_job(work).await
     }
 
-    async fn refuse_taken_slug(&self, slug: Option<&str>) -> Result<(), ApiError> {
+    async fn refuse_taken_slug(&self, slug: Option<&str>) -> Result<()> {
         let Some(slug) = slug else { return Ok(()) };
         match self.store.find_slug(self.caller.workspace, slug).await? {
             Some(holder) => {
@@ -239,12 +236,7 @@ impl Session {
 
     /// Moves the form to the trash if it is at the `expected` revision. With `purge` it is erased, also from the trash;
     /// that needs the scope `admin`.
-    pub async fn delete_form(
-        &self,
-        form: &str,
-        purge: bool,
-        expected: ExpectedRevision,
-    ) -> Result<(), ApiError> {
+    pub async fn delete_form(&self, form: &str, purge: bool, expected: ExpectedRevision) -> Result<()> {
         self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
         let id = self.form_id(form).await?;
         let step = if purge {
@@ -264,7 +256,7 @@ impl Session {
         &self,
         form: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<(ShownForm, bool), ApiError> {
+    ) -> Result<(ShownForm, bool)> {
         self.require_scope(Scope::Write)?;
         let id = self.form_id(form).await?;
         let idempotency_key = request.idempotency_key(&self.caller, IdempotentOperation::RestoreForm(id));
@@ -282,7 +274,7 @@ impl Session {
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<VersionView>, ApiError> {
+    ) -> Result<ListPage<VersionView>> {
         self.require_scope(Scope::Read)?;
         let id = self.form_id(form).await?;
         let cursors = self.cursors(format!("versions {} {id}", self.caller.workspace)).await?;
@@ -295,7 +287,7 @@ impl Session {
     }
 
     /// Returns one version of the form's questions.
-    pub async fn get_version(&self, form: &str, number: &str) -> Result<VersionView, ApiError> {
+    pub async fn get_version(&self, form: &str, number: &str) -> Result<VersionView> {
         self.require_scope(Scope::Read)?;
         let id = self.form_id(form).await?;
         // Only the canonical form: `+1` and `01` are not valid.

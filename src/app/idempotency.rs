@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{ApiError, App};
+use super::{ApiError, App, Result};
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::store::{IdempotencyKey, StoreError};
 
@@ -14,7 +14,7 @@ impl App {
     pub(super) async fn find_record(
         &self,
         idempotency_key: Option<&IdempotencyKey>,
-    ) -> Result<Option<IdempotencyRecord>, ApiError> {
+    ) -> Result<Option<IdempotencyRecord>> {
         let Some(idempotency_key) = idempotency_key else { return Ok(None) };
         let record = self.store.find_record(idempotency_key, self.now()).await?;
         Ok(record.transpose()?)
@@ -24,7 +24,7 @@ impl App {
     pub(super) async fn find_response(
         &self,
         idempotency_key: Option<&IdempotencyKey>,
-    ) -> Result<Option<String>, ApiError> {
+    ) -> Result<Option<String>> {
         let Some(record) = self.find_record(idempotency_key).await? else { return Ok(None) };
         let undecodable = |_invalid| StoreError::Undecodable("a recorded response".to_owned());
         Ok(Some(String::from_utf8(record.extra).map_err(undecodable)?))
@@ -36,8 +36,8 @@ impl App {
     pub(super) async fn run_once<T: Serialize>(
         &self,
         idempotency_key: Option<IdempotencyKey>,
-        work: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<ReplayableBody, ApiError> {
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<ReplayableBody> {
         let work = async { Ok::<_, ApiError>(serde_json::to_string(&work.await?)?) };
         let Some(idempotency_key) = idempotency_key else { return Ok((work.await?, false)) };
         let _permit = self.idempotent_requests.acquire((idempotency_key.caller, idempotency_key.key)).await;

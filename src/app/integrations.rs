@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::{ApiError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Session, into_result};
+use super::{ApiError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Result, Session, into_result};
 use crate::api::{Code, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::Form;
@@ -38,8 +38,8 @@ impl Edited {
     /// Returns the response, `render`ed with the secret, or that to the earlier request.
     fn into_body(
         self,
-        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String, ApiError>,
-    ) -> Result<ReplayableBody, ApiError> {
+        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String>,
+    ) -> Result<ReplayableBody> {
         match self.replayed {
             Some(body) => Ok((body, true)),
             None => Ok((render(&self.form, self.secret)?, false)),
@@ -51,7 +51,7 @@ const ANY: ExpectedRevision = ExpectedRevision::Any;
 
 impl Session {
     /// Lists the integrations of a form. Returns its revision, too.
-    pub async fn list_integrations(&self, form: &str) -> Result<(IntegrationList, u64), ApiError> {
+    pub async fn list_integrations(&self, form: &str) -> Result<(IntegrationList, u64)> {
         self.require_scope(Scope::Read)?;
         let form = self.form(form).await?;
         let totals = self.store.queue_totals(form.reference()).await?;
@@ -60,7 +60,7 @@ impl Session {
     }
 
     /// Returns the integration with the name or id `name`.
-    pub async fn get_integration(&self, form: &str, name: &str) -> Result<ShownIntegration, ApiError> {
+    pub async fn get_integration(&self, form: &str, name: &str) -> Result<ShownIntegration> {
         self.require_scope(Scope::Read)?;
         let form = self.form(form).await?;
         self.show_integration(&form, find(&form, name)?, None).await
@@ -71,7 +71,7 @@ impl Session {
         form: &Form,
         integration: &Integration,
         secret: Option<&Secret<String>>,
-    ) -> Result<ShownIntegration, ApiError> {
+    ) -> Result<ShownIntegration> {
         let totals = self.store.queue_totals(form.reference()).await?;
         let place = form.integrations.iter().position(|one| one.id == integration.id);
         let totals = place.and_then(|place| totals.into_iter().nth(place)).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Session {
         &self,
         form: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<ReplayableBody, ApiError> {
+    ) -> Result<ReplayableBody> {
         self.require_scope(Scope::Write)?;
         let body = Arc::new(self.parse(request.body).await?);
         let operation = IdempotentOperation::CreateIntegration(self.form(form).await?.id);
@@ -109,7 +109,7 @@ impl Session {
         name: &str,
         body: &str,
         expected: &ExpectedRevision,
-    ) -> Result<ShownIntegration, ApiError> {
+    ) -> Result<ShownIntegration> {
         self.require_scope(Scope::Write)?;
         let patch = Arc::new(self.parse(body).await?);
         let enables = patch.get("enabled") == Some(&Value::Bool(true));
@@ -132,7 +132,7 @@ impl Session {
         form: &str,
         name: &str,
         expected: &ExpectedRevision,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         self.require_scope(Scope::Write)?;
         let id = find(&*self.form(form).await?, name)?.id;
         let change = move |current: &Current, _: DefinitionContext<'_>| {
@@ -142,13 +142,12 @@ impl Session {
         self.edit_integrations((form, None), expected, change, None, unrecorded).await.map(drop)
     }
 
-    /// Replaces the signing secret of an integration.
     pub async fn rotate_secret(
         &self,
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<ReplayableBody, ApiError> {
+    ) -> Result<ReplayableBody> {
         self.require_scope(Scope::Write)?;
         let grace_millis = match request.body {
             "" => DAY_MILLIS,
@@ -176,7 +175,7 @@ impl Session {
         form: &str,
         name: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<ReplayableBody, ApiError> {
+    ) -> Result<ReplayableBody> {
         self.require_scope(Scope::Write)?;
         let form = self.form(form).await?;
         let integration = find(&form, name)?;
@@ -192,10 +191,10 @@ impl Session {
         &self,
         (form, resumed): (&str, Option<IntegrationId>),
         expected: &ExpectedRevision,
-        change: impl Fn(&Current, DefinitionContext<'_>) -> Result<Change, ApiError> + Send + Sync + 'static,
+        change: impl Fn(&Current, DefinitionContext<'_>) -> Result<Change> + Send + Sync + 'static,
         idempotency_key: Option<IdempotencyKey>,
-        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String, ApiError>,
-    ) -> Result<Edited, ApiError> {
+        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String>,
+    ) -> Result<Edited> {
         let (id, change) = (self.form(form).await?.id, Arc::new(change));
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
@@ -257,7 +256,7 @@ fn show(integration: &Integration, totals: &QueueTotals, secret: Option<&Secret<
 }
 
 /// The response to record of a request that has no idempotency key.
-fn unrecorded(_: &Form, _: Option<Secret<String>>) -> Result<String, ApiError> {
+fn unrecorded(_: &Form, _: Option<Secret<String>>) -> Result<String> {
     Ok(String::new())
 }
 
@@ -280,14 +279,14 @@ pub(super) fn log_changes(caller: &Caller, before: &[Integration], edited: &Form
 }
 
 /// Finds the integration with the name or id `name`.
-pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration, ApiError> {
+pub(super) fn find<'a>(form: &'a Form, name: &str) -> Result<&'a Integration> {
     let id: Option<IntegrationId> = name.parse().ok();
     let found = form.integrations.iter().find(|one| Some(one.id) == id || one.name == name);
     found.ok_or_else(|| ApiError::not_found(Code::IntegrationNotFound, name))
 }
 
 /// Finds the integration again after its form was read anew.
-fn find_id(form: &Form, id: IntegrationId) -> Result<&Integration, ApiError> {
+fn find_id(form: &Form, id: IntegrationId) -> Result<&Integration> {
     form.integration(id).ok_or_else(|| ApiError::not_found(Code::IntegrationNotFound, &id.to_string()))
 }
 

@@ -1,6 +1,6 @@
 //! API keys: authentication, and creating, listing, revoking and rotating them.
 
-use super::{ApiError, App, IdempotentRequest, Session, into_result};
+use super::{ApiError, App, IdempotentRequest, Result, Session, into_result};
 use crate::api::{Code, KeyDetail, KeyList, KeyView, Whoami, WorkspaceView};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
@@ -16,7 +16,7 @@ use crate::store::{IdempotentOperation, NewKey, Store, StoreError};
 
 impl App {
     /// Authenticates the API key `text`. The checksum is verified before the store is queried.
-    pub async fn authenticate(&self, text: &str) -> Result<Caller, ApiError> {
+    pub async fn authenticate(&self, text: &str) -> Result<Caller> {
         let sent: KeyText = text.parse().map_err(|_unfit| ApiError::new(Code::Unauthorized))?;
         let (known, now) = (self.store.find_key(sent.id()).await?, self.now());
         let valid = known.filter(|key| sent.matches(&key.hash) && key.is_valid(now));
@@ -40,7 +40,7 @@ impl App {
 
 impl Session {
     /// Returns the caller's workspace and key.
-    pub async fn whoami(&self) -> Result<Whoami, ApiError> {
+    pub async fn whoami(&self) -> Result<Whoami> {
         let found = self.store.find_workspace(self.caller.workspace).await?;
         let Workspace { id, name, .. } = found.ok_or_else(|| ApiError::new(Code::Unauthorized))?;
         let workspace = WorkspaceView { id, name };
@@ -52,7 +52,7 @@ impl Session {
 
     /// Creates a key of the caller's workspace, or of the one that the body names: an operator may do that, with any scopes.
     /// The text of the key is shown once: not when the creation is replayed.
-    pub async fn create_key(&self, request: IdempotentRequest<'_>) -> Result<KeyDetail, ApiError> {
+    pub async fn create_key(&self, request: IdempotentRequest<'_>) -> Result<KeyDetail> {
         let is_operator = self.caller.has_scope(Scope::Operator);
         self.require_unlimited_scope(if is_operator { Scope::Operator } else { Scope::Admin })?;
         let body = self.parse(request.body).await?;
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Finds the workspace and the forms that the request for a key names.
-    async fn find_references(&self, body: &Value) -> Result<KeyReferences, ApiError> {
+    async fn find_references(&self, body: &Value) -> Result<KeyReferences> {
         let workspace = match named_workspace(body) {
             None => Some(self.caller.workspace),
             Some(named) => self.find_named_workspace(named.as_str().unwrap_or_default()).await?,
@@ -92,13 +92,13 @@ impl Session {
         Ok(references)
     }
 
-    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>, ApiError> {
+    async fn find_named_workspace(&self, id: &str) -> Result<Option<WorkspaceId>> {
         let Ok(id) = id.parse() else { return Ok(None) };
         Ok(self.store.find_workspace(id).await?.map(|found| found.id))
     }
 
     /// Returns the workspace whose keys a request manages: the caller's, or the one that an operator names.
-    async fn managed_workspace(&self, named: Option<&str>) -> Result<WorkspaceId, ApiError> {
+    async fn managed_workspace(&self, named: Option<&str>) -> Result<WorkspaceId> {
         let Some(named) = named else {
             self.require_unlimited_scope(Scope::Admin)?;
             return Ok(self.caller.workspace);
@@ -110,7 +110,7 @@ impl Session {
 
     /// Lists the keys of the caller's workspace, or of the one that an operator names, newest first, each with the minute of
     /// its last use.
-    pub async fn list_keys(&self, workspace: Option<&str>) -> Result<KeyList, ApiError> {
+    pub async fn list_keys(&self, workspace: Option<&str>) -> Result<KeyList> {
         let workspace = self.managed_workspace(workspace).await?;
         // Before the store is read: what is written in between is then in both.
         let unwritten = self.key_uses.snapshot();
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
-    pub async fn revoke_key(&self, id: &str, workspace: Option<&str>) -> Result<(), ApiError> {
+    pub async fn revoke_key(&self, id: &str, workspace: Option<&str>) -> Result<()> {
         let workspace = self.managed_workspace(workspace).await?;
         let key = key_id(id)?;
         self.require_scopes_of(key).await?;
@@ -130,7 +130,7 @@ impl Session {
     }
 
     /// Replaces a key of the caller's workspace by one with the same name, scopes, limits and expiry.
-    pub async fn rotate_key(&self, id: &str, request: IdempotentRequest<'_>) -> Result<KeyDetail, ApiError> {
+    pub async fn rotate_key(&self, id: &str, request: IdempotentRequest<'_>) -> Result<KeyDetail> {
         self.require_unlimited_scope(Scope::Admin)?;
         let key = key_id(id)?;
         let grace_millis = match request.body {
@@ -149,7 +149,7 @@ impl Session {
 
     /// Requires `operator` if the key has that scope. Otherwise an admin could rotate an operator's key, and get its
     /// permissions, or revoke it.
-    async fn require_scopes_of(&self, key: KeyId) -> Result<(), ApiError> {
+    async fn require_scopes_of(&self, key: KeyId) -> Result<()> {
         let found = self.store.find_key(key).await?.filter(|key| key.workspace == self.caller.workspace);
         match found.is_some_and(|key| key.scopes.contains(&Scope::Operator)) {
             true => self.require_scope(Scope::Operator),
@@ -158,7 +158,7 @@ impl Session {
     }
 }
 
-fn key_id(id: &str) -> Result<KeyId, ApiError> {
+fn key_id(id: &str) -> Result<KeyId> {
     id.parse().map_err(|_invalid| ApiError::not_found(Code::KeyNotFound, id))
 }
 

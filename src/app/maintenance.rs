@@ -4,7 +4,6 @@ use super::App;
 use crate::domain::trash::{ClockRecord, cutoff};
 use crate::store::StoreError;
 
-/// Outcome of a round of maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaintenanceOutcome {
     /// Number of forms and submissions erased.

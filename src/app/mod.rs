@@ -33,7 +33,7 @@ use crate::keyed_semaphore::{FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
 
-pub use error::ApiError;
+pub use error::{ApiError, Result};
 pub use forms::FormListRequest;
 pub use idempotency::ReplayableBody;
 pub use keys::{bootstrap, oldest_workspace};
@@ -116,11 +116,10 @@ impl App {
 
     /// Returns the cursors of `list`, a text that identifies the list and its filters. The signing key is read each time,
     /// because the store replaces it when earlier positions become invalid.
-    async fn cursors(&self, list: String) -> Result<Cursors, ApiError> {
+    async fn cursors(&self, list: String) -> Result<Cursors> {
         Ok(Cursors::new(&self.store.signing_key().await?, list))
     }
 
-    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -154,7 +153,7 @@ impl IdempotentRequest<'_> {
 
 /// Returns the value of a step, and whether it was replayed. If the object was not found, it is missing with the code
 /// `missing` under `id`.
-fn into_result<T>(step: StepResult<T>, missing: Code, id: &str) -> Result<(T, bool), ApiError> {
+fn into_result<T>(step: StepResult<T>, missing: Code, id: &str) -> Result<(T, bool)> {
     match step {
         StepResult::Done(value) => Ok((value, false)),
         StepResult::Replayed(value) => Ok((value, true)),

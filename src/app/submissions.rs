@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cursor::Cursors;
-use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Session, into_result};
+use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Result, Session, into_result};
 use crate::api::Code;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal, accepting};
@@ -52,7 +52,7 @@ impl Session {
         form: &str,
         request: IdempotentRequest<'_>,
         notify: bool,
-    ) -> Result<Accepted, ApiError> {
+    ) -> Result<Accepted> {
         self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
         for _ in 0..MAX_TRIES {
             let current = self.current(form).await?;
@@ -96,7 +96,7 @@ impl Session {
         form: &str,
         body: &str,
         notify: bool,
-    ) -> Result<(FormId, SubmittedAnswers, Vec<String>), ApiError> {
+    ) -> Result<(FormId, SubmittedAnswers, Vec<String>)> {
         self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
         let current = self.current(form).await?;
         let accepting = self.accepting(&current.form).await?;
@@ -105,7 +105,7 @@ impl Session {
     }
 
     /// Returns whether `form` accepts answers now.
-    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>, ApiError> {
+    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>> {
         // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
             Some(_) => self.store.count_submissions(form.reference()).await?,
@@ -120,7 +120,7 @@ impl Session {
         current: &Current,
         body: &str,
         accepting: Result<(), AcceptingReason>,
-    ) -> Result<(SubmittedAnswers, Vec<String>), ApiError> {
+    ) -> Result<(SubmittedAnswers, Vec<String>)> {
         let (limits, now) = (self.limits, self.now());
         let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
@@ -130,7 +130,7 @@ impl Session {
 
     /// Returns the first response to a repeated request: the submission as it was stored then, whatever has become of it. A
     /// submission that was erased is rebuilt from the body.
-    async fn replay(&self, id: SubmissionId, current: &Current, body: &str) -> Result<Accepted, ApiError> {
+    async fn replay(&self, id: SubmissionId, current: &Current, body: &str) -> Result<Accepted> {
         let form = current.form.id;
         let original = self.store.find_original(self.caller.workspace.form(form).submission(id)).await?;
         let version = match &original {
@@ -144,20 +144,18 @@ impl Session {
         Ok(Accepted { submission, replayed: true, dropped })
     }
 
-    /// Returns one submission.
-    pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission, ApiError> {
+    pub async fn get_submission(&self, form: &str, id: &str) -> Result<Submission> {
         self.require_scope(Scope::Read)?;
         let submission = self.resolve_submission(form, id).await?;
         let found = self.store.find_submission(submission).await?;
         found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))
     }
 
-    /// Lists the form's submissions.
     pub async fn list_submissions(
         &self,
         form: &str,
         request: SubmissionListRequest,
-    ) -> Result<ListPage<Submission>, ApiError> {
+    ) -> Result<ListPage<Submission>> {
         self.require_scope(Scope::Read)?;
         let SubmissionListRequest { trashed, query, order, cursor, limit, count } = request;
         if trashed {
@@ -181,7 +179,7 @@ impl Session {
     }
 
     /// Prepares `query`, on the pool if it tests answers: compiling its patterns may take 50 ms.
-    async fn filter(&self, form: &Form, query: SubmissionQuery) -> Result<SubmissionFilter, ApiError> {
+    async fn filter(&self, form: &Form, query: SubmissionQuery) -> Result<SubmissionFilter> {
         if query.answers.is_empty() {
             return SubmissionFilter::new(&query, &[]).map_err(ApiError::invalid_query);
         }
@@ -197,7 +195,7 @@ impl Session {
         form: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<Submission>, ApiError> {
+    ) -> Result<ListPage<Submission>> {
         let id = self.form_id(form).await?;
         let cursors = self.cursors(format!("trashed submissions {} {id}", self.caller.workspace)).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
@@ -214,7 +212,7 @@ impl Session {
         id: &str,
         body: &str,
         expected: &ExpectedRevision,
-    ) -> Result<(Submission, Vec<String>), ApiError> {
+    ) -> Result<(Submission, Vec<String>)> {
         self.require_scope(Scope::Write)?;
         let current = self.current(form).await?;
         let submission = current.form.reference().submission(submission_id(id)?);
@@ -254,7 +252,7 @@ impl Session {
         id: &str,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListPage<ReplacedState>, ApiError> {
+    ) -> Result<ListPage<ReplacedState>> {
         self.require_scope(Scope::Read)?;
         let submission = self.resolve_submission(form, id).await?;
         let FormRef { workspace, id: form } = submission.form;
@@ -274,7 +272,7 @@ impl Session {
         id: &str,
         purge: bool,
         expected: ExpectedRevision,
-    ) -> Result<(), ApiError> {
+    ) -> Result<()> {
         self.require_scope(if purge { Scope::Admin } else { Scope::Write })?;
         let submission = self.resolve_submission(form, id).await?;
         let step = if purge {
@@ -291,7 +289,7 @@ impl Session {
         form: &str,
         id: &str,
         request: IdempotentRequest<'_>,
-    ) -> Result<(Submission, bool), ApiError> {
+    ) -> Result<(Submission, bool)> {
         self.require_scope(Scope::Write)?;
         let submission = self.resolve_submission(form, id).await?;
         let operation = IdempotentOperation::RestoreSubmission(submission.form.id, submission.id);
@@ -301,7 +299,7 @@ impl Session {
     }
 
     /// Resolves the ids of a form, which must exist outside the trash, and a submission.
-    async fn resolve_submission(&self, form: &str, id: &str) -> Result<SubmissionRef, ApiError> {
+    async fn resolve_submission(&self, form: &str, id: &str) -> Result<SubmissionRef> {
         Ok(self.form(form).await?.reference().submission(submission_id(id)?))
     }
 }
@@ -311,18 +309,16 @@ fn list_page(
     form: &str,
     cursors: &Cursors,
     total: Option<u64>,
-) -> Result<ListPage<Submission>, ApiError> {
+) -> Result<ListPage<Submission>> {
     let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))?;
     let next = page.next.map(|last| cursors.write(&last.to_bytes()));
     Ok(ListPage { items: page.rows, next, total })
 }
 
-/// Parses the id of a submission.
-fn submission_id(id: &str) -> Result<SubmissionId, ApiError> {
+fn submission_id(id: &str) -> Result<SubmissionId> {
     id.parse().map_err(|_invalid| ApiError::not_found(Code::SubmissionNotFound, id))
 }
 
-/// Converts a [`BodyError`].
 fn body_error(why: BodyError) -> ApiError {
     match why {
         BodyError::Syntax(error) => error.into(),
@@ -346,7 +342,7 @@ fn validate_body(
     accepting: Result<(), AcceptingReason>,
     limits: &Limits,
     now: Timestamp,
-) -> Result<(SubmittedAnswers, Vec<String>), ApiError> {
+) -> Result<(SubmittedAnswers, Vec<String>)> {
     let sent = submission::read(body, limits).map_err(body_error)?;
     accepting.map_err(|why| Refusal::not_accepting(&current.form, why))?;
     let (sent, dropped) = drop_unknown(current, sent);
@@ -361,7 +357,7 @@ fn rebuild(
     original: Option<Submission>,
     id: SubmissionId,
     limits: &Limits,
-) -> Result<(Submission, Vec<String>), ApiError> {
+) -> Result<(Submission, Vec<String>)> {
     let sent = submission::read(body, limits).map_err(body_error)?;
     if let Some(original) = original {
         // Keys that the questions of its version do not have were dropped.
@@ -391,7 +387,7 @@ fn validate_answers(
     mut sent: SubmittedAnswers,
     limits: &Limits,
     now: Timestamp,
-) -> Result<SubmittedAnswers, ApiError> {
+) -> Result<SubmittedAnswers> {
     let defaults = version.check(sent.answers.values(), limits, now).unwrap_or_else(|violations| {
         sent.violations.extend(violations);
         Vec::new()

@@ -1,6 +1,6 @@
 //! Creating, listing and deleting workspaces.
 
-use super::{ApiError, IdempotentRequest, Session, into_result};
+use super::{ApiError, IdempotentRequest, Result, Session, into_result};
 use crate::api::{Code, WorkspaceDetail, WorkspaceList};
 use crate::domain::form::admission::Refusal;
 use crate::domain::workspace::{ApiKey, Scope, Workspace};
@@ -11,10 +11,7 @@ use crate::store::{IdempotentOperation, NewWorkspace};
 impl Session {
     /// Creates a workspace with its first key, which has the scope `admin`. The text of the key is shown once: not when the
     /// creation is replayed.
-    pub async fn create_workspace(
-        &self,
-        request: IdempotentRequest<'_>,
-    ) -> Result<WorkspaceDetail, ApiError> {
+    pub async fn create_workspace(&self, request: IdempotentRequest<'_>) -> Result<WorkspaceDetail> {
         self.require_unlimited_scope(Scope::Operator)?;
         let body = self.parse(request.body).await?;
         let name = Workspace::read_name(&body).map_err(Refusal::InvalidBody)?;
@@ -29,7 +26,7 @@ impl Session {
     }
 
     /// Lists all workspaces, newest first.
-    pub async fn list_workspaces(&self) -> Result<WorkspaceList, ApiError> {
+    pub async fn list_workspaces(&self) -> Result<WorkspaceList> {
         self.require_unlimited_scope(Scope::Operator)?;
         let mut workspaces = self.store.list_workspaces().await?;
         workspaces.sort_by_key(|workspace| std::cmp::Reverse((workspace.created_at, workspace.id)));
@@ -38,7 +35,7 @@ impl Session {
     }
 
     /// Deletes a workspace other than the caller's: its keys end at once, and its forms are purged.
-    pub async fn delete_workspace(&self, id: &str) -> Result<(), ApiError> {
+    pub async fn delete_workspace(&self, id: &str) -> Result<()> {
         self.require_unlimited_scope(Scope::Operator)?;
         let workspace = id.parse().map_err(|_invalid| ApiError::not_found(Code::WorkspaceNotFound, id))?;
         let step = self.store.delete_workspace(workspace, self.caller.workspace).await?;

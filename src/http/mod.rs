@@ -28,7 +28,6 @@ use crate::store::StoreHealth;
 pub use crate::http::server::http_service::HttpService;
 pub use crate::http::wire::state::{ClientAddress, LocalOperator};
 
-/// Returns the HTTP service for `app`.
 pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
     let (routes, document) = routes::operations();
     let budgets = Arc::new(Budgets::new(app.pool.clone(), settings.max_connections));

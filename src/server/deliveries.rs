@@ -36,7 +36,7 @@ pub(super) async fn new_service(
         exports: config.data.join("exports"),
         google: delivery.google,
     };
-    let random = Arc::new(SystemRandomness::new());
+    let random = Arc::new(SystemRandomness);
     let service = DeliveryService::new(Arc::clone(store), vault, sender, clock.clone(), random, settings);
     Ok(service.with_mailer(mailer))
 }

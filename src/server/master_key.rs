@@ -32,7 +32,7 @@ pub(super) fn open_vault(data: &Path, file: Option<&Path>, has_sealed: bool) -> 
 
 fn create(path: &Path) -> io::Result<MasterKey> {
     let mut key = [0; MASTER_KEY_BYTES];
-    SystemRandomness::new().fill(&mut key);
+    SystemRandomness.fill(&mut key);
     private_file::write(path, &STANDARD.encode(key))?;
     Ok(Secret::new(key))
 }

@@ -313,7 +313,7 @@ async fn open_store(
         log(&event);
         on_event(&event);
     });
-    let random = Arc::new(SystemRandomness::new());
+    let random = Arc::new(SystemRandomness);
     let open = move || SledStore::open(&path, options, long_reads, random, report);
     let retry_schedule = config.delivery.retry_schedule.clone();
     match spawn_blocking(open).await {
@@ -354,7 +354,7 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
         None => oldest_workspace(&store).await?.map(ApiKey::local_operator),
     };
     let store: Arc<dyn Store> = Arc::new(store);
-    let random = Arc::new(SystemRandomness::new());
+    let random = Arc::new(SystemRandomness);
     let deliveries = Arc::new(deliveries::new_service(config, &store, &clock).await?);
     let app = Arc::new(App::new(store, pool, clock, random, config.content, deliveries));
     let api = router(Arc::clone(&app), config.http.clone());

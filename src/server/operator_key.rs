@@ -40,12 +40,12 @@ pub(super) async fn find_or_create(
             Some(key) => key,
             // Written before the store has it: after a crash in between, nobody could use the store otherwise.
             None => {
-                let key = KeyText::draw(&SystemRandomness::new());
+                let key = KeyText::draw(&SystemRandomness);
                 write_operator_key(data, &key).map_err(failed)?;
                 key
             }
         };
-        bootstrap(store, &key, &SystemRandomness::new(), now).await?;
+        bootstrap(store, &key, &SystemRandomness, now).await?;
         return Ok(Some(key));
     }
     let known = match &found {

@@ -6,7 +6,7 @@ use forms::vault::{DecryptError, Sealed, SecretContext, Vault};
 
 #[test]
 fn a_secret_opens_only_in_its_place_and_with_its_key() {
-    let (vault, random) = (Vault::new(&Secret::new([7; 32])), SystemRandomness::new());
+    let (vault, random) = (Vault::new(&Secret::new([7; 32])), SystemRandomness);
     let workspace = WorkspaceId::draw(&random);
     let place = SecretContext { workspace, integration: IntegrationId::draw(&random), field: "secret" };
     let sealed = vault.seal(place, "whsec_x", &random);

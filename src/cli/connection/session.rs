@@ -175,7 +175,7 @@ impl Session {
             Target::Data(data) => self.open(data).await?,
         };
         let retry_policy = RetryPolicy { timeout: self.global.timeout, retries: self.global.retries };
-        let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness::new()));
+        let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness));
         let output = Rc::clone(&self.output);
         Ok(client.with_observer(Box::new(move |text, is_body| output.trace(text, is_body))))
     }

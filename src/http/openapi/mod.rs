@@ -1,8 +1,5 @@
 //! The OpenAPI document: generated from the handlers, completed with the parts that many operations share.
 
-mod alias;
-mod examples;
-mod links;
 mod parameters;
 mod problems;
 mod scopes;
@@ -15,8 +12,6 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 
 use crate::api::{IntegrationHealth, Problem, schema};
-
-use parameters::Parameters;
 
 /// The document without its operations.
 #[derive(OpenApi)]
@@ -67,21 +62,25 @@ fn render(document: &Document) -> String {
         omit_null(schema);
         schemas.entry(name.as_str()).or_insert_with(|| schema.take());
     }
-    let (examples, parameters) = (examples::read(), Parameters::read());
+    // A test sends the request examples and compares the responses with the response examples.
+    let examples: Map<_, _> =
+        serde_json::from_str(include_str!("examples.json")).expect("examples.json is an object");
+    let texts: Value =
+        serde_json::from_str(include_str!("parameters.json")).expect("parameters.json is JSON");
     let mut shared = Map::new();
     for (path, item) in members(&mut document["paths"]) {
         for (method, operation) in members(item) {
             problems::complete(method, path, operation, &mut shared);
-            parameters.complete(method, path, operation);
+            parameters::complete(&texts, method, path, operation);
             scopes::describe(method, path, operation);
-            examples::add(operation, &examples);
-            links::add(operation);
+            add_examples(operation, &examples);
+            add_links(operation);
         }
     }
     document["components"] = json!({
         "schemas": schemas,
         "responses": shared,
-        "headers": parameters.headers(),
+        "headers": texts["headers"],
         "securitySchemes": {
             "key": {
                 "type": "http",
@@ -91,7 +90,7 @@ fn render(document: &Document) -> String {
             },
         },
     });
-    alias::add(&mut document["paths"]);
+    add_aliases(&mut document["paths"]);
     document["webhooks"] = schema::webhooks();
     format!("{document:#}")
 }
@@ -125,4 +124,85 @@ fn members(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
 /// Returns a reference to the component `name`.
 fn component(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
+}
+
+/// Adds the operations on submissions under their alias.
+fn add_aliases(paths: &mut Value) {
+    let Value::Object(paths) = paths else { return };
+    let aliases: Vec<_> = paths
+        .iter()
+        .filter(|(path, _)| path.contains("/submissions"))
+        .map(|(path, item)| (path.replace("/submissions", "/responses"), alias(path, item.clone())))
+        .collect();
+    paths.extend(aliases);
+}
+
+fn alias(path: &str, mut item: Value) -> Value {
+    for (method, operation) in members(&mut item) {
+        let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+        let summary = operation["summary"].as_str().unwrap_or_default().to_owned();
+        operation["summary"] = json!(format!("{summary} (alias)"));
+        operation["description"] = json!(format!("Another name of `{id}`."));
+        scopes::describe(method, path, operation);
+        operation["operationId"] = json!(id.replace("submission", "response"));
+    }
+    item
+}
+
+/// Adds the `examples` of `operation` to its bodies.
+fn add_examples(operation: &mut Value, examples: &Map<String, Value>) {
+    let own = &examples.get(operation["operationId"].as_str().unwrap_or_default()).cloned();
+    let Some(Value::Object(own)) = own else { return };
+    for (place, example) in own {
+        let body = match place.as_str() {
+            "request" => &mut operation["requestBody"],
+            status => &mut operation["responses"][status],
+        };
+        for (_, content) in members(&mut body["content"]) {
+            content["example"] = example.clone();
+        }
+    }
+}
+
+/// The creating operation, its response members by parameter name, and the operations that take those parameters.
+type Links = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const LINKS: [Links; 5] = [
+    (
+        "create_form",
+        &[("form", "$response.body#/id")],
+        &[
+            "get_form",
+            "update_form",
+            "delete_form",
+            "list_versions",
+            "get_schema",
+            "create_submission",
+            "list_submissions",
+        ],
+    ),
+    (
+        "create_submission",
+        &[("form", "$response.body#/form_id"), ("submission", "$response.body#/id")],
+        &["get_submission", "edit_submission", "delete_submission", "list_submission_history"],
+    ),
+    (
+        "create_integration",
+        &[("form", "$request.path.form"), ("integration", "$response.body#/id")],
+        &["get_integration", "update_integration", "delete_integration", "test_integration", "rotate_secret"],
+    ),
+    ("create_key", &[("key", "$response.body#/id")], &["revoke_key", "rotate_key"]),
+    ("create_workspace", &[("workspace", "$response.body#/id")], &["delete_workspace"]),
+];
+
+/// Adds the links of `operation` to its response 201.
+fn add_links(operation: &mut Value) {
+    for (id, parameters, next) in LINKS {
+        if operation["operationId"] == id {
+            let parameters: Map<_, _> =
+                parameters.iter().map(|(name, place)| ((*name).to_owned(), json!(place))).collect();
+            let link = |id: &&str| ((*id).to_owned(), json!({ "operationId": id, "parameters": parameters }));
+            operation["responses"]["201"]["links"] = Value::Object(next.iter().map(link).collect());
+        }
+    }
 }

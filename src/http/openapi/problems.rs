@@ -26,7 +26,6 @@ const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited, Code::StoreUnava
 const BODY: &[Code] =
     &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::ValidationFailed];
 
-/// Returns the codes of the operation `method` `path`.
 fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
     let is_keyed = operation.get("security").is_none();
     let has_body = ["post", "patch"].contains(&method);
@@ -55,7 +54,6 @@ fn codes(method: &str, path: &str, operation: &Value) -> Vec<Code> {
     groups.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes).copied().collect()
 }
 
-/// Returns the codes that only some operations have.
 fn own(operation: &str) -> &'static [Code] {
     match operation {
         "create_form" => &[Code::SlugTaken],

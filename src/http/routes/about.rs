@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::json as value;
 
 use crate::api::{Code, LimitsView, Whoami, explain};
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::config::HttpSettings;
 use crate::domain::validation::limits::Limits;
 use crate::http::openapi::text_at;
@@ -26,7 +26,7 @@ use crate::store::StoreHealth;
     get, path = "/api/v1/whoami", tag = "server",
     responses((status = 200, body = Whoami, description = "The caller"))
 )]
-pub(crate) async fn whoami(Call { session, .. }: Call) -> Result<Response, ApiError> {
+pub(crate) async fn whoami(Call { session, .. }: Call) -> Result<Response> {
     json(&session.whoami().await?)
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn whoami(Call { session, .. }: Call) -> Result<Response, ApiEr
     get, path = "/api/v1/limits", tag = "server",
     responses((status = 200, body = LimitsView, description = "The limits"))
 )]
-pub(crate) async fn get_limits(Call { shared, .. }: Call) -> Result<Response, ApiError> {
+pub(crate) async fn get_limits(Call { shared, .. }: Call) -> Result<Response> {
     json(&limits_view(&shared.settings, &shared.app.limits))
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn get_openapi(
 pub(crate) async fn explain_problem(
     PathParams(name): PathParams<String>,
     _: QueryParams<NoParams>,
-) -> Result<String, ApiError> {
+) -> Result<String> {
     let meaning =
         explain(&name).ok_or_else(|| ApiError::with_detail(Code::RouteNotFound, "there is no such code"))?;
     Ok(match Code::parse(&name) {
@@ -110,7 +110,7 @@ pub(crate) async fn explain_problem(
     get, path = "/healthz", tag = "server", security(()),
     responses((status = 200, body = ref("#/components/schemas/Health"), description = "It is alive"))
 )]
-pub(crate) async fn get_health() -> Result<Response, ApiError> {
+pub(crate) async fn get_health() -> Result<Response> {
     json(&value!({ "status": "alive" }))
 }
 
@@ -124,12 +124,12 @@ pub(crate) async fn get_health() -> Result<Response, ApiError> {
         (status = 503, body = ref("#/components/schemas/Readiness"), description = "It does not accept requests")
     )
 )]
-pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response, ApiError> {
+pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response> {
     readiness(shared.app.store.health())
 }
 
 /// Returns the response of `/readyz`.
-pub(crate) fn readiness(health: StoreHealth) -> Result<Response, ApiError> {
+pub(crate) fn readiness(health: StoreHealth) -> Result<Response> {
     let condition = match health {
         StoreHealth::Ready => return json(&value!({ "status": "ready" })),
         // Reading still works, but a ready server accepts answers.

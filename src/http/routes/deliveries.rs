@@ -5,7 +5,7 @@ use axum::http::Uri;
 use axum::response::Response;
 
 use crate::api::{AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats};
-use crate::app::ApiError;
+use crate::app::Result;
 use crate::clock::Timestamp;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::http::wire::call::Call;
@@ -17,7 +17,6 @@ use crate::store::ManualChange;
 
 const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
 
-/// Query of `list_deliveries`.
 pub(crate) struct ListDeliveriesQuery {
     page: PageQuery,
     selection: DeliverySelection,
@@ -53,7 +52,7 @@ impl FromQuery for ListDeliveriesQuery {
 pub(crate) async fn list_deliveries(
     Call { session, query: ListDeliveriesQuery { page, selection }, .. }: Call<(), ListDeliveriesQuery>,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let PageQuery { limit, cursor } = page;
     let found = session.list_deliveries(selection, cursor.as_deref(), limit).await?;
     Ok(with_next_link(json(&found)?, &uri, limit, found.next_cursor.as_deref()))
@@ -66,7 +65,7 @@ pub(crate) async fn list_deliveries(
     get, path = "/api/v1/deliveries/stats", tag = "deliveries",
     responses((status = 200, body = DeliveryStats, description = "The statistics"))
 )]
-pub(crate) async fn get_delivery_stats(Call { session, .. }: Call) -> Result<Response, ApiError> {
+pub(crate) async fn get_delivery_stats(Call { session, .. }: Call) -> Result<Response> {
     json(&session.delivery_stats().await?)
 }
 
@@ -77,9 +76,7 @@ pub(crate) async fn get_delivery_stats(Call { session, .. }: Call) -> Result<Res
     get, path = "/api/v1/deliveries/{delivery}", tag = "deliveries",
     responses((status = 200, body = DeliveryDetail, description = "The delivery"))
 )]
-pub(crate) async fn get_delivery(
-    Call { session, path: delivery, .. }: Call<String>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn get_delivery(Call { session, path: delivery, .. }: Call<String>) -> Result<Response> {
     json(&session.get_delivery(&delivery).await?)
 }
 
@@ -90,9 +87,7 @@ pub(crate) async fn get_delivery(
     get, path = "/api/v1/deliveries/{delivery}/attempts", tag = "deliveries",
     responses((status = 200, body = AttemptList, description = "The attempts"))
 )]
-pub(crate) async fn list_attempts(
-    Call { session, path: delivery, .. }: Call<String>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn list_attempts(Call { session, path: delivery, .. }: Call<String>) -> Result<Response> {
     json(&AttemptList { attempts: session.list_attempts(&delivery).await? })
 }
 
@@ -107,7 +102,7 @@ pub(crate) async fn list_attempts(
 )]
 pub(crate) async fn get_delivery_event(
     Call { session, path: delivery, .. }: Call<String>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     Ok(json_text(session.get_delivery_event(&delivery).await?))
 }
 
@@ -121,7 +116,7 @@ pub(crate) async fn get_delivery_event(
 pub(crate) async fn redeliver(
     Call { session, shared, path: delivery, .. }: Call<String>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_empty_body(request, &shared).await?;
     Ok(replayable(session.change_delivery(&delivery, REDELIVER, body.repeatable()?).await?))
 }
@@ -136,7 +131,7 @@ pub(crate) async fn redeliver(
 pub(crate) async fn cancel_delivery(
     Call { session, shared, path: delivery, .. }: Call<String>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_empty_body(request, &shared).await?;
     Ok(replayable(session.change_delivery(&delivery, ManualChange::Cancel, body.repeatable()?).await?))
 }
@@ -150,10 +145,7 @@ pub(crate) async fn cancel_delivery(
     request_body(content = ref("#/components/schemas/RedeliverySelection"), description = "Which deliveries"),
     responses((status = 200, body = DeliveryCount, description = "How many are due now or later"))
 )]
-pub(crate) async fn redeliver_all(
-    Call { session, shared, .. }: Call,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub(crate) async fn redeliver_all(Call { session, shared, .. }: Call, request: Request) -> Result<Response> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     Ok(replayable(session.change_deliveries(REDELIVER, body.repeatable()?).await?))
 }
@@ -169,7 +161,7 @@ pub(crate) async fn redeliver_all(
 pub(crate) async fn cancel_deliveries(
     Call { session, shared, .. }: Call,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     Ok(replayable(session.change_deliveries(ManualChange::Cancel, body.repeatable()?).await?))
 }

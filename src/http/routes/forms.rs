@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use crate::api::{FormCreated, FormDetail, FormList, VersionList, VersionView};
-use crate::app::ApiError;
 use crate::app::FormListRequest;
+use crate::app::Result;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
@@ -22,7 +22,6 @@ use crate::http::wire::responses::{
     created_response, json, json_text, with_header, with_next_link, with_replayed,
 };
 
-/// Query of an operation with a dry run.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DryRunQuery {
@@ -50,7 +49,6 @@ impl FromQuery for FormListRequest {
     }
 }
 
-/// Query of a deletion.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PurgeQuery {
@@ -80,7 +78,7 @@ impl FromQuery for PurgeQuery {
 pub(crate) async fn create_form(
     Call { session, shared, query: DryRunQuery { dry_run }, .. }: Call<(), DryRunQuery>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_json(request, shared.settings.max_definition, &shared).await?;
     let repeatable = body.repeatable()?;
     if dry_run {
@@ -111,7 +109,7 @@ pub(crate) async fn create_form(
 pub(crate) async fn list_forms(
     Call { session, query: wanted, .. }: Call<(), FormListRequest>,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let limit = wanted.limit;
     let found = session.list_forms(wanted).await?;
     let page = with_next_link(json(&FormList { forms: found.items })?, &uri, limit, found.next.as_deref());
@@ -126,7 +124,7 @@ pub(crate) async fn list_forms(
     get, path = "/api/v1/forms/{form}", tag = "forms",
     responses((status = 200, body = FormDetail, description = "The form", headers(("ETag" = String))))
 )]
-pub(crate) async fn get_form(Call { session, path: form, .. }: Call<String>) -> Result<Response, ApiError> {
+pub(crate) async fn get_form(Call { session, path: form, .. }: Call<String>) -> Result<Response> {
     let (form, revision) = session.get_form(&form).await?;
     Ok(with_etag(json(&form)?, revision))
 }
@@ -147,7 +145,7 @@ pub(crate) async fn update_form(
     Call { session, shared, path: form, query: DryRunQuery { dry_run } }: Call<String, DryRunQuery>,
     IfMatch(expected): IfMatch,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_patch(request, shared.settings.max_definition, &shared).await?;
     let (form, revision) = session.update_form(&form, body.as_str(), expected, dry_run).await?;
     let response = json(&form)?;
@@ -165,7 +163,7 @@ pub(crate) async fn update_form(
 pub(crate) async fn delete_form(
     Call { session, path: form, query: PurgeQuery { purge }, .. }: Call<String, PurgeQuery>,
     IfMatch(expected): IfMatch,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     session.delete_form(&form, purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -181,7 +179,7 @@ pub(crate) async fn delete_form(
 pub(crate) async fn restore_form(
     Call { session, shared, path: form, .. }: Call<String>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_empty_body(request, &shared).await?;
     let ((form, revision), replayed) = session.restore_form(&form, body.repeatable()?).await?;
     Ok(with_replayed(with_etag(json(&form)?, revision), replayed))
@@ -198,7 +196,7 @@ pub(crate) async fn restore_form(
 pub(crate) async fn list_versions(
     Call { session, path: form, query: PageQuery { limit, cursor }, .. }: Call<String, PageQuery>,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let found = session.list_versions(&form, cursor.as_deref(), limit).await?;
     let page = json(&VersionList { versions: found.items })?;
     Ok(with_next_link(page, &uri, limit, found.next.as_deref()))
@@ -213,7 +211,7 @@ pub(crate) async fn list_versions(
 )]
 pub(crate) async fn get_version(
     Call { session, path: (form, version), .. }: Call<(String, String)>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     json(&session.get_version(&form, &version).await?)
 }
 
@@ -233,7 +231,7 @@ pub(crate) async fn get_version(
 pub(crate) async fn get_schema(
     Call { session, path: form, .. }: Call<String, NoParams, true>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let response = json_text(session.get_schema(&form).await?);
     if !accepts(&headers, SCHEMA) {
         return Ok(response);

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::{IntegrationDetail, IntegrationList, SecretRotated};
-use crate::app::ApiError;
+use crate::app::Result;
 use crate::http::wire::call::Call;
 use crate::http::wire::conditional::{IfMatch, with_etag};
 use crate::http::wire::extract::{read_empty_body, read_json, read_optional_json, read_patch};
@@ -19,9 +19,7 @@ use crate::http::wire::responses::{created_response, json, json_text, replayable
     responses((status = 200, body = IntegrationList, description = "The integrations",
         headers(("ETag" = String))))
 )]
-pub(crate) async fn list_integrations(
-    Call { session, path: form, .. }: Call<String>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn list_integrations(Call { session, path: form, .. }: Call<String>) -> Result<Response> {
     let (list, revision) = session.list_integrations(&form).await?;
     Ok(with_etag(json(&list)?, revision))
 }
@@ -38,7 +36,7 @@ pub(crate) async fn list_integrations(
 pub(crate) async fn create_integration(
     Call { session, shared, path: form, .. }: Call<String>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let (text, replayed) = session.create_integration(&form, body.repeatable()?).await?;
     let id = serde_json::from_str::<IntegrationDetail>(&text)?.id;
@@ -56,7 +54,7 @@ pub(crate) async fn create_integration(
 )]
 pub(crate) async fn get_integration(
     Call { session, path: (form, integration), .. }: Call<(String, String)>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let (integration, revision) = session.get_integration(&form, &integration).await?;
     Ok(with_etag(json(&integration)?, revision))
 }
@@ -75,7 +73,7 @@ pub(crate) async fn update_integration(
     Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_patch(request, shared.settings.max_body, &shared).await?;
     let (integration, revision) =
         session.update_integration(&form, &integration, body.as_str(), &expected).await?;
@@ -92,7 +90,7 @@ pub(crate) async fn update_integration(
 pub(crate) async fn delete_integration(
     Call { session, path: (form, integration), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
-) -> Result<StatusCode, ApiError> {
+) -> Result<StatusCode> {
     session.delete_integration(&form, &integration, &expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -108,7 +106,7 @@ pub(crate) async fn delete_integration(
 pub(crate) async fn test_integration(
     Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_empty_body(request, &shared).await?;
     Ok(replayable(session.test_integration(&form, &integration, body.repeatable()?).await?))
 }
@@ -127,7 +125,7 @@ pub(crate) async fn test_integration(
 pub(crate) async fn rotate_secret(
     Call { session, shared, path: (form, integration), .. }: Call<(String, String)>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_optional_json(request, &shared).await?;
     Ok(replayable(session.rotate_secret(&form, &integration, body.repeatable()?).await?))
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 use utoipa::IntoParams;
 
 use crate::api::{KeyDetail, KeyList};
-use crate::app::ApiError;
+use crate::app::Result;
 use crate::http::wire::call::Call;
 use crate::http::wire::extract::{read_json, read_optional_json};
 use crate::http::wire::query::{FromQuery, QueryReader};
@@ -37,10 +37,7 @@ impl FromQuery for WorkspaceQuery {
     request_body(content = ref("#/components/schemas/NewKey"), description = "The key"),
     responses((status = 201, body = KeyDetail, description = "The key, with its text"))
 )]
-pub(crate) async fn create_key(
-    Call { session, shared, .. }: Call,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub(crate) async fn create_key(Call { session, shared, .. }: Call, request: Request) -> Result<Response> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let created = session.create_key(body.repeatable()?).await?;
     let replayed = created.key.is_none();
@@ -60,7 +57,7 @@ pub(crate) async fn create_key(
 )]
 pub(crate) async fn list_keys(
     Call { session, query: WorkspaceQuery { workspace }, .. }: Call<(), WorkspaceQuery>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     json(&session.list_keys(workspace.as_deref()).await?)
 }
 
@@ -73,7 +70,7 @@ pub(crate) async fn list_keys(
 )]
 pub(crate) async fn revoke_key(
     Call { session, path: key, query: WorkspaceQuery { workspace }, .. }: Call<String, WorkspaceQuery>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<StatusCode> {
     session.revoke_key(&key, workspace.as_deref()).await?;
     tracing::info!(key, by = %session.caller.id, "an API key was revoked");
     Ok(StatusCode::NO_CONTENT)
@@ -91,7 +88,7 @@ pub(crate) async fn revoke_key(
 pub(crate) async fn rotate_key(
     Call { session, shared, path: key, .. }: Call<String>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_optional_json(request, &shared).await?;
     let created = session.rotate_key(&key, body.repeatable()?).await?;
     let replayed = created.key.is_none();

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
 use crate::api::{HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
-use crate::app::ApiError;
+use crate::app::Result;
 use crate::app::{Accepted, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
@@ -21,7 +21,6 @@ use crate::http::wire::responses::{
     created_response, json_text, with_dropped_keys, with_next_link, with_replayed,
 };
 
-/// Query of `create_submission`.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CreateSubmissionQuery {
@@ -77,7 +76,7 @@ impl FromQuery for SubmissionListRequest {
 pub(crate) async fn create_submission(
     Call { session, shared, path: form, query }: Call<String, CreateSubmissionQuery>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let CreateSubmissionQuery { dry_run, notify } = query;
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let repeatable = body.repeatable()?;
@@ -125,7 +124,7 @@ pub(crate) async fn create_submission(
 pub(crate) async fn list_submissions(
     Call { session, path: form, query: request, .. }: Call<String, SubmissionListRequest>,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let limit = request.limit;
     let found = session.list_submissions(&form, request).await;
     let found = found.map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?;
@@ -143,7 +142,7 @@ pub(crate) async fn list_submissions(
 )]
 pub(crate) async fn get_submission(
     Call { session, path: (form, submission), .. }: Call<(String, String)>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     Ok(submission_response(&session.get_submission(&form, &submission).await?))
 }
 
@@ -162,7 +161,7 @@ pub(crate) async fn edit_submission(
     Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
     IfMatch(expected): IfMatch,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_patch(request, shared.settings.max_body, &shared).await?;
     let (edited, keys) = session.edit_submission(&form, &submission, body.as_str(), &expected).await?;
     Ok(with_dropped_keys(submission_response(&edited), &keys))
@@ -179,7 +178,7 @@ pub(crate) async fn edit_submission(
 pub(crate) async fn delete_submission(
     Call { session, path: (form, submission), query, .. }: Call<(String, String), PurgeQuery>,
     IfMatch(expected): IfMatch,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     session.delete_submission(&form, &submission, query.purge, expected).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -195,7 +194,7 @@ pub(crate) async fn delete_submission(
 pub(crate) async fn restore_submission(
     Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_empty_body(request, &shared).await?;
     let (restored, again) = session.restore_submission(&form, &submission, body.repeatable()?).await?;
     Ok(with_replayed(submission_response(&restored), again))
@@ -211,7 +210,7 @@ pub(crate) async fn restore_submission(
 pub(crate) async fn list_submission_history(
     Call { session, path: (form, submission), query, .. }: Call<(String, String), PageQuery>,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let PageQuery { limit, cursor } = query;
     let found = session.list_history(&form, &submission, cursor.as_deref(), limit).await?;
     Ok(with_next_link(json_text(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))

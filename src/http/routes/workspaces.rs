@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::{WorkspaceDetail, WorkspaceList};
-use crate::app::ApiError;
+use crate::app::Result;
 use crate::http::wire::call::Call;
 use crate::http::wire::extract::read_json;
 use crate::http::wire::responses::{created_response, json};
@@ -22,7 +22,7 @@ use crate::http::wire::responses::{created_response, json};
 pub(crate) async fn create_workspace(
     Call { session, shared, .. }: Call,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let body = read_json(request, shared.settings.max_body, &shared).await?;
     let created = session.create_workspace(body.repeatable()?).await?;
     let replayed = created.key.is_none();
@@ -40,7 +40,7 @@ pub(crate) async fn create_workspace(
     get, path = "/api/v1/workspaces", tag = "workspaces",
     responses((status = 200, body = WorkspaceList, description = "The workspaces"))
 )]
-pub(crate) async fn list_workspaces(Call { session, .. }: Call) -> Result<Response, ApiError> {
+pub(crate) async fn list_workspaces(Call { session, .. }: Call) -> Result<Response> {
     json(&session.list_workspaces().await?)
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn list_workspaces(Call { session, .. }: Call) -> Result<Respon
 )]
 pub(crate) async fn delete_workspace(
     Call { session, path: workspace, .. }: Call<String>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<StatusCode> {
     session.delete_workspace(&workspace).await?;
     tracing::info!(workspace, by = %session.caller.id, "a workspace was deleted");
     Ok(StatusCode::NO_CONTENT)

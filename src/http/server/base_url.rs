@@ -1,7 +1,5 @@
 //! The base URL of a request: what precedes the path in the URLs of its response.
 
-use std::borrow::Cow;
-
 use axum::http::header::{LINK, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -21,16 +19,12 @@ pub(crate) struct RequestBase(pub(crate) String);
 
 /// Returns the base URL of a request with these headers: the configured one, else what a trusted proxy reports, an absolute
 /// URL or only a path; else nothing, so that URLs begin with the path. Invalid headers are ignored.
-pub(crate) fn base_url<'a>(
-    headers: &HeaderMap,
-    is_from_proxy: bool,
-    settings: &'a HttpSettings,
-) -> Cow<'a, str> {
+pub(crate) fn base_url(headers: &HeaderMap, is_from_proxy: bool, settings: &HttpSettings) -> String {
     if let Some(base) = &settings.base_url {
-        return base.as_str().into();
+        return base.as_str().to_owned();
     }
     if !is_from_proxy {
-        return "".into();
+        return String::new();
     }
     let prefix = last_element(headers, &X_FORWARDED_PREFIX).filter(|prefix| is_prefix(prefix));
     let prefix = prefix.unwrap_or_default().trim_end_matches('/');
@@ -38,9 +32,9 @@ pub(crate) fn base_url<'a>(
         Some(host) => {
             let scheme = last_element(headers, &X_FORWARDED_PROTO).unwrap_or_default();
             let scheme = if scheme.eq_ignore_ascii_case("https") { "https" } else { "http" };
-            format!("{scheme}://{host}{prefix}").into()
+            format!("{scheme}://{host}{prefix}")
         }
-        None => prefix.to_owned().into(),
+        None => prefix.to_owned(),
     }
 }
 

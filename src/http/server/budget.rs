@@ -20,7 +20,6 @@ pub(crate) fn uncharged(version: Version) -> usize {
     if version == Version::HTTP_2 { 1 << 10 } else { SMALL }
 }
 
-/// Size of each budget of bytes.
 const MEMORY: usize = 64 << 20;
 
 /// Large bodies processed concurrently.

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use tower::Service;
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::config::HttpSettings;
 use crate::cpu_pool::CpuPool;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
@@ -65,7 +65,6 @@ impl HttpService {
         Router::new().fallback_service(self)
     }
 
-    /// Handles one request.
     async fn handle(mut self, mut request: Request) -> Response {
         let begun = Instant::now();
         let id = request_id(request.headers());
@@ -135,7 +134,7 @@ impl Service<Request> for HttpService {
 fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Option<IpAddr>) {
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
     let is_from_proxy = peer.is_some_and(|peer| settings.is_trusted_proxy(peer));
-    let base = base_url(request.headers(), is_from_proxy, settings).into_owned();
+    let base = base_url(request.headers(), is_from_proxy, settings);
     let client = peer.map(|peer| client_address(peer, request.headers(), settings));
     if let Some(client) = client.filter(|client| Some(*client) != peer) {
         request.extensions_mut().insert(ClientAddress(client));
@@ -168,14 +167,14 @@ fn log_access(
 }
 
 /// Refuses all but health checks while all connections are taken.
-fn check_overload(request: &Request) -> Result<(), ApiError> {
+fn check_overload(request: &Request) -> Result<()> {
     let is_overload = request.extensions().get::<HealthChecksOnly>().is_some();
     let is_health_check = matches!(request.uri().path(), "/healthz" | "/readyz");
     if is_overload && !is_health_check { Err(ApiError::overloaded()) } else { Ok(()) }
 }
 
 /// Checks the head of `request` against the limits. hyper's own limits are above these.
-fn check_head(request: &Request, settings: &HttpSettings) -> Result<(), ApiError> {
+fn check_head(request: &Request, settings: &HttpSettings) -> Result<()> {
     let (uri, headers) = (request.uri(), request.headers());
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let target = authority + uri.path_and_query().map_or(0, |target| target.as_str().len());

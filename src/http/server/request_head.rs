@@ -7,7 +7,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, Version};
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::http::wire::extract::IDEMPOTENCY_KEY;
 
 /// Headers with a single value. Of two lines, a proxy may have used the one that is ignored here.
@@ -23,7 +23,7 @@ const SINGLE: [HeaderName; 8] = [
 ];
 
 /// Refuses duplicate headers, transfer codings other than `chunked`, and conditions that are not evaluated.
-pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<()> {
     check_single(headers)?;
     if headers.get(TRANSFER_ENCODING).is_some_and(|coding| !is(coding, "chunked")) {
         return Err(invalid("`Transfer-Encoding` must be `chunked`"));
@@ -39,7 +39,7 @@ pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), 
     }
 }
 
-fn check_single(headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_single(headers: &HeaderMap) -> Result<()> {
     // Fast path: as many names as lines.
     if headers.len() == headers.keys_len() {
         return Ok(());
@@ -52,7 +52,7 @@ fn check_single(headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Refuses a request with an invalid `Host`, and one without it over HTTP/1.1 (RFC 9112 §3.2). Over HTTP/2 `:authority` takes
 /// its place; if both are sent, they must be equal (RFC 9113 §8.3.1).
-pub(crate) fn check_host(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+pub(crate) fn check_host(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<()> {
     let authority = uri.authority().filter(|_| version == Version::HTTP_2).map(Authority::as_str);
     let good = match (headers.get(HOST).map(HeaderValue::to_str), authority) {
         (Some(Ok(host)), Some(authority)) => is_host(host) && host.eq_ignore_ascii_case(authority),

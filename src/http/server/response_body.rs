@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
 
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::cpu_pool::CpuPool;
 use crate::http::server::budget::{BudgetOwner, Budgets, Reservation, SMALL};
 
@@ -40,7 +40,7 @@ pub(crate) async fn prepare_response(
     budgets: &Budgets,
     owner: BudgetOwner,
     uncharged: usize,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let Some(size) = response.body().size_hint().exact().map(|size| size as usize) else {
         return Ok(response);
     };

@@ -46,7 +46,6 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads the certificate and its key.
     pub async fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let current = RwLock::new(read(&files).await?);
         Ok(Self { files, current })

@@ -4,7 +4,7 @@ use axum::http::header::{ACCEPT, ACCEPT_ENCODING};
 use axum::http::{HeaderMap, HeaderName};
 
 use crate::api::{Code, PROBLEM_TYPE};
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 
 /// The media type of nearly all responses.
 pub(crate) const JSON: &str = "application/json";
@@ -13,7 +13,7 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) const SCHEMA: &str = "application/schema+json";
 
 /// Fails if `Accept` admits neither JSON, nor a problem document, nor one of the `others` that the operation sends.
-pub(crate) fn check_accept(headers: &HeaderMap, others: &[&str]) -> Result<(), ApiError> {
+pub(crate) fn check_accept(headers: &HeaderMap, others: &[&str]) -> Result<()> {
     let sent = [JSON, PROBLEM_TYPE];
     if sent.iter().chain(others).any(|media_type| accepts(headers, media_type)) {
         return Ok(());

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::config::HttpSettings;
 use crate::http::server::budget::{Reservation, uncharged};
 
@@ -24,7 +24,7 @@ pub(crate) async fn read_body(
     settings: &HttpSettings,
     reservation: &mut Reservation,
     mut slow: Reservation,
-) -> Result<Bytes, ApiError> {
+) -> Result<Bytes> {
     let uncharged = uncharged(request.version());
     let mut body = request.into_body();
     let too_large =

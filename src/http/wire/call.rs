@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::api::Code;
-use crate::app::{ApiError, Session};
+use crate::app::{ApiError, Result, Session};
 use crate::domain::workspace::Caller;
 use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
@@ -34,7 +34,7 @@ where
 {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self> {
         let caller = authenticate(parts, shared).await?;
         check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
         let PathParams(path) = PathParams::from_request_parts(parts, shared).await?;
@@ -47,7 +47,7 @@ where
 /// Authenticates the caller. Missing and invalid keys get the same response; too many invalid ones from an address get
 /// 429, which does not affect valid ones. A valid key gets 429 beyond its own rate limit. A request without a key may be
 /// the [`LocalOperator`]'s.
-async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError> {
+async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller> {
     let Some(text) = parts.headers.get(AUTHORIZATION) else {
         let local = parts.extensions.get::<LocalOperator>();
         return local.map(|local| local.0.clone()).ok_or_else(|| ApiError::new(Code::Unauthorized));
@@ -71,7 +71,7 @@ async fn authenticate(parts: &Parts, shared: &Shared) -> Result<Caller, ApiError
 }
 
 /// Counts a request of `key`; fails beyond the rate limit.
-fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
+fn check_rate(key: KeyId, shared: &Shared) -> Result<()> {
     let Some(requests) = &shared.requests else { return Ok(()) };
     requests.try_acquire(key, shared.app.now()).map_err(|seconds| {
         let rate = requests.rate;
@@ -80,7 +80,7 @@ fn check_rate(key: KeyId, shared: &Shared) -> Result<(), ApiError> {
 }
 
 /// Counts an invalid key from the client's network; fails beyond the limit.
-fn count_failure(parts: &Parts, shared: &Shared) -> Result<(), ApiError> {
+fn count_failure(parts: &Parts, shared: &Shared) -> Result<()> {
     let address = parts.extensions.get::<ClientAddress>();
     let (Some(failures), Some(ClientAddress(address))) = (&shared.auth_failures, address) else {
         return Ok(());

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::domain::revision::ExpectedRevision;
 use crate::http::wire::responses::with_header;
 use crate::http::wire::state::Shared;
@@ -22,7 +22,7 @@ pub(crate) struct IfMatch(pub(crate) ExpectedRevision);
 impl FromRequestParts<Shared> for IfMatch {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self> {
         let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(ExpectedRevision::Any)) };
         let expected = value.to_str().ok().and_then(parse_if_match);
         let detail = "`If-Match` must be `*` or a list of entity tags, such as `\"r7\"`";

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::api::Code;
-use crate::app::ApiError;
 use crate::app::IdempotentRequest;
+use crate::app::{ApiError, Result};
 use crate::domain::json;
 use crate::domain::validation::fields::Fields;
 use crate::http::server::budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
@@ -19,13 +19,12 @@ use crate::http::wire::body::read_body;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
 
-/// Extractor for the parameters in the path.
 pub(crate) struct PathParams<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for PathParams<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self> {
         let path = Path::<T>::from_request_parts(parts, shared).await;
         path.map(|Path(params)| Self(params)).map_err(|rejection| match rejection {
             // A path that does not decode to UTF-8 cannot name anything.
@@ -52,7 +51,7 @@ impl BodyText {
     }
 
     /// Returns the request for an operation that may be repeated. Fails if the value of `Idempotency-Key` is not valid.
-    pub(crate) fn repeatable(&self) -> Result<IdempotentRequest<'_>, ApiError> {
+    pub(crate) fn repeatable(&self) -> Result<IdempotentRequest<'_>> {
         let is_valid = |key: &&str| {
             (1..=255).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         };
@@ -70,31 +69,27 @@ impl BodyText {
 }
 
 /// Reads a JSON body of at most `limit` bytes.
-pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText, ApiError> {
+pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText> {
     check_type(request.headers(), &[JSON])?;
     read_text(request, limit, None, shared).await
 }
 
 /// Reads an optional JSON body. If there is one, its media type must be right.
-pub(crate) async fn read_optional_json(request: Request, shared: &Shared) -> Result<BodyText, ApiError> {
+pub(crate) async fn read_optional_json(request: Request, shared: &Shared) -> Result<BodyText> {
     let typed = check_type(request.headers(), &[JSON]);
     let body = read_text(request, shared.settings.max_body, Some(&shared.budgets.changes), shared).await?;
     if body.as_str().is_empty() { Ok(body) } else { typed.map(|()| body) }
 }
 
 /// Reads a JSON merge patch (RFC 7396) of at most `limit` bytes.
-pub(crate) async fn read_patch(
-    request: Request,
-    limit: usize,
-    shared: &Shared,
-) -> Result<BodyText, ApiError> {
+pub(crate) async fn read_patch(request: Request, limit: usize, shared: &Shared) -> Result<BodyText> {
     check_type(request.headers(), &[JSON, MERGE_PATCH])?;
     read_text(request, limit, Some(&shared.budgets.changes), shared).await
 }
 
 /// Reads the body of an operation that takes none: nothing, or an object without members. Anything else is refused rather
 /// than ignored.
-pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result<BodyText, ApiError> {
+pub(crate) async fn read_empty_body(request: Request, shared: &Shared) -> Result<BodyText> {
     let body = read_text(request, shared.settings.max_body, Some(&shared.budgets.changes), shared).await?;
     if body.as_str().is_empty() {
         return Ok(body);
@@ -119,7 +114,7 @@ async fn read_text(
     limit: usize,
     small: Option<&FairSemaphore<BudgetOwner>>,
     shared: &Shared,
-) -> Result<BodyText, ApiError> {
+) -> Result<BodyText> {
     let (budgets, uri) = (&shared.budgets, request.uri().clone());
     let idempotency_key = request.headers().get(IDEMPOTENCY_KEY).cloned();
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
@@ -146,7 +141,7 @@ async fn read_text(
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), ApiError> {
+fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<()> {
     let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut parameters = sent.split(';');
     let name = parameters.next().unwrap_or_default().trim();

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use utoipa::IntoParams;
 
 use crate::api::Code;
-use crate::app::ApiError;
+use crate::app::{ApiError, Result};
 use crate::clock::Timestamp;
 use crate::domain::condition::FilterKey;
 use crate::domain::json::Value;
@@ -16,10 +16,8 @@ use crate::domain::validation::violation::{Rule, Violation, join, shortened};
 use crate::http::wire::state::Shared;
 use crate::store::DEFAULT_PAGE;
 
-/// Maximum number of items on a page.
 const MAX_LIMIT: usize = 1_000;
 
-/// Maximum number of violations reported for one query.
 const MAX_VIOLATIONS: usize = 20;
 
 /// Extractor for the query, which may have only the parameters of `T`.
@@ -34,7 +32,7 @@ pub(crate) trait FromQuery: Sized {
 impl<T: FromQuery> FromRequestParts<Shared> for QueryParams<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self> {
         let mut query = QueryReader::parse(parts.uri.query().unwrap_or_default());
         let parameters = T::from_query(&mut query);
         let violations = query.finish();
@@ -42,7 +40,6 @@ impl<T: FromQuery> FromRequestParts<Shared> for QueryParams<T> {
     }
 }
 
-/// An empty query.
 pub(crate) struct NoParams {}
 
 impl FromQuery for NoParams {
@@ -221,7 +218,6 @@ impl QueryReader {
     }
 }
 
-/// Returns the pointer to the parameter `name`.
 fn param_pointer(name: &str) -> String {
     join("", &shortened(name))
 }
@@ -250,7 +246,6 @@ fn where_pointer(name: &str, value: &str) -> Option<String> {
     Some(join(&param_pointer(name), &shortened(test)))
 }
 
-/// Returns the pointer to `filter[question][operator]`.
 fn filter_pointer(FilterKey { question, operator }: &FilterKey) -> String {
     [question, operator]
         .iter()

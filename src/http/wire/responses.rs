@@ -7,15 +7,14 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-use crate::app::ApiError;
 use crate::app::ReplayableBody;
+use crate::app::Result;
 
 /// Serializes `body` as a JSON response.
-pub(crate) fn json(body: &impl Serialize) -> Result<Response, ApiError> {
+pub(crate) fn json(body: &impl Serialize) -> Result<Response> {
     Ok(json_text(serde_json::to_string(body)?))
 }
 
-/// Returns a JSON response with `text` as its body.
 pub(crate) fn json_text(text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     // Room for the common headers.

@@ -28,7 +28,6 @@ pub struct LocalOperator(pub Caller);
 /// The state as handlers receive it.
 pub(crate) type Shared = Arc<AppState>;
 
-/// State shared by all requests.
 pub(crate) struct AppState {
     pub(crate) app: Arc<App>,
     pub(crate) settings: Arc<HttpSettings>,

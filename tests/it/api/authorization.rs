@@ -483,7 +483,7 @@ async fn purging_needs_admin() {
 async fn an_invalid_key_is_refused_without_a_reason() {
     let server = Server::start().await;
     let expired = server.expiring_key("2026-11-20T09:00:00.000Z").await;
-    let unknown = KeyText::draw(&SystemRandomness::new());
+    let unknown = KeyText::draw(&SystemRandomness);
     let mut mistyped = server.key.clone();
     mistyped.replace_range(12..13, if &mistyped[12..13] == "a" { "b" } else { "a" });
     let with = |text: &str| Some(text.to_owned());

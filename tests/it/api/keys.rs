@@ -475,7 +475,7 @@ async fn the_client_has_every_operation_and_its_trace_shows_no_new_key() {
     let policy = RetryPolicy { timeout: Duration::from_secs(20), retries: 0 };
     let trace = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&trace);
-    let client = Client::new(transport, Some(key), policy, Box::new(SystemRandomness::new()));
+    let client = Client::new(transport, Some(key), policy, Box::new(SystemRandomness));
     let client = client.with_observer(Box::new(move |text, _| log.lock().unwrap().push_str(text)));
     let new = NewKey {
         name: "CI".to_owned(),

@@ -248,7 +248,7 @@ async fn the_client_follows_pages_under_a_prefix() {
         let wire = server.listen_under(prefix).await;
         let url = Url::parse(&format!("http://{}{prefix}/", wire.address)).unwrap();
         let key = Some(Secret::new(server.key.clone()));
-        let random = Box::new(SystemRandomness::new());
+        let random = Box::new(SystemRandomness);
         let client = Client::new(Transport::http(url, true).unwrap(), key, RetryPolicy::default(), random);
         let mut pages = client.list_forms(&FormQuery::default(), 2);
         let mut sizes = Vec::new();

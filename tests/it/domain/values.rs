@@ -53,7 +53,7 @@ fn submission_ids_increase_even_if_the_clock_does_not() {
 
 #[test]
 fn a_key_parses_its_own_text_and_a_changed_key_is_refused() {
-    let key = KeyText::draw(&SystemRandomness::new());
+    let key = KeyText::draw(&SystemRandomness);
     let text = key.reveal().to_owned();
     assert_eq!(text.len(), 47);
     let again: KeyText = text.parse().unwrap();

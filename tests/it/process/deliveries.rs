@@ -171,7 +171,7 @@ pub(super) struct Stopped {
 
 impl Stopped {
     pub(super) async fn open(data: &Path, form: &Form) -> Self {
-        let random = Arc::new(SystemRandomness::new());
+        let random = Arc::new(SystemRandomness);
         let options = EngineOptions { verify_index: false, ..EngineOptions::default() };
         let store = SledStore::open(data, options, CpuPool::default(), random, Arc::new(|_| ())).unwrap();
         let store = store.with_retry_schedule(retry_schedule());
@@ -207,7 +207,7 @@ impl Stopped {
             exports: data.join("exports"),
             google,
         };
-        let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness::new()));
+        let (store, random) = (Arc::new(self.store.clone()), Arc::new(SystemRandomness));
         let vault = Vault::new(&master_key(data));
         let service = DeliveryService::new(store, vault, sender, clock.clone(), random, settings);
         let service = Arc::new(service.with_mailer(mailer));

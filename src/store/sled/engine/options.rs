@@ -51,7 +51,7 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         let mut instance = [0; 16];
-        SystemRandomness::new().fill(&mut instance);
+        SystemRandomness.fill(&mut instance);
         EngineOptions {
             min_free: 128 << 20,
             cache_size: 48 << 20,
