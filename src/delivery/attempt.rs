@@ -17,7 +17,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::email::mailbox as mailbox_of;
 use crate::domain::integration::outbound::{MailMessage, Outbound};
-use crate::domain::integration::plan::{PlanError, PlannedAttempt};
+use crate::domain::integration::plan::PlannedAttempt;
 use crate::store::{AttemptEnd, ConfirmationPermit, FinishedAttempt, QueueId, Result};
 
 /// Ends of attempts that are recorded in one write.
@@ -62,7 +62,24 @@ impl DeliveryService {
             }
         };
         slot.hold(self.clock.now(), outcome.hold_ms);
-        self.finish(&batch, outcome).await;
+        self.finish(&batch, self.without_outdated(&batch, outcome).await).await;
+    }
+
+    /// Drops the failures if the settings were changed meanwhile: they say nothing about the new ones, with which the
+    /// deliveries are attempted at once.
+    async fn without_outdated(&self, batch: &Batch, mut outcome: BatchOutcome) -> BatchOutcome {
+        let found = self.store.find_form(batch.form.reference()).await;
+        let form = found.ok().flatten();
+        let current = form.as_ref().and_then(|form| form.integration(batch.queue.integration));
+        if current.is_none_or(|current| current.kind == batch.integration.kind) {
+            return outcome;
+        }
+        for FinishedAttempt { result, .. } in &mut outcome.finished {
+            if matches!(result, AttemptEnd::Sent { report, .. } if report.outcome != Outcome::Delivered) {
+                *result = AttemptEnd::NotSent;
+            }
+        }
+        outcome
     }
 
     async fn send_batch(&self, batch: &Batch) -> Result<BatchOutcome> {
@@ -181,13 +198,12 @@ impl DeliveryService {
         };
         // Nothing is shared with it that a panic could leave half changed.
         let plan = AssertUnwindSafe(|| integration.plan(planned, form, &self.vault));
-        let report = match catch_unwind(plan) {
+        let outcome = match catch_unwind(plan) {
             Ok(Ok(outbound)) => return Ok(outbound),
-            Ok(Err(PlanError::NoRecipient)) => return Err(AttemptEnd::Canceled),
             Ok(Err(error)) => report::of_plan_error(&error),
-            Err(_panic) => report::panicked(),
+            Err(_panic) => Some(report::panicked()),
         };
-        Err(self.sent(now, report, body.to_vec()))
+        Err(outcome.map_or(AttemptEnd::Canceled, |outcome| self.sent(now, outcome, body.to_vec())))
     }
 
     /// Records the outcome of a batch, in short writes, since submissions wait for each.

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, fsync, mkdirat, open, openat, renameat};
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -237,11 +237,15 @@ struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Creates the temporary file, over one that an interrupted attempt has left, with the header.
+    /// Creates the temporary file, in place of what an interrupted attempt has left, with the header.
     fn create(target: CsvTarget, columns: Vec<String>) -> io::Result<Self> {
         let (folder, name) = target.open_folder()?;
         let temporary = format!(".{name}.tmp");
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | FILE_FLAGS;
+        match unlinkat(&folder, &*temporary, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | FILE_FLAGS;
         let file = File::from(openat(&folder, &*temporary, flags, Mode::RUSR | Mode::WUSR)?);
         let (file, delimiter) = (BufWriter::new(file), target.settings.delimiter);
         let mut writer = Self { folder, name, temporary, file, columns, delimiter };

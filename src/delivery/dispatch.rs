@@ -41,6 +41,7 @@ enum Share {
     Unproven,
     Workspace(WorkspaceId),
     Destination(String),
+    UnprovenDestination(String),
 }
 
 /// A time before which a receiver takes no other request.
@@ -84,13 +85,15 @@ impl Dispatcher {
         if let Some(hold) = state.holds.get(&pace_key).filter(|hold| hold.is_active(now)) {
             return Room::After(hold.until);
         }
-        let destination = Share::Destination(integration.destination());
+        let (destination, concurrency) = (integration.destination(), integration.pace().concurrency);
         let mut limits =
             vec![(Share::All, MAX_SENDS), (Share::Workspace(queue.workspace), MAX_WORKSPACE_SENDS)];
         if health.failing_since.is_none() && health.last_success_at.is_some() {
-            limits.push((destination, integration.pace().concurrency));
+            limits.push((Share::Destination(destination), concurrency));
         } else {
-            limits.extend([(destination, 1), (Share::Unproven, MAX_UNPROVEN_SENDS)]);
+            // Beside what the destination takes of others, unless it takes one after the other.
+            let share = if concurrency == 1 { Share::Destination } else { Share::UnprovenDestination };
+            limits.extend([(share(destination), 1), (Share::Unproven, MAX_UNPROVEN_SENDS)]);
         }
         let free = |(share, limit): &(Share, usize)| {
             limit.saturating_sub(state.sends.get(share).copied().unwrap_or_default())

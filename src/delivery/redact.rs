@@ -26,6 +26,7 @@ pub(super) fn redact(body: &[u8], secrets: &[Secret<String>]) -> String {
 fn forms_of(secret: &str) -> Vec<String> {
     let secrets = [Some(secret), secret.strip_prefix(PREFIX)];
     let forms = |secret: &str| {
+        let percent_encoded = utf8_percent_encode(secret, RESERVED).to_string();
         let quoted = serde_json::Value::from(secret).to_string();
         let json = quoted[1..quoted.len() - 1].to_owned();
         let html_safe = json.replace('<', r"\u003c").replace('>', r"\u003e").replace('&', r"\u0026");
@@ -36,9 +37,21 @@ fn forms_of(secret: &str) -> Vec<String> {
             html_safe,
             STANDARD_NO_PAD.encode(secret),
             URL_SAFE_NO_PAD.encode(secret),
-            utf8_percent_encode(secret, RESERVED).to_string(),
+            with_lower_case_escapes(&percent_encoded),
+            percent_encoded,
             form_urlencoded::byte_serialize(secret.as_bytes()).collect(),
         ]
     };
     secrets.into_iter().flatten().flat_map(forms).collect()
+}
+
+/// Writes the hexadecimal digits of a percent-encoded text in lower case, as some programs do.
+fn with_lower_case_escapes(text: &str) -> String {
+    let (mut parts, mut lower) = (text.split('%'), String::new());
+    lower.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        lower.extend(["%", &digits.to_lowercase(), rest]);
+    }
+    lower
 }

@@ -59,15 +59,18 @@ pub(super) fn panicked() -> Outcome {
     Outcome::Permanent { error }
 }
 
-/// Returns the outcome of an attempt that cannot be planned.
-pub(super) fn of_plan_error(cause: &PlanError) -> Outcome {
-    let text = cause.to_string();
+/// Returns the outcome of an attempt that cannot be planned; `None` if its address does not exist any more.
+pub(super) fn of_plan_error(cause: &PlanError) -> Option<Outcome> {
     match cause {
         // The operator may have started the server with another key.
-        PlanError::Decrypt(_) => retry(ErrorCode::SecretUnreadable, text),
-        PlanError::Damaged => Outcome::Permanent { error: ErrorCode::Damaged.error(text) },
-        PlanError::NoRecipient => Outcome::Permanent { error: ErrorCode::NoRecipient.error(text) },
+        PlanError::Decrypt(error) => Some(retry(ErrorCode::SecretUnreadable, error.to_string())),
+        PlanError::Damaged => Some(damaged()),
+        PlanError::NoRecipient => None,
     }
+}
+
+pub(super) fn damaged() -> Outcome {
+    Outcome::Permanent { error: ErrorCode::Damaged.error(PlanError::Damaged.to_string()) }
 }
 
 /// Returns the outcome of a mail that has to wait, since its form has sent as many as it may.

@@ -13,7 +13,6 @@ use crate::domain::delivery::classify::HttpAnswer;
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::integration::google_sheets::service_account::ServiceAccount;
 use crate::domain::integration::outbound::{HttpRequest, SheetTarget, bearer};
-use crate::domain::integration::plan::PlanError;
 use crate::secret::Secret;
 
 /// Shortest wait in milliseconds after 429: the limits are those of a minute.
@@ -177,5 +176,5 @@ fn not_understood() -> Box<SendReport> {
 }
 
 fn damaged() -> Box<SendReport> {
-    Box::new(report::of_plan_error(&PlanError::Damaged).into())
+    Box::new(report::damaged().into())
 }

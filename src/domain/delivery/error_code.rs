@@ -74,8 +74,6 @@ error_codes! {
     SmtpRejected = "smtp_rejected",
     /// The recipient is not a valid address. Correct it, then redeliver.
     InvalidRecipient = "invalid_recipient",
-    /// The address that the mail was for is not in the settings of the integration any more. No action is needed.
-    NoRecipient = "no_recipient",
     /// The form has sent 500 confirmations within the hour. This one is sent later; no action is needed.
     Throttled = "throttled",
     /// The service account may not edit the spreadsheet. Share the spreadsheet with its address as an editor, and
@@ -96,8 +94,6 @@ error_codes! {
     /// Google did not accept the access token. The next attempt gets a new one; no action is needed unless it
     /// persists.
     Unauthorized = "unauthorized",
-    /// The rows before it filled the request. This one follows at once; no action is needed.
-    BatchTime = "batch_time",
     /// The CSV file, or a file of `--mail-dir`, cannot be written. Check the disk space and the permissions of the
     /// data directory.
     FileError = "file_error",

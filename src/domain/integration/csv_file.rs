@@ -33,7 +33,7 @@ static SPEC: IntegrationSpec = IntegrationSpec {
             name: PATH,
             need: Need::Required,
             value: MemberValue::Text { max: MAX_PATH, check: check_path },
-            about: "Where the file is, relative to `exports` in the server's data directory.",
+            about: "Where the file is, relative to `exports/<form id>/` in the server's data directory.",
             example: r#""visits.csv""#,
         },
         Member {

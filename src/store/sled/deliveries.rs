@@ -156,6 +156,9 @@ impl Deliveries for SledStore {
     }
 
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {
+        if events::is_erased(&self.reader, delivery)? {
+            return Ok(Vec::new());
+        }
         let rows = self.reader.scan_all(keys::attempts(delivery))?;
         rows.iter().map(|(_, body)| layout::from_json("an attempt", body)).collect()
     }

@@ -82,7 +82,7 @@ pub(super) fn insert_deliveries(
     Ok(())
 }
 
-/// Records that the files of `form` have to show something else than new submissions.
+/// Records that the files of `form` have to show something that they have no delivery for.
 pub(super) fn record_file_change(tx: &mut Tx<'_>, form: &Form) -> Result<()> {
     for integration in form.integrations.iter().filter(|one| one.is_file()) {
         let queue = (form.id, integration.id);
@@ -92,8 +92,18 @@ pub(super) fn record_file_change(tx: &mut Tx<'_>, form: &Form) -> Result<()> {
     Ok(())
 }
 
+/// Whether the submission that a delivery is about was erased. Its rows may follow in the background.
+pub(super) fn is_erased(rows: &impl RowSource, delivery: &Delivery) -> Result<bool> {
+    let submission = delivery.submission.filter(|_| !delivery.event_type.is_deletion());
+    let purge = submission.map(|submission| rows.get(&layout::history_purge(delivery.form, submission)));
+    Ok(purge.transpose()?.flatten().is_some())
+}
+
 /// Reads what a delivery sends.
 pub(super) fn load(rows: &impl RowSource, delivery: Delivery) -> Result<LoadedDelivery> {
+    if is_erased(rows, &delivery)? {
+        return Ok(LoadedDelivery { delivery, event: None, is_in_trash: false, body: None });
+    }
     let body = rows.get(&keys::body(&delivery))?;
     let (event, is_in_trash) = match delivery.event_type {
         EventType::SubmissionCompleted => read_completed(rows, &delivery)?,

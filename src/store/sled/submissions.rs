@@ -65,7 +65,13 @@ impl Submissions for SledStore {
                 block: counters.block.max(Some(block)),
                 ..counters
             };
-            let counters = if notify { events::record_completed(tx, &head, counters, id)? } else { counters };
+            let counters = match notify {
+                true => events::record_completed(tx, &head, counters, id)?,
+                false => {
+                    events::record_file_change(tx, &head)?;
+                    counters
+                }
+            };
             counters.put(tx, form);
             let made = u128::from_be_bytes(id.to_bytes());
             idempotency::insert_record(tx, idempotency_key.as_ref(), made, Vec::new(), now);

@@ -1,20 +1,21 @@
 //! The loop that carries out deliveries: it notices what is new, is fair to receivers, and stops in time.
 
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::Method;
 use forms::delivery::{Answer, SendLimits, Sender};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
+use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::integration::outbound::HttpRequest;
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::receiver::{Receiver, Reply};
+use super::receiver::{Received, Receiver, Reply};
 use super::rig::Rig;
 
 /// Longer than anything here takes.
@@ -40,11 +41,12 @@ impl Running {
     }
 }
 
-/// Reports that a request has begun, and answers when it is let go.
+/// Reports that a request has begun, and answers when it is let go: the first as is said here, then with success.
 #[derive(Default)]
 struct Held {
     begun: Notify,
     release: Notify,
+    first: Mutex<Option<Outcome>>,
 }
 
 #[async_trait]
@@ -52,7 +54,7 @@ impl Sender for Held {
     async fn send(&self, _request: &HttpRequest) -> SendReport {
         self.begun.notify_one();
         self.release.notified().await;
-        let outcome = Outcome::Delivered;
+        let outcome = self.first.lock().unwrap().take().unwrap_or(Outcome::Delivered);
         SendReport { http_status: Some(200), ..SendReport::new(outcome, 1) }
     }
 
@@ -97,6 +99,59 @@ async fn a_receiver_that_never_answers_delays_no_other() {
     }
     assert!(black_hole.requests().len() <= 2, "requests to a receiver that has not answered yet");
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_busy_receiver_does_not_delay_a_new_integration_of_the_same_host() {
+    let is_first = |received: &Received| received.head.starts_with("POST /first");
+    let receiver = Receiver::start(move |received| match received.body.windows(4).any(|part| part == b"slow") {
+        true if is_first(received) => Reply::silence(),
+        _ => Reply::Status(200),
+    });
+    let receiver = receiver.await;
+    let mut rig = Rig::over_http(SendLimits::default()).await;
+    rig.webhook("hook", &format!("http://{}/first", receiver.address)).await;
+    rig.submit("Ada").await;
+    let running = Running::start(&rig, Duration::ZERO);
+    timeout(TIMEOUT, receiver.wait_for(1)).await.unwrap();
+    while rig.deliveries("status=delivered").await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // All that the receiver may be sent at the same time is.
+    for _ in 0..50 {
+        rig.submit("slow").await;
+    }
+    timeout(TIMEOUT, receiver.wait_for(17)).await.unwrap();
+    rig.add_form().await;
+    rig.webhook("hook", &format!("http://{}/second", receiver.address)).await;
+    rig.submit("Bea").await;
+    let is_sent = || receiver.requests().iter().any(|received| received.head.starts_with("POST /second"));
+    let sent = async {
+        while !is_sent() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(5), sent).await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_late_failure_at_the_old_settings_is_repeated_with_the_new_ones() {
+    let gone = Outcome::Gone { error: ErrorCode::Gone.error("410 Gone") };
+    let sender = Arc::new(Held { first: Mutex::new(Some(gone)), ..Held::default() });
+    let rig = Rig::with_sender(sender.clone()).await;
+    rig.webhook("hook", "https://hook.example/old").await;
+    rig.submit("Ada").await;
+    let running = Running::start(&rig, TIMEOUT);
+    timeout(TIMEOUT, sender.begun.notified()).await.unwrap();
+    let path = format!("/api/v1/forms/{}/integrations/hook", rig.form);
+    rig.server.patch(path, json!({"url": "https://hook.example/new"})).send().await.expect(200);
+    sender.release.notify_one();
+    timeout(TIMEOUT, sender.begun.notified()).await.unwrap();
+    sender.release.notify_one();
+    running.stop().await;
+    assert_eq!(rig.delivery().await["status"], "delivered");
+    assert_eq!(rig.health("hook").await["state"], "ok");
 }
 
 #[tokio::test]

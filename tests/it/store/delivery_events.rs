@@ -155,6 +155,27 @@ pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &im
     assert_counters(&*store, form, at(31)).await;
 }
 
+pub(super) async fn nothing_of_an_erased_submission_is_sent_or_shown_meanwhile(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let (form, queues) = form_with(&*store, 1, &["one"]).await;
+    let id = submit_with(&*store, form, 5, true).await;
+    for count in 0..100 {
+        edit_submission(&*store, form, id, count, "{}", 6).await;
+    }
+    let failed = claim(&*store, queues[0], 7, 50).await;
+    finish(&*store, queues[0], failed, failure(), 8).await;
+    let all = list_all(&*store).await;
+    let submission = workspace(1).form(form).submission(id);
+    // Its rows are erased in the background, many at a time.
+    let purge = store.purge_submission(submission, ExpectedRevision::Any, at(9));
+    assert!(matches!(purge.await.unwrap(), StepResult::Done(())));
+    for one in &all {
+        let loaded = load(&*store, one).await;
+        assert_eq!((loaded.event, loaded.body), (None, None));
+        assert_eq!(store.list_attempts(one).await.unwrap(), []);
+    }
+}
+
 pub(super) async fn a_submission_that_was_restored_meanwhile_is_not_paused(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, queues) = form_with(&*store, 1, &["one"]).await;

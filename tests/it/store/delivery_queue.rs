@@ -392,6 +392,9 @@ pub(super) async fn what_a_file_does_not_show_yet_is_claimed(fixture: &impl Stor
     };
     store.finish(queue, vec![finished], first, at(20)).await.unwrap();
     assert_eq!(changes(&*store).await, None);
+    submit_with(&*store, form, 21, false).await;
+    let Some((0, Some(more))) = changes(&*store).await else { panic!("the submission was not claimed") };
+    store.finish(queue, Vec::new(), Some(more), at(21)).await.unwrap();
     edit_submission(&*store, form, id, 0, "{}", 21).await;
     let Some((0, Some(edited))) = changes(&*store).await else { panic!("the edit was not claimed") };
     store.close().await.unwrap();

@@ -33,7 +33,7 @@ pub(super) struct RotateSecret {
 /// Checks a duration, which is sent as text; a bare number is seconds.
 fn grace(text: &str) -> Result<String, String> {
     match text {
-        "0" => Ok("0s".to_owned()),
+        "0" | "0s" => Ok("0s".to_owned()),
         text => Ok(format!("{}ms", duration(text)?.as_millis())),
     }
 }

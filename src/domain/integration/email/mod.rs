@@ -92,7 +92,7 @@ static SPEC: IntegrationSpec = IntegrationSpec {
     ],
     pace: Pace { mode: WriteMode::Message, concurrency: 4, batch: 1, interval_ms: 0, schedule: &SCHEDULE },
     set_up: "The operator starts the server with `--smtp-url`, `--smtp-username`, `--smtp-password-file` and `--mail-from`, or with `--mail-dir` for files instead. Then give `to`, or in a form file `notifications: [team@example.com]`.",
-    limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form: others that day are `skipped`. A form sends 500 an hour: others wait. A mail has at most 256 KiB of answers.",
+    limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form: others that day are `skipped`. A form sends 500 confirmations an hour: others wait. A mail has at most 256 KiB of answers.",
     repeats: "At least once. A repeat has the same `Message-ID`, by which most mail programs show one.",
     source: "",
 };
