@@ -185,7 +185,9 @@ async fn the_secrets_of_a_webhook_are_hidden_in_every_form_in_which_it_sends_the
         json.trim_matches('"').replace('<', r"\u003c").replace('>', r"\u003e").replace('&', r"\u0026"),
         form_urlencoded::byte_serialize(HEADER.as_bytes()).collect(),
         percent_encoding::utf8_percent_encode(HEADER, percent_encoding::NON_ALPHANUMERIC).to_string(),
-        percent_encoding::utf8_percent_encode(HEADER, percent_encoding::NON_ALPHANUMERIC).to_string().to_lowercase(),
+        percent_encoding::utf8_percent_encode(HEADER, percent_encoding::NON_ALPHANUMERIC)
+            .to_string()
+            .to_lowercase(),
     ];
     for secret in [HEADER, SIGNING, "secretpart"] {
         echoes.push(STANDARD.encode(secret));

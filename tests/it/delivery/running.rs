@@ -104,10 +104,11 @@ async fn a_receiver_that_never_answers_delays_no_other() {
 #[tokio::test]
 async fn a_busy_receiver_does_not_delay_a_new_integration_of_the_same_host() {
     let is_first = |received: &Received| received.head.starts_with("POST /first");
-    let receiver = Receiver::start(move |received| match received.body.windows(4).any(|part| part == b"slow") {
-        true if is_first(received) => Reply::silence(),
-        _ => Reply::Status(200),
-    });
+    let receiver =
+        Receiver::start(move |received| match received.body.windows(4).any(|part| part == b"slow") {
+            true if is_first(received) => Reply::silence(),
+            _ => Reply::Status(200),
+        });
     let receiver = receiver.await;
     let mut rig = Rig::over_http(SendLimits::default()).await;
     rig.webhook("hook", &format!("http://{}/first", receiver.address)).await;

@@ -194,8 +194,8 @@ pub(super) async fn nothing_waits_longer_after_the_clock_was_set_back(fixture: &
 pub(super) async fn a_queue_that_a_later_clock_delayed_is_looked_at_again(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let (form, _) = form_with(&*store, 1, &["one"]).await;
-    let queues =
-        set_integrations(&*store, form, &[webhook("one", true, &["submission.completed"]), sheet()], 2).await;
+    let hooks = [webhook("one", true, &["submission.completed"]), sheet()];
+    let queues = set_integrations(&*store, form, &hooks, 2).await;
     let ids = submit_many(&store, form, 2, 5).await;
     // By a clock a day ahead, one receiver is to be left alone for a second, and the other one fails.
     let ahead = 10 + DAY_MILLIS;
@@ -205,6 +205,8 @@ pub(super) async fn a_queue_that_a_later_clock_delayed_is_looked_at_again(fixtur
     };
     let claimed = store.claim_due(OWNER, at(ahead), &mut room).await.unwrap().batches.remove(0).deliveries;
     finish(&*store, queues[1], claimed, failure(), ahead).await;
+    let waiting = store.claim_due(OWNER, at(ahead), &mut room).await.unwrap();
+    assert_eq!((waiting.batches.len(), waiting.next_due), (0, Some(at(ahead + 1_000))));
     assert_eq!(claim_all(&*store, 30, Room::For(9)).await.batches.len(), 0);
     store.bring_forward(at(30)).await.unwrap();
     let claims = claim_all(&*store, 30, Room::For(9)).await;
