@@ -1,6 +1,5 @@
 //! Deliveries: listing them, sending them again, canceling them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,19 +39,8 @@ impl Session {
         let cursors = self.cursors(format!("deliveries {} {filter:?}", self.caller.workspace)).await?;
         let after = cursors.read(cursor)?;
         let page = self.store.list_deliveries(self.caller.workspace, &filter, after, limit).await?;
-        let (mut deliveries, mut forms) = (Vec::new(), HashMap::new());
-        for delivery in page.rows {
-            let form: Option<Arc<Form>> = match forms.get(&delivery.form) {
-                Some(known) => Option::clone(known),
-                None => self
-                    .store
-                    .find_delivery(self.caller.workspace, delivery.id())
-                    .await?
-                    .map(|(form, _)| form),
-            };
-            deliveries.push(DeliveryDetail::new(&delivery, form.as_deref()));
-            forms.insert(delivery.form, form);
-        }
+        let deliveries =
+            page.rows.iter().map(|(form, delivery)| DeliveryDetail::new(delivery, form)).collect();
         Ok(DeliveryList { deliveries, next_cursor: page.next.map(|position| cursors.write(&position)) })
     }
 
@@ -77,7 +65,7 @@ impl Session {
     pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail> {
         self.require_scope(Scope::Read)?;
         let (form, delivery) = self.delivery(id).await?;
-        Ok(DeliveryDetail::new(&delivery, Some(&form)))
+        Ok(DeliveryDetail::new(&delivery, &form))
     }
 
     /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
@@ -123,7 +111,7 @@ impl Session {
             let step =
                 self.store.change_delivery(self.caller.workspace, delivery, change, self.now()).await?;
             let (delivery, _) = into_result(step, Code::DeliveryNotFound, id)?;
-            Ok(DeliveryDetail::new(&delivery, Some(&form)))
+            Ok(DeliveryDetail::new(&delivery, &form))
         };
         self.run_once(idempotency_key, work).await
     }
@@ -194,8 +182,8 @@ impl Session {
         loop {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
             let page = self.store.list_deliveries(self.caller.workspace, filter, after, limit).await?;
-            for delivery in &page.rows {
-                if self.may_change(delivery, change).await? {
+            for (form, delivery) in &page.rows {
+                if may_change(form, delivery, change) {
                     found.push(delivery.id());
                 }
             }
@@ -204,18 +192,6 @@ impl Session {
                 return Ok((found, after.is_some()));
             }
         }
-    }
-
-    /// Whether the change may have an effect on `delivery`.
-    async fn may_change(&self, delivery: &Delivery, change: ManualChange) -> Result<bool> {
-        if change == ManualChange::Cancel {
-            return Ok(!delivery.status.is_final());
-        }
-        let Some(form) = self.store.find_form(self.caller.workspace.form(delivery.form)).await? else {
-            // It is in the trash, and the store decides.
-            return Ok(true);
-        };
-        Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
     pub async fn delivery_stats(&self) -> Result<DeliveryStats> {
@@ -232,5 +208,15 @@ impl Session {
             delivered_24h: stats.delivered,
         });
         Ok(DeliveryStats { types: types.collect() })
+    }
+}
+
+/// Whether the change may have an effect on `delivery` of `form`.
+fn may_change(form: &Form, delivery: &Delivery, change: ManualChange) -> bool {
+    match change {
+        ManualChange::Cancel => !delivery.status.is_final(),
+        ManualChange::Redeliver { .. } => {
+            form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery))
+        }
     }
 }

@@ -125,8 +125,8 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
 }
 
-/// A page of deliveries; the position after it is opaque.
-pub type DeliveryRows = Page<Delivery, Vec<u8>>;
+/// A page of deliveries with their forms, which may be in the trash; the position after it is opaque.
+pub type DeliveryRows = Page<(Arc<Form>, Delivery), Vec<u8>>;
 
 /// Totals of a queue, for the health of an integration and for statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -155,7 +155,8 @@ impl Simulation {
         let filter = Default::default();
         let list = store.list_deliveries(workspace(1), &filter, None, 20);
         let Ok(found) = self.runtime.block_on(list) else { return };
-        let waiting: Vec<_> = found.rows.iter().filter(|one| one.status == DeliveryStatus::Pending).collect();
+        let all = found.rows.iter().map(|(_, delivery)| delivery);
+        let waiting: Vec<_> = all.filter(|one| one.status == DeliveryStatus::Pending).collect();
         if waiting.is_empty() {
             return;
         }

@@ -256,7 +256,7 @@ pub(crate) async fn list_deliveries(
     loop {
         let page = store.list_deliveries(workspace(1), filter, after, limit).await.unwrap();
         assert!(page.rows.len() <= limit);
-        seen.extend(page.rows);
+        seen.extend(page.rows.into_iter().map(|(_, delivery)| delivery));
         after = page.next;
         if after.is_none() {
             return seen;
