@@ -9,13 +9,14 @@ use tokio::time::Instant;
 use super::{ApiError, IdempotentRequest, ReplayableBody, Result, Session, integrations, into_result};
 use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
 use crate::domain::delivery::attempt::Attempt;
+use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::workspace::Scope;
 use crate::id::{DeliveryId, IntegrationId};
-use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult};
+use crate::store::{DeliveryFilter, IdempotentOperation, StepResult};
 
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
@@ -183,7 +184,8 @@ impl Session {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
             let page = self.store.list_deliveries(self.caller.workspace, filter, after, limit).await?;
             for (form, delivery) in &page.rows {
-                if may_change(form, delivery, change) {
+                let integration = form.integration(delivery.target.integration);
+                if delivery.change(change, integration, self.now()).is_ok() {
                     found.push(delivery.id());
                 }
             }
@@ -208,15 +210,5 @@ impl Session {
             delivered_24h: stats.delivered,
         });
         Ok(DeliveryStats { types: types.collect() })
-    }
-}
-
-/// Whether the change may have an effect on `delivery` of `form`.
-fn may_change(form: &Form, delivery: &Delivery, change: ManualChange) -> bool {
-    match change {
-        ManualChange::Cancel => !delivery.status.is_final(),
-        ManualChange::Redeliver { .. } => {
-            form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery))
-        }
     }
 }

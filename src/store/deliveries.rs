@@ -14,6 +14,7 @@ use super::{Page, Result, StepResult};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::{Attempt, SendReport};
 use crate::domain::delivery::health::Health;
+use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
@@ -150,15 +151,6 @@ pub struct TypeStats {
     pub delivered: u64,
 }
 
-/// A change of a delivery by hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ManualChange {
-    /// Makes it due after so many milliseconds, with a new schedule unless it waits.
-    Redeliver { wait_ms: i64 },
-    /// Cancels it, if it waits.
-    Cancel,
-}
-
 /// Whether a confirmation may be sent to a respondent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmationPermit {
@@ -236,7 +228,7 @@ pub trait Deliveries: Send + Sync {
     /// Lists the attempts of a delivery, oldest first.
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>>;
 
-    /// Changes a delivery by hand. Refused if that has no effect.
+    /// Changes a delivery [by hand](Delivery::change).
     async fn change_delivery(
         &self,
         workspace: WorkspaceId,

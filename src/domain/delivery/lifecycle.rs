@@ -4,8 +4,20 @@ use super::health::Health;
 use super::{Delivery, DeliveryStatus};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
+use crate::domain::form::admission::Refusal;
+use crate::domain::integration::Integration;
 use crate::domain::integration::event::EventType;
+use crate::domain::integration::spec::WriteMode;
 use crate::id::{DeliveryTarget, EventId, FormId, SubmissionId};
+
+/// A change of a delivery by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManualChange {
+    /// Makes it due after so many milliseconds, with a new schedule unless it waits.
+    Redeliver { wait_ms: i64 },
+    /// Cancels it, if it waits.
+    Cancel,
+}
 
 /// An event without its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +95,36 @@ impl Delivery {
     #[must_use]
     pub fn restarted(&self, now: Timestamp, wait_ms: i64) -> Self {
         Self { earlier_attempts: self.attempts, uncounted: 0, ..self.clone() }.pending(now, wait_ms)
+    }
+
+    /// Returns it changed by hand; refused if the change cannot be made. One in flight is not sent again: it stays as it is.
+    /// `integration` is that of the delivery, `None` if it was deleted.
+    pub fn change(
+        &self,
+        change: ManualChange,
+        integration: Option<&Integration>,
+        now: Timestamp,
+    ) -> Result<Self, Refusal> {
+        let ManualChange::Redeliver { wait_ms } = change else {
+            let canceled = Self { is_manual: false, ..self.ended(DeliveryStatus::Canceled, now) };
+            return if self.is_waiting() { Ok(canceled) } else { Err(Refusal::NotPending) };
+        };
+        let deleted = Refusal::NotRepeatable("the integration of the delivery was deleted");
+        let integration = integration.ok_or(deleted)?;
+        // Each submission is one row.
+        if self.status == DeliveryStatus::Delivered && integration.pace().mode != WriteMode::Message {
+            return Err(Refusal::NotRepeatable("the row of the submission is in the file already"));
+        }
+        if !integration.recipients().contains(&self.target.recipient) {
+            let why = "the integration no longer has the address of the delivery";
+            return Err(Refusal::NotRepeatable(why));
+        }
+        let changed = match self.status {
+            DeliveryStatus::InFlight => return Ok(self.clone()),
+            status if status.is_final() => self.restarted(now, wait_ms),
+            _ => self.clone().pending(now, wait_ms),
+        };
+        Ok(Self { is_manual: true, ..changed })
     }
 
     #[must_use]

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use forms::cpu_pool::CpuPool;
 use forms::domain::delivery::attempt::Outcome;
+use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
 use forms::id::{DeliveryId, EventId, FormId, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::{
-    Deliveries, FinishedAttempt, Forms, Keys, ManualChange, NewSubmission, QueueId, Room, StepResult,
-    Submissions,
+    Deliveries, FinishedAttempt, Forms, Keys, NewSubmission, QueueId, Room, StepResult, Submissions,
 };
 use tokio::runtime::{Builder, Runtime};
 
