@@ -56,12 +56,13 @@ pub struct Claims {
     pub next_due: Option<Timestamp>,
 }
 
-/// Claimed deliveries of one queue, oldest first.
+/// Claimed deliveries of one queue, oldest first, or some of them, which are carried out together.
 #[derive(Debug, Clone)]
 pub struct ClaimedBatch {
     pub queue: QueueId,
     /// The form, which may be in the trash.
     pub form: Arc<Form>,
+    pub integration: Arc<Integration>,
     pub deliveries: Vec<Delivery>,
     /// The number of changes of the form that a file has to show, if the integration is a file.
     pub changes: Option<u64>,
