@@ -6,9 +6,9 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::integration::Integration;
-use crate::domain::integration::event::EventType;
+use crate::domain::integration::event::{Event, EventType};
 use crate::domain::integration::spec::WriteMode;
-use crate::id::{DeliveryTarget, EventId, FormId, SubmissionId};
+use crate::id::{EventId, FormId, SubmissionId};
 
 /// A change of a delivery by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,51 +19,23 @@ pub enum ManualChange {
     Cancel,
 }
 
-/// An event without its subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventHead {
-    pub id: EventId,
-    pub event_type: EventType,
-    /// Number of the event in its form.
-    pub sequence: u64,
-    pub form: FormId,
-    pub submission: Option<SubmissionId>,
-}
-
-impl EventHead {
-    pub fn of_completed(form: FormId, submission: SubmissionId, sequence: u64) -> Self {
-        Self {
-            id: EventId::of_completed(submission),
-            event_type: EventType::SubmissionCompleted,
-            sequence,
-            form,
-            submission: Some(submission),
-        }
-    }
-}
-
 impl Delivery {
-    /// Returns the delivery of `event` to `target`, due at once.
-    pub fn new(event: EventHead, target: DeliveryTarget) -> Self {
-        Self {
-            event: event.id,
-            target,
-            event_type: event.event_type,
-            sequence: event.sequence,
-            form: event.form,
-            submission: event.submission,
-            status: DeliveryStatus::Pending,
-            attempts: 0,
-            uncounted: 0,
-            earlier_attempts: 0,
-            is_manual: false,
-            in_order: false,
-            next_attempt_at: Some(Timestamp::from_millis(event.id.millis())),
-            wait_ms: 0,
-            last_error: None,
-            to: None,
-            finished_at: None,
-        }
+    /// Returns a delivery of `event`, due at once, still without a target.
+    pub fn of_event(event: &Event) -> Self {
+        let Event { id, event_type, sequence, form, .. } = *event;
+        Self { event_type, submission: event.submission(), ..Self::new(id, sequence, form) }
+    }
+
+    /// Returns a delivery of the completion of `submission`, due at once, still without a target.
+    pub fn of_completed(form: FormId, submission: SubmissionId, sequence: u64) -> Self {
+        let id = EventId::of_completed(submission);
+        let event_type = EventType::SubmissionCompleted;
+        Self { event_type, submission: Some(submission), ..Self::new(id, sequence, form) }
+    }
+
+    fn new(event: EventId, sequence: u64, form: FormId) -> Self {
+        let next_attempt_at = Some(Timestamp::from_millis(event.millis()));
+        Self { event, sequence, form, next_attempt_at, ..Self::default() }
     }
 
     /// Whether it waits, and no attempt is in flight.
