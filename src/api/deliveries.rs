@@ -123,10 +123,9 @@ pub struct DeliveryStats {
 }
 
 impl DeliveryDetail {
-    /// `delivery` of `form`, if that still exists. It shows the address that it goes to, or went to, if its integration has
-    /// addresses.
-    pub fn new(delivery: &Delivery, form: Option<&Form>) -> Self {
-        let integration = form.and_then(|form| form.integration(delivery.target.integration));
+    /// Shows a delivery of `form`, with the address that it goes to, or went to, if its integration has addresses.
+    pub fn new(delivery: &Delivery, form: &Form) -> Self {
+        let integration = form.integration(delivery.target.integration);
         let current = integration.and_then(|one| one.address_of(delivery.target.recipient));
         let last = delivery.to.as_ref();
         let to = if delivery.status.is_final() { last.or(current) } else { current.or(last) };

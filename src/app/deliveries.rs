@@ -1,6 +1,5 @@
 //! Deliveries: listing them, sending them again, canceling them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +9,14 @@ use tokio::time::Instant;
 use super::{ApiError, IdempotentRequest, ReplayableBody, Result, Session, integrations, into_result};
 use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
 use crate::domain::delivery::attempt::Attempt;
+use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::workspace::Scope;
 use crate::id::{DeliveryId, IntegrationId};
-use crate::store::{DeliveryFilter, IdempotentOperation, ManualChange, StepResult};
+use crate::store::{DeliveryFilter, IdempotentOperation, StepResult};
 
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
@@ -40,19 +40,8 @@ impl Session {
         let cursors = self.cursors(format!("deliveries {} {filter:?}", self.caller.workspace)).await?;
         let after = cursors.read(cursor)?;
         let page = self.store.list_deliveries(self.caller.workspace, &filter, after, limit).await?;
-        let (mut deliveries, mut forms) = (Vec::new(), HashMap::new());
-        for delivery in page.rows {
-            let form: Option<Arc<Form>> = match forms.get(&delivery.form) {
-                Some(known) => Option::clone(known),
-                None => self
-                    .store
-                    .find_delivery(self.caller.workspace, delivery.id())
-                    .await?
-                    .map(|(form, _)| form),
-            };
-            deliveries.push(DeliveryDetail::new(&delivery, form.as_deref()));
-            forms.insert(delivery.form, form);
-        }
+        let deliveries =
+            page.rows.iter().map(|(form, delivery)| DeliveryDetail::new(delivery, form)).collect();
         Ok(DeliveryList { deliveries, next_cursor: page.next.map(|position| cursors.write(&position)) })
     }
 
@@ -77,7 +66,7 @@ impl Session {
     pub async fn get_delivery(&self, id: &str) -> Result<DeliveryDetail> {
         self.require_scope(Scope::Read)?;
         let (form, delivery) = self.delivery(id).await?;
-        Ok(DeliveryDetail::new(&delivery, Some(&form)))
+        Ok(DeliveryDetail::new(&delivery, &form))
     }
 
     /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
@@ -123,7 +112,7 @@ impl Session {
             let step =
                 self.store.change_delivery(self.caller.workspace, delivery, change, self.now()).await?;
             let (delivery, _) = into_result(step, Code::DeliveryNotFound, id)?;
-            Ok(DeliveryDetail::new(&delivery, Some(&form)))
+            Ok(DeliveryDetail::new(&delivery, &form))
         };
         self.run_once(idempotency_key, work).await
     }
@@ -194,8 +183,9 @@ impl Session {
         loop {
             let limit = BULK_PAGE.min(MAX_BULK - found.len());
             let page = self.store.list_deliveries(self.caller.workspace, filter, after, limit).await?;
-            for delivery in &page.rows {
-                if self.may_change(delivery, change).await? {
+            for (form, delivery) in &page.rows {
+                let integration = form.integration(delivery.target.integration);
+                if delivery.change(change, integration, self.now()).is_ok() {
                     found.push(delivery.id());
                 }
             }
@@ -204,18 +194,6 @@ impl Session {
                 return Ok((found, after.is_some()));
             }
         }
-    }
-
-    /// Whether the change may have an effect on `delivery`.
-    async fn may_change(&self, delivery: &Delivery, change: ManualChange) -> Result<bool> {
-        if change == ManualChange::Cancel {
-            return Ok(!delivery.status.is_final());
-        }
-        let Some(form) = self.store.find_form(self.caller.workspace.form(delivery.form)).await? else {
-            // It is in the trash, and the store decides.
-            return Ok(true);
-        };
-        Ok(form.integration(delivery.target.integration).is_some_and(|one| one.can_repeat(delivery)))
     }
 
     pub async fn delivery_stats(&self) -> Result<DeliveryStats> {

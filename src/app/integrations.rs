@@ -30,21 +30,8 @@ struct Edited {
     form: Arc<Form>,
     /// The secret that the server has made for this request.
     secret: Option<Secret<String>>,
-    /// The body of the response to an earlier request, which was carried out instead of this one.
-    replayed: Option<String>,
-}
-
-impl Edited {
-    /// Returns the response, `render`ed with the secret, or that to the earlier request.
-    fn into_body(
-        self,
-        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String>,
-    ) -> Result<ReplayableBody> {
-        match self.replayed {
-            Some(body) => Ok((body, true)),
-            None => Ok((render(&self.form, self.secret)?, false)),
-        }
-    }
+    /// The response, with the secret, or that to an earlier request.
+    body: ReplayableBody,
 }
 
 const ANY: ExpectedRevision = ExpectedRevision::Any;
@@ -94,11 +81,11 @@ impl Session {
                 Integration::create(&body, others, questions, context).map_err(Refusal::InvalidDefinition)?;
             Ok((others.iter().cloned().chain([new]).collect(), secret.map(|generated| generated.secret)))
         };
-        let render = |form: &Form, secret: Option<Secret<String>>| {
+        let render = |form: &Form, secret: Option<&Secret<String>>| {
             let new = form.integrations.last().expect("it was just added");
-            Ok(show(new, &QueueTotals::default(), secret.as_ref()).get().to_owned())
+            Ok(show(new, &QueueTotals::default(), secret).get().to_owned())
         };
-        self.edit_integrations((form, None), &ANY, change, key, render).await?.into_body(render)
+        Ok(self.edit_integrations((form, None), &ANY, change, key, render).await?.body)
     }
 
     /// Applies the merge patch in the body to an integration, if its form is at the `expected` revision. `enabled: true` also
@@ -162,11 +149,11 @@ impl Session {
                 old.rotate_secret(grace_millis, context).map_err(Refusal::InvalidBody)?;
             Ok((replaced(&current.form, id, Some(integration)), Some(secret)))
         };
-        let render = |form: &Form, secret: Option<Secret<String>>| {
+        let render = |form: &Form, secret: Option<&Secret<String>>| {
             let previous_valid_until = Timestamp::from_millis(form.updated_at.millis() + grace_millis);
-            Ok(serde_json::to_string(&SecretRotated { secret, previous_valid_until })?)
+            Ok(serde_json::to_string(&SecretRotated { secret: secret.cloned(), previous_valid_until })?)
         };
-        self.edit_integrations((form, None), &ANY, change, key, render).await?.into_body(render)
+        Ok(self.edit_integrations((form, None), &ANY, change, key, render).await?.body)
     }
 
     /// Sends a test event to an integration at once.
@@ -186,23 +173,26 @@ impl Session {
     }
 
     /// Applies `change` to the integrations of a form, and ends a pause of `resumed`. Writes nothing if that changes nothing.
-    /// Records the response, `render`ed without the secret, under the idempotency key.
+    /// `render`s the response, and records it without the secret under the idempotency key.
     async fn edit_integrations(
         &self,
         (form, resumed): (&str, Option<IntegrationId>),
         expected: &ExpectedRevision,
         change: impl Fn(&Current, DefinitionContext<'_>) -> Result<Change> + Send + Sync + 'static,
         idempotency_key: Option<IdempotencyKey>,
-        render: impl Fn(&Form, Option<Secret<String>>) -> Result<String>,
+        render: impl Fn(&Form, Option<&Secret<String>>) -> Result<String>,
     ) -> Result<Edited> {
         let (id, change) = (self.form(form).await?.id, Arc::new(change));
+        let edited = |form: Arc<Form>, secret: Option<Secret<String>>| {
+            let body = (render(&form, secret.as_ref())?, false);
+            Ok(Edited { form, secret, body })
+        };
         let _permit = self.form_edits.acquire(id).await;
         for _ in 0..MAX_TRIES {
             let current = self.current(form).await?;
             // After the form was read: a response that is recorded later moves the form's revision.
-            let replayed = self.find_response(idempotency_key.as_ref()).await?;
-            if replayed.is_some() {
-                return Ok(Edited { form: current.form, secret: None, replayed });
+            if let Some(body) = self.find_response(idempotency_key.as_ref()).await? {
+                return Ok(Edited { form: current.form, secret: None, body: (body, true) });
             }
             expected.check(current.form.revision)?;
             let (app, seen, change, now) =
@@ -212,9 +202,9 @@ impl Session {
             let (integrations, secret) = self.run_job(work).await?;
             let is_same = integrations == current.form.integrations;
             if is_same && resumed.is_none() {
-                return Ok(Edited { form: current.form, secret, replayed });
+                return edited(current.form, secret);
             }
-            let edited = match is_same {
+            let new = match is_same {
                 true => Arc::clone(&current.form),
                 false => Arc::new(Form {
                     integrations,
@@ -223,16 +213,16 @@ impl Session {
                     ..Form::clone(&current.form)
                 }),
             };
-            let mut resumed_ids = edited.resumed_integrations(&current.form.integrations);
+            let mut resumed_ids = new.resumed_integrations(&current.form.integrations);
             resumed_ids.extend(resumed);
             let response = match idempotency_key {
-                Some(idempotency_key) => Some((idempotency_key, render(&edited, None)?)),
+                Some(idempotency_key) => Some((idempotency_key, render(&new, None)?)),
                 None => None,
             };
             let update = FormUpdate {
                 seen_revision: current.form.revision,
                 now,
-                form: Form::clone(&edited),
+                form: Form::clone(&new),
                 version: None,
                 retired: None,
                 resumed: resumed_ids,
@@ -241,8 +231,8 @@ impl Session {
             let step = self.store.replace_form(self.caller.workspace, update).await?;
             if !matches!(step, StepResult::Recheck) {
                 into_result(step, Code::FormNotFound, form)?;
-                log_changes(&self.caller, &current.form.integrations, &edited);
-                return Ok(Edited { form: edited, secret, replayed });
+                log_changes(&self.caller, &current.form.integrations, &new);
+                return edited(new, secret);
             }
         }
         Err(ApiError::overloaded())
@@ -255,8 +245,8 @@ fn show(integration: &Integration, totals: &QueueTotals, secret: Option<&Secret<
     IntegrationDetail::json(integration, &health, secret)
 }
 
-/// The response to record of a request that has no idempotency key.
-fn unrecorded(_: &Form, _: Option<Secret<String>>) -> Result<String> {
+/// Renders nothing, for a request without an idempotency key whose response is made from the form.
+fn unrecorded(_: &Form, _: Option<&Secret<String>>) -> Result<String> {
     Ok(String::new())
 }
 

@@ -18,21 +18,10 @@ use crate::domain::integration::Integration;
 use crate::domain::integration::email::mailbox as mailbox_of;
 use crate::domain::integration::outbound::{MailMessage, Outbound};
 use crate::domain::integration::plan::PlannedAttempt;
-use crate::store::{AttemptEnd, ConfirmationPermit, FinishedAttempt, QueueId, Result};
+use crate::store::{AttemptEnd, ClaimedBatch, ConfirmationPermit, FinishedAttempt, Result};
 
 /// Ends of attempts that are recorded in one write.
 const FINISHED_AT_ONCE: usize = 500;
-
-/// Claimed deliveries of a queue that are carried out together.
-#[derive(Clone)]
-pub(super) struct Batch {
-    pub(super) queue: QueueId,
-    pub(super) form: Arc<Form>,
-    pub(super) integration: Arc<Integration>,
-    pub(super) deliveries: Vec<Delivery>,
-    /// The number of changes that a file has to show.
-    pub(super) changes: Option<u64>,
-}
 
 #[derive(Default)]
 pub(super) struct BatchOutcome {
@@ -45,7 +34,7 @@ pub(super) struct BatchOutcome {
 
 impl DeliveryService {
     /// Carries out a batch and records how it ended.
-    pub(super) async fn carry_out(self: Arc<Self>, batch: Batch, slot: DispatchSlot) {
+    pub(super) async fn carry_out(self: Arc<Self>, batch: ClaimedBatch, slot: DispatchSlot) {
         // Nothing is shared with it that a panic could leave half changed: that ends no more than the attempt.
         let outcome = match AssertUnwindSafe(self.send_batch(&batch)).catch_unwind().await {
             Ok(Ok(outcome)) => outcome,
@@ -67,7 +56,7 @@ impl DeliveryService {
 
     /// Drops the failures if the settings were changed meanwhile: they say nothing about the new ones, with which the
     /// deliveries are attempted at once.
-    async fn without_outdated(&self, batch: &Batch, mut outcome: BatchOutcome) -> BatchOutcome {
+    async fn without_outdated(&self, batch: &ClaimedBatch, mut outcome: BatchOutcome) -> BatchOutcome {
         let found = self.store.find_form(batch.form.reference()).await;
         let form = found.ok().flatten();
         let current = form.as_ref().and_then(|form| form.integration(batch.queue.integration));
@@ -82,8 +71,8 @@ impl DeliveryService {
         outcome
     }
 
-    async fn send_batch(&self, batch: &Batch) -> Result<BatchOutcome> {
-        let Batch { form, integration, .. } = batch;
+    async fn send_batch(&self, batch: &ClaimedBatch) -> Result<BatchOutcome> {
+        let ClaimedBatch { form, integration, .. } = batch;
         if integration.is_file() {
             return self.write_file(batch).await;
         }
@@ -207,7 +196,7 @@ impl DeliveryService {
     }
 
     /// Records the outcome of a batch, in short writes, since submissions wait for each.
-    async fn finish(&self, batch: &Batch, BatchOutcome { mut finished, written, .. }: BatchOutcome) {
+    async fn finish(&self, batch: &ClaimedBatch, BatchOutcome { mut finished, written, .. }: BatchOutcome) {
         while finished.len() > FINISHED_AT_ONCE {
             let rest = finished.split_off(FINISHED_AT_ONCE);
             self.record(batch, finished, None).await;
@@ -218,7 +207,7 @@ impl DeliveryService {
 
     /// Records the ends of attempts. Tries again while the store is not available: otherwise the deliveries would be sent
     /// again. After any other failure they stay claimed until the next start.
-    async fn record(&self, batch: &Batch, finished: Vec<FinishedAttempt>, written: Option<u64>) {
+    async fn record(&self, batch: &ClaimedBatch, finished: Vec<FinishedAttempt>, written: Option<u64>) {
         let integration = batch.queue.integration;
         loop {
             let now = self.clock.now();

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use super::attempt::{Batch, BatchOutcome};
+use super::attempt::BatchOutcome;
 use super::render::Versions;
 use super::{DeliveryService, report};
 use crate::domain::delivery::Delivery;
@@ -27,7 +27,7 @@ use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
 use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::id::{FormId, SubmissionId};
-use crate::store::{AttemptEnd, FinishedAttempt, Result, StoreError};
+use crate::store::{AttemptEnd, ClaimedBatch, FinishedAttempt, Result, StoreError};
 
 /// How many times as long as a file took to write nothing is written to it.
 const REST: u32 = 20;
@@ -37,7 +37,7 @@ const PAGE: usize = 1_000;
 
 impl DeliveryService {
     /// Writes the file of a batch, and finishes the deliveries that it shows.
-    pub(super) async fn write_file(&self, batch: &Batch) -> Result<BatchOutcome> {
+    pub(super) async fn write_file(&self, batch: &ClaimedBatch) -> Result<BatchOutcome> {
         let (started_at, started) = (self.clock.now(), Instant::now());
         let rows = match self.write_rows(batch).await? {
             Ok(Some(rows)) => rows,
@@ -57,7 +57,8 @@ impl DeliveryService {
         let (shown, others) = batch.deliveries.iter().cloned().partition(is_shown);
         let report = SendReport::new(Outcome::Delivered, report::millis(started));
         let mut finished = self.sent_all(shown, started_at, &report);
-        for (delivery, rendered) in self.render_batch(&Batch { deliveries: others, ..batch.clone() }).await? {
+        let others = ClaimedBatch { deliveries: others, ..batch.clone() };
+        for (delivery, rendered) in self.render_batch(&others).await? {
             // What has a body was restored since.
             let result = rendered.err().unwrap_or(AttemptEnd::NotSent);
             finished.push(FinishedAttempt { delivery, result });
@@ -68,7 +69,7 @@ impl DeliveryService {
 
     /// Writes the rows of all submissions. Returns those of the batch that are among them; `None` if the form is in the trash by
     /// now.
-    async fn write_rows(&self, batch: &Batch) -> Result<io::Result<Option<HashSet<SubmissionId>>>> {
+    async fn write_rows(&self, batch: &ClaimedBatch) -> Result<io::Result<Option<HashSet<SubmissionId>>>> {
         let (form, integration) = (&batch.form, &batch.integration);
         let Some(settings) = integration.csv_file() else {
             return Ok(Err(io::ErrorKind::InvalidInput.into()));

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::attempt::Batch;
 use super::{DeliveryService, report};
 use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, Version};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, Subject};
-use crate::store::{AttemptEnd, LoadedDelivery, Result, StoreError};
+use crate::store::{AttemptEnd, ClaimedBatch, LoadedDelivery, Result, StoreError};
 
 /// Compiled versions of one form by number.
 pub(super) type Versions = HashMap<u32, Arc<Version>>;
@@ -34,7 +33,7 @@ impl DeliveryService {
         }
     }
 
-    pub(super) async fn render_batch(&self, batch: &Batch) -> Result<Vec<(Delivery, Rendered)>> {
+    pub(super) async fn render_batch(&self, batch: &ClaimedBatch) -> Result<Vec<(Delivery, Rendered)>> {
         let mut loaded = Vec::with_capacity(batch.deliveries.len());
         for delivery in &batch.deliveries {
             loaded.push(self.store.load_claimed(delivery).await?);

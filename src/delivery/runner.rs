@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::DeliveryService;
-use super::attempt::Batch;
 use super::dispatch::{DispatchSlot, Dispatcher};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
@@ -109,22 +108,18 @@ impl Runner {
     }
 
     /// Starts the sends of a claimed batch. Returns whether the queue did not need all its slots.
-    fn start(&mut self, claimed: ClaimedBatch, slots: &mut HashMap<QueueId, Vec<DispatchSlot>>) -> bool {
-        let ClaimedBatch { queue, form, deliveries, changes } = claimed;
-        let mut slots = slots.remove(&queue).unwrap_or_default().into_iter();
-        let Some(integration) = form.integration(queue.integration).cloned().map(Arc::new) else {
-            return true;
-        };
+    fn start(&mut self, mut batch: ClaimedBatch, slots: &mut HashMap<QueueId, Vec<DispatchSlot>>) -> bool {
+        let mut slots = slots.remove(&batch.queue).unwrap_or_default().into_iter();
+        let deliveries = std::mem::take(&mut batch.deliveries);
         let mut start = |deliveries: Vec<_>| {
             let Some(slot) = slots.next() else { return };
-            let (form, integration) = (Arc::clone(&form), Arc::clone(&integration));
-            let batch = Batch { queue, form, integration, deliveries, changes };
-            self.tasks.spawn(Arc::clone(&self.service).carry_out(batch, slot));
+            let part = ClaimedBatch { deliveries, ..batch.clone() };
+            self.tasks.spawn(Arc::clone(&self.service).carry_out(part, slot));
         };
-        if integration.is_file() {
+        if batch.integration.is_file() {
             start(deliveries);
         } else {
-            deliveries.chunks(integration.pace().batch).for_each(|some| start(some.to_vec()));
+            deliveries.chunks(batch.integration.pace().batch).for_each(|some| start(some.to_vec()));
         }
         slots.len() > 0
     }

@@ -14,6 +14,7 @@ use super::{Page, Result, StepResult};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::{Attempt, SendReport};
 use crate::domain::delivery::health::Health;
+use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
@@ -55,12 +56,13 @@ pub struct Claims {
     pub next_due: Option<Timestamp>,
 }
 
-/// Claimed deliveries of one queue, oldest first.
+/// Claimed deliveries of one queue, oldest first, or some of them, which are carried out together.
 #[derive(Debug, Clone)]
 pub struct ClaimedBatch {
     pub queue: QueueId,
     /// The form, which may be in the trash.
     pub form: Arc<Form>,
+    pub integration: Arc<Integration>,
     pub deliveries: Vec<Delivery>,
     /// The number of changes of the form that a file has to show, if the integration is a file.
     pub changes: Option<u64>,
@@ -125,8 +127,8 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
 }
 
-/// A page of deliveries; the position after it is opaque.
-pub type DeliveryRows = Page<Delivery, Vec<u8>>;
+/// A page of deliveries with their forms, which may be in the trash; the position after it is opaque.
+pub type DeliveryRows = Page<(Arc<Form>, Delivery), Vec<u8>>;
 
 /// Totals of a queue, for the health of an integration and for statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -148,15 +150,6 @@ pub struct TypeStats {
     pub oldest_due_at: Option<Timestamp>,
     /// Delivered within the last 24 hours, counted by the hour.
     pub delivered: u64,
-}
-
-/// A change of a delivery by hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ManualChange {
-    /// Makes it due after so many milliseconds, with a new schedule unless it waits.
-    Redeliver { wait_ms: i64 },
-    /// Cancels it, if it waits.
-    Cancel,
 }
 
 /// Whether a confirmation may be sent to a respondent.
@@ -236,7 +229,7 @@ pub trait Deliveries: Send + Sync {
     /// Lists the attempts of a delivery, oldest first.
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>>;
 
-    /// Changes a delivery by hand. Refused if that has no effect.
+    /// Changes a delivery [by hand](Delivery::change).
     async fn change_delivery(
         &self,
         workspace: WorkspaceId,

@@ -15,7 +15,7 @@ pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use deliveries::{
     AttemptEnd, Capacity, ClaimedBatch, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows,
-    FinishedAttempt, LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Room, TypeStats,
+    FinishedAttempt, LoadedDelivery, Owner, QueueId, QueueTotals, Room, TypeStats,
 };
 pub use error::{Result, StoreError};
 pub use step::{

@@ -4,54 +4,38 @@ use super::health::Health;
 use super::{Delivery, DeliveryStatus};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
-use crate::domain::integration::event::EventType;
-use crate::id::{DeliveryTarget, EventId, FormId, SubmissionId};
+use crate::domain::form::admission::Refusal;
+use crate::domain::integration::Integration;
+use crate::domain::integration::event::{Event, EventType};
+use crate::domain::integration::spec::WriteMode;
+use crate::id::{EventId, FormId, SubmissionId};
 
-/// An event without its subject.
+/// A change of a delivery by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventHead {
-    pub id: EventId,
-    pub event_type: EventType,
-    /// Number of the event in its form.
-    pub sequence: u64,
-    pub form: FormId,
-    pub submission: Option<SubmissionId>,
-}
-
-impl EventHead {
-    pub fn of_completed(form: FormId, submission: SubmissionId, sequence: u64) -> Self {
-        Self {
-            id: EventId::of_completed(submission),
-            event_type: EventType::SubmissionCompleted,
-            sequence,
-            form,
-            submission: Some(submission),
-        }
-    }
+pub enum ManualChange {
+    /// Makes it due after so many milliseconds, with a new schedule unless it waits.
+    Redeliver { wait_ms: i64 },
+    /// Cancels it, if it waits.
+    Cancel,
 }
 
 impl Delivery {
-    /// Returns the delivery of `event` to `target`, due at once.
-    pub fn new(event: EventHead, target: DeliveryTarget) -> Self {
-        Self {
-            event: event.id,
-            target,
-            event_type: event.event_type,
-            sequence: event.sequence,
-            form: event.form,
-            submission: event.submission,
-            status: DeliveryStatus::Pending,
-            attempts: 0,
-            uncounted: 0,
-            earlier_attempts: 0,
-            is_manual: false,
-            in_order: false,
-            next_attempt_at: Some(Timestamp::from_millis(event.id.millis())),
-            wait_ms: 0,
-            last_error: None,
-            to: None,
-            finished_at: None,
-        }
+    /// Returns a delivery of `event`, due at once, still without a target.
+    pub fn of_event(event: &Event) -> Self {
+        let Event { id, event_type, sequence, form, .. } = *event;
+        Self { event_type, submission: event.submission(), ..Self::new(id, sequence, form) }
+    }
+
+    /// Returns a delivery of the completion of `submission`, due at once, still without a target.
+    pub fn of_completed(form: FormId, submission: SubmissionId, sequence: u64) -> Self {
+        let id = EventId::of_completed(submission);
+        let event_type = EventType::SubmissionCompleted;
+        Self { event_type, submission: Some(submission), ..Self::new(id, sequence, form) }
+    }
+
+    fn new(event: EventId, sequence: u64, form: FormId) -> Self {
+        let next_attempt_at = Some(Timestamp::from_millis(event.millis()));
+        Self { event, sequence, form, next_attempt_at, ..Self::default() }
     }
 
     /// Whether it waits, and no attempt is in flight.
@@ -83,6 +67,36 @@ impl Delivery {
     #[must_use]
     pub fn restarted(&self, now: Timestamp, wait_ms: i64) -> Self {
         Self { earlier_attempts: self.attempts, uncounted: 0, ..self.clone() }.pending(now, wait_ms)
+    }
+
+    /// Returns it changed by hand; refused if the change cannot be made. One in flight is not sent again: it stays as it is.
+    /// `integration` is that of the delivery, `None` if it was deleted.
+    pub fn change(
+        &self,
+        change: ManualChange,
+        integration: Option<&Integration>,
+        now: Timestamp,
+    ) -> Result<Self, Refusal> {
+        let ManualChange::Redeliver { wait_ms } = change else {
+            let canceled = Self { is_manual: false, ..self.ended(DeliveryStatus::Canceled, now) };
+            return if self.is_waiting() { Ok(canceled) } else { Err(Refusal::NotPending) };
+        };
+        let deleted = Refusal::NotRepeatable("the integration of the delivery was deleted");
+        let integration = integration.ok_or(deleted)?;
+        // Each submission is one row.
+        if self.status == DeliveryStatus::Delivered && integration.pace().mode != WriteMode::Message {
+            return Err(Refusal::NotRepeatable("the row of the submission is in the file already"));
+        }
+        if !integration.recipients().contains(&self.target.recipient) {
+            let why = "the integration no longer has the address of the delivery";
+            return Err(Refusal::NotRepeatable(why));
+        }
+        let changed = match self.status {
+            DeliveryStatus::InFlight => return Ok(self.clone()),
+            status if status.is_final() => self.restarted(now, wait_ms),
+            _ => self.clone().pending(now, wait_ms),
+        };
+        Ok(Self { is_manual: true, ..changed })
     }
 
     #[must_use]

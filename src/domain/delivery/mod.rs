@@ -41,7 +41,7 @@ impl DeliveryStatus {
 }
 
 /// One event owed to one address of an integration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     #[serde(skip)]
     pub event: EventId,

@@ -33,7 +33,6 @@ use self::kind::Kind;
 use self::settings::Settings;
 use self::spec::{IntegrationSpec, Member, Pace, WriteMode};
 use crate::clock::Timestamp;
-use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::open_enum::named_enum;
 use crate::id::IntegrationId;
 
@@ -196,11 +195,6 @@ impl Integration {
     /// Whether a delivery is attempted only after the earlier ones.
     pub fn is_in_order(&self) -> bool {
         self.pace().mode == WriteMode::Append
-    }
-
-    /// Whether `delivery` can be redelivered by hand. A row that was written cannot: each submission is one row.
-    pub fn can_repeat(&self, delivery: &Delivery) -> bool {
-        self.pace().mode == WriteMode::Message || delivery.status != DeliveryStatus::Delivered
     }
 
     /// The short description of where it sends to, without secrets: a host, a file.

@@ -7,13 +7,13 @@ use axum::response::Response;
 use crate::api::{AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats};
 use crate::app::Result;
 use crate::clock::Timestamp;
+use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::selection::DeliverySelection;
 use crate::http::wire::call::Call;
 use crate::http::wire::extract::{read_empty_body, read_json};
 use crate::http::wire::query::{FromQuery, PageQuery, QueryReader};
 use crate::http::wire::responses::{json, json_text, replayable, with_next_link};
 use crate::id::SubmissionId;
-use crate::store::ManualChange;
 
 const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
 

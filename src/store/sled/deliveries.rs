@@ -19,13 +19,13 @@ use super::{
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::health::Health;
+use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::form::admission::Refusal;
 use crate::id::{DeliveryId, FormId, FormRef, WorkspaceId};
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
-    LoadedDelivery, ManualChange, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
+    LoadedDelivery, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
 };
 
 /// Queues that are looked at in one operation.
@@ -178,36 +178,13 @@ impl Deliveries for SledStore {
             let form = find_cached(tx, context, form)?.ok_or(Stop::Missing)?;
             let delivery =
                 delivery_rows::read(tx, workspace, found.event, found.target)?.ok_or(Stop::Missing)?;
-            let id = found.target.integration;
-            let is_claimed =
-                context.claims.is_claimed(QueueId { workspace, form: form.id, integration: id }, &delivery);
-            let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery.clone() };
-            let is_waiting = delivery.is_waiting() && !is_claimed;
-            let changed = match change {
-                ManualChange::Cancel if !is_waiting => return Err(Refusal::NotPending.into()),
-                ManualChange::Cancel => delivery.ended(DeliveryStatus::Canceled, now),
-                ManualChange::Redeliver { wait_ms } => {
-                    let deleted = Refusal::NotRepeatable("the integration of the delivery was deleted");
-                    let integration = form.integration(id).ok_or(deleted)?;
-                    if !integration.can_repeat(&delivery) {
-                        return Err(Refusal::NotRepeatable(
-                            "the row of the submission is in the file already",
-                        )
-                        .into());
-                    }
-                    if !integration.recipients().contains(&found.target.recipient) {
-                        let why = "the integration no longer has the address of the delivery";
-                        return Err(Refusal::NotRepeatable(why).into());
-                    }
-                    match is_waiting {
-                        _ if is_claimed => return Ok(in_flight),
-                        true => delivery.clone().pending(now, wait_ms),
-                        false => delivery.restarted(now, wait_ms),
-                    }
-                }
-            };
-            let is_manual = matches!(change, ManualChange::Redeliver { .. });
-            let changed = Delivery { is_manual, ..changed };
+            let queue = QueueId { workspace, form: form.id, integration: found.target.integration };
+            let integration = form.integration(queue.integration);
+            if context.claims.is_claimed(queue, &delivery) {
+                let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery };
+                return Ok(in_flight.change(change, integration, now)?);
+            }
+            let changed = delivery.change(change, integration, now)?;
             delivery_rows::replace(tx, workspace, &delivery, &changed)?;
             let health = StoredQueue::read(tx, delivery_rows::queue_of(&changed))?.health;
             Ok(changed.shown(&form, &health))

@@ -1,6 +1,7 @@
 //! Lists of deliveries.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::delivery_layout::{self as keys};
 use super::engine::tx::KeyRange;
@@ -35,8 +36,8 @@ impl DeliverySearch {
         (start, end)
     }
 
-    /// Returns a delivery as readers are shown it, if it matches the filter.
-    fn match_row(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<Delivery>> {
+    /// Returns a delivery as readers are shown it, with its form, if it matches the filter.
+    fn match_row(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<(Arc<Form>, Delivery)>> {
         let delivery = delivery_rows::decode(key, body)?;
         let filter = &self.filter;
         let is_visible = filter.forms.as_ref().is_none_or(|forms| forms.contains(&delivery.form));
@@ -49,12 +50,13 @@ impl DeliverySearch {
         }
         let Some(form) = store.form(self.workspace.form(delivery.form))? else { return Ok(None) };
         let shown = store.show(&form, delivery)?;
-        Ok(Some(shown).filter(|shown| filter.status.is_empty() || filter.status.contains(&shown.status)))
+        let has_status = filter.status.is_empty() || filter.status.contains(&shown.status);
+        Ok(has_status.then_some((form, shown)))
     }
 }
 
 impl Search for DeliverySearch {
-    type Item = Delivery;
+    type Item = (Arc<Form>, Delivery);
     type Position = Vec<u8>;
 
     fn items_per_row(&self) -> Option<usize> {
@@ -62,7 +64,7 @@ impl Search for DeliverySearch {
     }
 
     fn examine(&self, store: &SledStore, key: &[u8], body: &[u8], found: &mut Found<Self>) -> Result<()> {
-        found.take(key.to_vec(), self.match_row(store, key, body)?.map(|delivery| (delivery, 0)));
+        found.take(key.to_vec(), self.match_row(store, key, body)?.map(|row| (row, 0)));
         Ok(())
     }
 }

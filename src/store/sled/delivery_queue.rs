@@ -129,7 +129,8 @@ fn claim_queue(
         }
         next_due = next.into_iter().chain(next_due).min();
     }
-    let batch = ClaimedBatch { queue, form: Arc::clone(&form), deliveries, changes };
+    let integration = Arc::new(integration.clone());
+    let batch = ClaimedBatch { queue, form: Arc::clone(&form), integration, deliveries, changes };
     Ok(Some((batch, next_due)))
 }
 

@@ -17,7 +17,6 @@ use super::engine::tx::{Direction, Tx};
 use super::layout::{self, undecodable};
 use super::row_source::RowSource;
 use super::{SledStore, delivery_rows, delivery_upkeep, events};
-use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
@@ -154,10 +153,10 @@ fn upgrade_outbox(tx: &mut Tx<'_>, key: &[u8], body: &[u8]) -> Result<()> {
         };
         for (submission, sequence) in submissions.as_chunks().0.iter().zip(first..) {
             let submission = SubmissionId::from_bytes(*submission);
-            let event = EventHead::of_completed(form.id, submission, sequence);
-            let known = delivery_rows::read(tx, workspace, event.id, integration.id.into())?;
+            let delivery = Delivery::of_completed(form.id, submission, sequence);
+            let known = delivery_rows::read(tx, workspace, delivery.event, integration.id.into())?;
             if sequence > position && known.is_none() {
-                events::insert_deliveries(tx, &form, event, &[integration])?;
+                events::insert_deliveries(tx, &form, &delivery, &[integration])?;
             }
         }
     }

@@ -10,7 +10,6 @@ use super::row_source::RowSource;
 use super::{Context, submission_trash};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
-use crate::domain::delivery::lifecycle::EventHead;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
@@ -30,7 +29,7 @@ pub(super) fn record_completed(
         return Ok(counters);
     }
     let sequence = counters.sequence + 1;
-    insert_deliveries(tx, form, EventHead::of_completed(form.id, submission, sequence), &subscribers)?;
+    insert_deliveries(tx, form, &Delivery::of_completed(form.id, submission, sequence), &subscribers)?;
     Ok(Counters { sequence, ..counters })
 }
 
@@ -53,29 +52,23 @@ pub(super) fn record(
     let id = EventId::draw(now.millis(), &*context.random);
     let event = Event { id, event_type, at: now, sequence, form: form.id, subject };
     tx.put(keys::event(form.id, id), layout::to_json(&event)?);
-    let submission = event.submission();
-    if let Some(submission) = submission {
+    if let Some(submission) = event.submission() {
         tx.put(keys::submission_event(form.id, submission, id), Vec::new());
     }
-    insert_deliveries(
-        tx,
-        form,
-        EventHead { id, event_type, sequence, form: form.id, submission },
-        &subscribers,
-    )
+    insert_deliveries(tx, form, &Delivery::of_event(&event), &subscribers)
 }
 
-/// Writes the deliveries of an event to `subscribers`.
+/// Writes a copy of `delivery` for each address of `subscribers`.
 pub(super) fn insert_deliveries(
     tx: &mut Tx<'_>,
     form: &Form,
-    event: EventHead,
+    delivery: &Delivery,
     subscribers: &[&Integration],
 ) -> Result<()> {
     for integration in subscribers {
         for recipient in integration.recipients() {
             let target = DeliveryTarget { integration: integration.id, recipient };
-            let new = Delivery { in_order: integration.is_in_order(), ..Delivery::new(event, target) };
+            let new = Delivery { target, in_order: integration.is_in_order(), ..delivery.clone() };
             delivery_rows::insert(tx, form.workspace, &new)?;
         }
     }

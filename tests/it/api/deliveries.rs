@@ -291,6 +291,20 @@ async fn waiting_deliveries_are_canceled_together() {
 }
 
 #[tokio::test]
+async fn a_delivery_whose_address_was_removed_is_neither_counted_nor_sent_again() {
+    let server = Server::start().await;
+    let form = server.published_form(questions()).await;
+    server.integrate(&form, json!({"type": "email", "to": ["a@example.com", "b@example.com"]})).await;
+    server.submit(&form, json!({"q1": "Ada"})).await;
+    let path = format!("/api/v1/forms/{form}/integrations/email");
+    server.call(Method::PATCH, &path).json(json!({"to": ["b@example.com"]})).send().await.expect(200);
+    for dry_run in [true, false] {
+        let body = json!({"status": "pending", "dry_run": dry_run});
+        assert_eq!(redeliver_all(&server, body).send().await.expect(200), json!({"count": 1}), "{dry_run}");
+    }
+}
+
+#[tokio::test]
 async fn a_selection_is_refused_with_all_its_errors() {
     let server = Server::start().await;
     let body = json!({"status": ["late"], "since": "x", "rate": "fast", "other": 1});

@@ -7,10 +7,8 @@ use forms::domain::delivery::attempt::{
 use forms::domain::delivery::classify::{HttpAnswer, classify_webhook};
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::health::Health;
-use forms::domain::delivery::lifecycle::EventHead;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
-use forms::domain::integration::event::EventType;
-use forms::id::{EventId, FormId, IntegrationId};
+use forms::id::{FormId, SubmissionId};
 
 use super::at;
 
@@ -18,11 +16,7 @@ const HOUR: i64 = 3_600_000;
 
 /// A delivery of an event at 0.
 fn new_delivery() -> Delivery {
-    let mut event = [1; 16];
-    event[..6].fill(0);
-    let (id, event_type) = (EventId::from_bytes(event), EventType::SubmissionCompleted);
-    let head = EventHead { id, event_type, sequence: 1, form: FormId::ZERO, submission: None };
-    Delivery::new(head, IntegrationId::ZERO.into())
+    Delivery::of_completed(FormId::ZERO, SubmissionId::first_of(0), 1)
 }
 
 fn report(outcome: Outcome) -> SendReport {

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use forms::clock::DAY_MILLIS;
-use forms::store::{ManualChange, StepResult, Store};
+use forms::domain::delivery::lifecycle::ManualChange;
+use forms::store::{StepResult, Store};
 
 use super::machine::Machine;
 use super::observed_index::{open_observed, open_written};

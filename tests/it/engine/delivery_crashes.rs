@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use forms::cpu_pool::CpuPool;
 use forms::domain::delivery::attempt::Outcome;
+use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
 use forms::id::{DeliveryId, EventId, FormId, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::{
-    Deliveries, FinishedAttempt, Forms, Keys, ManualChange, NewSubmission, QueueId, Room, StepResult,
-    Submissions,
+    Deliveries, FinishedAttempt, Forms, Keys, NewSubmission, QueueId, Room, StepResult, Submissions,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -155,7 +155,8 @@ impl Simulation {
         let filter = Default::default();
         let list = store.list_deliveries(workspace(1), &filter, None, 20);
         let Ok(found) = self.runtime.block_on(list) else { return };
-        let waiting: Vec<_> = found.rows.iter().filter(|one| one.status == DeliveryStatus::Pending).collect();
+        let all = found.rows.iter().map(|(_, delivery)| delivery);
+        let waiting: Vec<_> = all.filter(|one| one.status == DeliveryStatus::Pending).collect();
         if waiting.is_empty() {
             return;
         }

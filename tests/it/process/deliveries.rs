@@ -185,7 +185,7 @@ impl Stopped {
         let (mut counts, mut after) = (HashMap::new(), None);
         loop {
             let page = self.store.list_deliveries(self.workspace, &self.filter, after, 1_000).await.unwrap();
-            page.rows.iter().for_each(|delivery| *counts.entry(delivery.status).or_default() += 1);
+            page.rows.iter().for_each(|(_, delivery)| *counts.entry(delivery.status).or_default() += 1);
             after = page.next;
             if after.is_none() {
                 return counts;

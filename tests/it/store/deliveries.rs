@@ -6,13 +6,14 @@ use forms::clock::Timestamp;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::health::Health;
+use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use forms::domain::integration::event::Event;
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{EventId, FormId, SubmissionId};
 use forms::store::{
-    AttemptEnd, Claims, DeliveryFilter, FinishedAttempt, LoadedDelivery, ManualChange, NewSubmission, Owner,
-    QueueId, QueueTotals, Room, StepResult, Store,
+    AttemptEnd, Claims, DeliveryFilter, FinishedAttempt, LoadedDelivery, NewSubmission, Owner, QueueId,
+    QueueTotals, Room, StepResult, Store,
 };
 
 use super::{at, patch, published_form, update_form, workspace};
@@ -256,7 +257,7 @@ pub(crate) async fn list_deliveries(
     loop {
         let page = store.list_deliveries(workspace(1), filter, after, limit).await.unwrap();
         assert!(page.rows.len() <= limit);
-        seen.extend(page.rows);
+        seen.extend(page.rows.into_iter().map(|(_, delivery)| delivery));
         after = page.next;
         if after.is_none() {
             return seen;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::attempt::Outcome;
+use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
 use forms::domain::form::admission::Refusal;
 use forms::domain::revision::ExpectedRevision;
 use forms::id::SubmissionId;
-use forms::store::{DeliveryFilter, ManualChange, StepResult, Store};
+use forms::store::{DeliveryFilter, StepResult, Store};
 
 use super::deliveries::*;
 use super::{StoreFixture, at, restore_submission, trash_submission, workspace};

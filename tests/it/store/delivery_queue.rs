@@ -3,10 +3,9 @@
 use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::DeliveryStatus;
 use forms::domain::delivery::attempt::Outcome;
+use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::integration::event::{EventType, Subject};
-use forms::store::{
-    AttemptEnd, Claims, ConfirmationPermit, ManualChange, NewSubmission, QueueId, Room, StepResult, Store,
-};
+use forms::store::{AttemptEnd, Claims, ConfirmationPermit, NewSubmission, QueueId, Room, StepResult, Store};
 
 use super::deliveries::*;
 use super::{
