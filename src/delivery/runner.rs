@@ -30,6 +30,7 @@ impl DeliveryService {
         loop {
             let wait = runner.start_due().await;
             tokio::select! {
+                biased;
                 () = &mut stop => break,
                 Some(_) = runner.tasks.join_next() => while runner.tasks.try_join_next().is_some() {},
                 () = runner.service.store.due_changed() => {}
