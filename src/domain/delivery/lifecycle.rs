@@ -13,7 +13,7 @@ use crate::id::{EventId, FormId, SubmissionId};
 /// A change of a delivery by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManualChange {
-    /// Makes it due after so many milliseconds, with a new schedule unless it waits.
+    /// Makes it due after `wait_ms` milliseconds, with a new schedule unless it waits already.
     Redeliver { wait_ms: i64 },
     /// Cancels it, if it waits.
     Cancel,
