@@ -18,7 +18,7 @@ use crate::secret::Secret;
 /// Maximum characters of a message in a report.
 const MAX_MESSAGE: usize = 300;
 
-/// What a command is about.
+/// The part of a dialogue that a command belongs to, which decides how its refusal is classified.
 #[derive(Clone, Copy)]
 pub(super) enum Concern<'a> {
     /// The connection, which the operator may mend: a refusal has this code.

@@ -179,7 +179,12 @@ impl Integration {
         };
         let kept: Vec<_> = self.addresses().iter().map(kept).collect();
         let mut free = (0..=u8::MAX).filter(|number| !kept.contains(&Some(*number)));
-        let address_numbers = kept.iter().filter_map(|number| number.or_else(|| free.next())).collect();
+        let mut address_numbers: Vec<u8> =
+            kept.iter().filter_map(|number| number.or_else(|| free.next())).collect();
+        // Written in one way only, so that the same addresses are no change.
+        if address_numbers.iter().copied().eq(0..kept.len() as u8) {
+            address_numbers.clear();
+        }
         Self { address_numbers, ..self }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn read<T>(
     key: &[u8],
     decode: fn(&[u8]) -> Result<T>,
 ) -> Result<Option<Arc<T>>> {
-    // The error `None` stands for a missing row.
+    // A missing row is the error `None`, which is not cached.
     let found = cache.get_or_insert_with(key, || {
         let body = rows.get(key).map_err(Some)?.ok_or(None)?;
         Ok((Arc::new(decode(&body).map_err(Some)?), body.len()))

@@ -105,6 +105,10 @@ async fn a_mail_stays_with_its_address_whatever_the_list_becomes() {
         assert_eq!(mailer.take().len(), 2);
         let dead = rig.deliveries("status=dead").await.remove(0);
         let path = format!("/api/v1/forms/{}/integrations/mail", rig.form);
+        rig.server.clock.advance(1_000);
+        let before = rig.server.get(&path).send().await.expect(200);
+        let same = rig.server.patch(&path, json!({"to": to})).send().await.expect(200);
+        assert_eq!(same["updated_at"], before["updated_at"], "nothing changes");
         rig.server.patch(path, json!({"to": list})).send().await.expect(200);
         let path = format!("/api/v1/deliveries/{}/redeliver", dead["id"].as_str().unwrap());
         rig.server.post(path, json!({})).send().await;
