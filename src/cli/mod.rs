@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use commands::{Cli, help};
+use commands::{Cli, Run, block_on, help};
 use connection::session::Session;
 use environment::Environment;
 use output::exit::{CliError, Exit};
@@ -82,7 +82,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     let resolved = columns::resolve(command.columns(), &mut output);
     let opened = resolved.and_then(|()| output.open(command.destination()));
     let session = Session::new(global, environment, output);
-    let ended = opened.and_then(|()| command.run(&session));
+    let ended = opened.and_then(|()| block_on(&session, command));
     let finished = session.output.finish();
     let ended = ended.map_err(|error| session.annotate(error)).and(finished);
     match ended.and_then(|()| session.output.save()) {

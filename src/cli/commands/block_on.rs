@@ -1,25 +1,23 @@
-//! Runs an asynchronous command until it ends or a signal arrives.
+//! Runs a command until it ends or a signal arrives.
 
 use std::future::pending;
 use std::io;
 
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
 
 /// Runs `command` until it ends or a signal arrives. On a signal it is dropped; guards then restore the terminal and keep
-/// drafts.
-pub(super) fn block_on(
-    session: &Session,
-    command: impl Future<Output = Result<(), CliError>>,
-) -> Result<(), CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::io("cannot start", error))?;
+/// drafts. A server has threads and handles signals itself.
+pub(in crate::cli) fn block_on(session: &Session, command: impl Run) -> Result<(), CliError> {
+    let is_server = command.is_server();
+    let mut builder = if is_server { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let runtime = builder.enable_all().build().map_err(|error| CliError::io("cannot start", error))?;
     let command = async {
-        match command.await {
+        match command.run(session).await {
             Err(error) => Err(session.suggest(error).await),
             Ok(()) => Ok(()),
         }
@@ -29,7 +27,7 @@ pub(super) fn block_on(
             // Signals first: handlers are installed before anything is sent, and while another program has the terminal,
             // its Ctrl-C must not end the command.
             biased;
-            ended = wait_for_signal(session) => Err(match ended {
+            ended = wait_for_signal(session), if !is_server => Err(match ended {
                 Ok(()) => CliError::Interrupted,
                 Err(error) => CliError::io("cannot listen for signals", error),
             }),
@@ -38,7 +36,7 @@ pub(super) fn block_on(
         let closed = session.close().await;
         ended.and(closed)
     });
-    // A prompt that nobody will answer must not keep the process alive.
+    // Neither a prompt that nobody will answer nor tasks of a stopped server keep the process alive.
     runtime.shutdown_background();
     ended
 }

@@ -1,7 +1,7 @@
 //! `forms completions`.
 
 use crate::cli;
-use crate::cli::commands::{Group, Run};
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
 use clap::{Arg, Args, ValueHint};
@@ -20,9 +20,7 @@ pub struct Completions {
 }
 
 impl Run for Completions {
-    const ENTRY: (Group, &str) = (Group::Tools, "set up a shell");
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
         let mut command = with_hints(cli::command());
         clap_complete::generate(self.shell, &mut command, "forms", &mut script);

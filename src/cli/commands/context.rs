@@ -1,12 +1,12 @@
 //! `forms context`: the servers and keys that `forms login` stored.
 
+use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::cli::commands::batch::Batch;
+use crate::cli::commands::batch::for_each;
 use crate::cli::commands::login::warn_of_variables;
-use crate::cli::commands::{Group, Run};
+use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::credentials::Credentials;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
@@ -34,11 +34,12 @@ pub struct Context {
     command: ContextCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum ContextCommand {
-    List(List),
-    Use(Use),
-    Remove(Remove),
+subcommands! {
+    enum ContextCommand {
+        List(List),
+        Use(Use),
+        Remove(Remove),
+    }
 }
 
 /// List contexts
@@ -79,28 +80,42 @@ struct Remove {
 }
 
 impl Run for Context {
-    const ENTRY: (Group, &str) = (Group::Connect, "list and use contexts");
-
     fn columns(&self) -> Columns {
-        match &self.command {
-            ContextCommand::List(_) => Columns::Dynamic,
-            ContextCommand::Use(_) => Columns::Fixed(&["name", "url", "current"]),
-            ContextCommand::Remove(_) => Columns::Fixed(&["name", "removed"]),
-        }
+        self.command.columns()
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        match self.command {
-            ContextCommand::List(_) => list(session),
-            ContextCommand::Use(Use { name }) => select(session, &name),
-            ContextCommand::Remove(Remove { names }) => {
-                let mut batch = Batch::begin(session, names.len());
-                for name in &names {
-                    batch.record(name, remove(session, name))?;
-                }
-                batch.finish()
-            }
-        }
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        self.command.run(session).await
+    }
+}
+
+impl Run for List {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        list(session)
+    }
+}
+
+impl Run for Use {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["name", "url", "current"])
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        select(session, &self.name)
+    }
+}
+
+impl Run for Remove {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["name", "removed"])
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        for_each(session, &self.names, async |name| remove(session, name)).await
     }
 }
 

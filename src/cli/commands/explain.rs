@@ -1,7 +1,7 @@
 //! `forms explain`.
 
 use crate::api::{self, Code};
-use crate::cli::commands::{Group, Run};
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::FILE_CODES;
 use crate::cli::output::columns::Columns;
@@ -30,13 +30,11 @@ pub struct Explain {
 }
 
 impl Run for Explain {
-    const ENTRY: (Group, &str) = (Group::Tools, "explain an error code");
-
     fn columns(&self) -> Columns {
         Columns::Fixed(&["code", "status", "title", "meaning"])
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(code) = &self.code else { return list_codes(session) };
         let code = code.trim_matches(['[', ']']);
         let Some(meaning) = meaning(code) else {

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 
 use crate::api::FormEntry;
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
 use crate::cli::output::columns::Columns;
@@ -75,19 +75,11 @@ fn explain_refusal(error: CliError, status: &str) -> CliError {
 }
 
 impl Run for List {
-    const ENTRY: (Group, &str) = (Group::Run, "list forms");
-
     fn columns(&self) -> Columns {
         Columns::Dynamic
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl List {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
         let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);

@@ -1,6 +1,5 @@
 //! `forms listen`: receives webhooks on this machine.
 
-use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::cli::commands::{Group, Run, block_on, read_input};
+use crate::cli::commands::{Run, read_input};
 use crate::cli::connection::session::Session;
 use crate::cli::input::secret_file;
 use crate::cli::input::values::socket_address;
@@ -65,20 +64,11 @@ fn status(text: &str) -> Result<u16, &'static str> {
 }
 
 impl Run for Listen {
-    const ENTRY: (Group, &str) = (Group::Operate, "receive webhooks here");
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        let is_receiving = Cell::new(false);
-        match block_on(session, self.execute(session, &is_receiving)) {
-            // Ctrl-C is how it ends.
-            Err(CliError::Interrupted) if is_receiving.get() => Ok(()),
-            ended => ended,
-        }
+    fn is_server(&self) -> bool {
+        true
     }
-}
 
-impl Listen {
-    async fn execute(self, session: &Session, is_receiving: &Cell<bool>) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let output = &*session.output;
         if matches!(output.format, Format::Csv | Format::Yaml) {
             return Err(CliError::usage("events are lines: use -o table, -o json or -o jsonl"));
@@ -88,7 +78,6 @@ impl Listen {
         let (sender, mut events) = mpsc::channel(16);
         let bound = receiver::bind(self.listen, settings, sender).await;
         let bound = bound.map_err(|error| self.not_bound(error))?;
-        is_receiving.set(true);
         announce(output, bound.address, is_verifying)?;
         let print = async {
             while let Some(event) = events.recv().await {
@@ -99,9 +88,15 @@ impl Listen {
         tokio::select! {
             ended = bound.run() => ended.map_err(|error| CliError::io("cannot receive", error)),
             ended = print => ended,
+            // Ctrl-C is how it ends.
+            interrupted = tokio::signal::ctrl_c() => {
+                interrupted.map_err(|error| CliError::io("cannot listen for signals", error))
+            }
         }
     }
+}
 
+impl Listen {
     async fn settings(&self, session: &Session) -> Result<Settings, CliError> {
         let forward = self.forward_to.as_deref().map(Forward::new).transpose();
         let forward = forward.map_err(|error| CliError::usage(format!("invalid --forward-to: {error}")))?;

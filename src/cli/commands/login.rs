@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::Run;
 use crate::cli::connection::credentials::{Context, Credentials, is_same};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Key, KeyOrigin, Source, Sourced, Target};
@@ -45,19 +45,11 @@ fn context_name(text: &str) -> Result<String, String> {
 }
 
 impl Run for Login {
-    const ENTRY: (Group, &str) = (Group::Connect, "store a server and a key");
-
     fn columns(&self) -> Columns {
         Columns::Fixed(&["name", "url", "key", "workspace"])
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Login {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         // A file that cannot be written afterwards is reported before the key is asked for.
         let stored = session.credentials()?;
         stored.path()?;
@@ -89,7 +81,9 @@ impl Login {
         warn_of_variables(session, &name, &address);
         Ok(())
     }
+}
 
+impl Login {
     /// Returns the address to log in to, and the name of its context if it was found by that.
     fn address(&self, session: &Session) -> Result<(Sourced<Url>, Option<String>), CliError> {
         let global = &session.global;

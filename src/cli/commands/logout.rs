@@ -3,8 +3,8 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::cli::commands::Run;
 use crate::cli::commands::context::remove;
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -25,13 +25,11 @@ pub struct Logout {
 }
 
 impl Run for Logout {
-    const ENTRY: (Group, &str) = (Group::Connect, "remove a context");
-
     fn columns(&self) -> Columns {
         Columns::Fixed(&["name", "removed"])
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         if self.name.is_some() && session.global.context.is_some() {
             return Err(CliError::usage("--context cannot be used with a name"));
         }

@@ -1,6 +1,7 @@
 //! The commands, one file or folder each.
 //!
-//! A command implements [`Run`] beside its arguments; its line in `commands!` adds it to the parser and to the help.
+//! A command implements [`Run`] beside its arguments; its line in `commands!` adds it to the parser and to the help. Commands
+//! of a group are declared by `subcommands!`.
 
 mod batch;
 mod block_on;
@@ -28,9 +29,11 @@ pub mod validate;
 pub mod whoami;
 pub mod workspaces;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser};
 
-use block_on::{block_on, read_input};
+use block_on::read_input;
+
+pub(super) use block_on::block_on;
 
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
@@ -41,9 +44,6 @@ use crate::cli::output::exit::CliError;
 
 /// A command of the command line.
 pub trait Run {
-    /// Heading and summary in the list of commands; the summary has at most 27 characters.
-    const ENTRY: (Group, &str);
-
     /// Returns the columns that `--columns` can choose.
     fn columns(&self) -> Columns {
         Columns::None
@@ -59,9 +59,48 @@ pub trait Run {
         Destination::Stdout
     }
 
+    /// Whether it runs until a signal arrives, which it handles itself.
+    fn is_server(&self) -> bool {
+        false
+    }
+
     /// Runs the command.
-    fn run(self, session: &Session) -> Result<(), CliError>;
+    fn run(self, session: &Session) -> impl Future<Output = Result<(), CliError>>;
 }
+
+/// Declares an enum of commands; running it runs the one that was given.
+macro_rules! subcommands {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($command:ident($arguments:ty),)* }) => {
+        $(#[$attribute])*
+        #[derive(Debug, clap::Subcommand)]
+        $visibility enum $name {
+            $($command($arguments),)*
+        }
+
+        impl $crate::cli::commands::Run for $name {
+            fn columns(&self) -> $crate::cli::output::columns::Columns {
+                match self { $(Self::$command(command) => command.columns(),)* }
+            }
+
+            fn format(&self) -> Option<$crate::cli::output::Format> {
+                match self { $(Self::$command(command) => command.format(),)* }
+            }
+
+            fn destination(&self) -> $crate::cli::output::destination::Destination<'_> {
+                match self { $(Self::$command(command) => command.destination(),)* }
+            }
+
+            fn is_server(&self) -> bool {
+                match self { $(Self::$command(command) => command.is_server(),)* }
+            }
+
+            async fn run(self, session: &Session) -> Result<(), CliError> {
+                match self { $(Self::$command(command) => Box::pin(command.run(session)).await,)* }
+            }
+        }
+    };
+}
+use subcommands;
 
 /// A heading in the list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,69 +113,47 @@ pub enum Group {
     Tools,
 }
 
-/// Declares [`Command`], and the list of commands in the order of the help.
+/// Declares [`Command`], and the list of commands in the order of the help. A summary has at most 27 characters.
 macro_rules! commands {
-    ($($module:ident::$name:ident,)*) => {
-        /// All commands.
-        #[derive(Debug, Subcommand)]
-        pub enum Command {
-            $($name($module::$name),)*
-        }
-
-        impl Command {
-            /// Returns the columns that `--columns` can choose.
-            pub fn columns(&self) -> Columns {
-                match self { $(Self::$name(command) => command.columns(),)* }
-            }
-
-            /// Returns the output format that one of the command's own flags selects.
-            pub fn format(&self) -> Option<Format> {
-                match self { $(Self::$name(command) => command.format(),)* }
-            }
-
-            /// Returns where the command can write its result.
-            pub fn destination(&self) -> Destination<'_> {
-                match self { $(Self::$name(command) => command.destination(),)* }
-            }
-
-            /// Runs the command.
-            pub fn run(self, session: &Session) -> Result<(), CliError> {
-                match self { $(Self::$name(command) => command.run(session),)* }
+    ($($group:ident $module:ident::$name:ident $summary:literal,)*) => {
+        subcommands! {
+            /// All commands.
+            pub enum Command {
+                $($name($module::$name),)*
             }
         }
 
         /// Heading, name and summary of each command.
-        const OVERVIEW: &[(Group, &str, &str)] =
-            &[$(($module::$name::ENTRY.0, stringify!($name), $module::$name::ENTRY.1),)*];
+        const OVERVIEW: &[(Group, &str, &str)] = &[$((Group::$group, stringify!($name), $summary),)*];
     };
 }
 
 commands! {
-    create::Create,
-    edit::Edit,
-    show::Show,
-    validate::Validate,
-    publish::Publish,
-    publish::Unpublish,
-    publish::Close,
-    list::List,
-    trash::Delete,
-    trash::Restore,
-    submit::Submit,
-    responses::Responses,
-    serve::Serve,
-    workspaces::Workspaces,
-    keys::Keys,
-    integrations::Integrations,
-    listen::Listen,
-    deliveries::Deliveries,
-    login::Login,
-    context::Context,
-    logout::Logout,
-    whoami::Whoami,
-    explain::Explain,
-    completions::Completions,
-    help::Help,
+    Write create::Create "create a form",
+    Write edit::Edit "change a form",
+    Write show::Show "show one form",
+    Write validate::Validate "check files, offline",
+    Run publish::Publish "open a form for answers",
+    Run publish::Unpublish "return to draft",
+    Run publish::Close "stop accepting answers",
+    Run list::List "list forms",
+    Run trash::Delete "move to the trash",
+    Run trash::Restore "restore from the trash",
+    Collect submit::Submit "send answers",
+    Collect responses::Responses "read and delete answers",
+    Operate serve::Serve "run the server",
+    Operate workspaces::Workspaces "separate forms and keys",
+    Operate keys::Keys "manage API keys",
+    Operate integrations::Integrations "webhooks, chats, mail",
+    Operate listen::Listen "receive webhooks here",
+    Operate deliveries::Deliveries "list, repeat, cancel",
+    Connect login::Login "store a server and a key",
+    Connect context::Context "list and use contexts",
+    Connect logout::Logout "remove a context",
+    Connect whoami::Whoami "show server and key",
+    Tools explain::Explain "explain an error code",
+    Tools completions::Completions "set up a shell",
+    Tools help::Help "help on a command or topic",
 }
 
 /// Build forms and collect answers, from a file, a script or a server

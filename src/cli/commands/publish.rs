@@ -5,8 +5,8 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::FormDetail;
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::output::columns::{Columns, FORM};
@@ -65,57 +65,33 @@ struct Forms {
 }
 
 impl Run for Publish {
-    const ENTRY: (Group, &str) = (Group::Run, "open a form for answers");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Publish {
     /// Publishes the forms, and reopens closed ones.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
         change(session, &self.forms, &patch).await
     }
 }
 
 impl Run for Unpublish {
-    const ENTRY: (Group, &str) = (Group::Run, "return to draft");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Unpublish {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
     }
 }
 
 impl Run for Close {
-    const ENTRY: (Group, &str) = (Group::Run, "stop accepting answers");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Close {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"settings": {"closed": true}})).await
     }
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::commands::{Group, Run};
+use crate::cli::commands::Run;
 use crate::cli::connection::local_store;
 use crate::cli::connection::running_servers::{self, Announcement};
 use crate::cli::connection::session::Session;
@@ -280,9 +280,11 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
 }
 
 impl Run for Serve {
-    const ENTRY: (Group, &str) = (Group::Operate, "run the server");
+    fn is_server(&self) -> bool {
+        true
+    }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
@@ -300,14 +302,7 @@ impl Run for Serve {
             let max_connections = config.http.max_connections;
             tracing::warn!(max_connections, "the limit of open files allows no more connections");
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| CliError::io("cannot start", error))?;
-        let ended = runtime.block_on(serve(session, config));
-        // A second Ctrl-C does not wait for running tasks.
-        runtime.shutdown_background();
-        ended
+        serve(session, config).await
     }
 }
 

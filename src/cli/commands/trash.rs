@@ -5,8 +5,8 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::Code;
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, DELETED, FORM};
@@ -45,23 +45,17 @@ pub struct Delete {
 }
 
 impl Run for Delete {
-    const ENTRY: (Group, &str) = (Group::Run, "move to the trash");
-
     fn columns(&self) -> Columns {
         DELETED
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
     }
 }
 
 impl Delete {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        let client = session.client().await?;
-        for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
-    }
-
     async fn delete(&self, session: &Session, client: &Client, form: &str) -> Result<(), CliError> {
         if self.dry_run {
             let DeleteTarget { id, name, .. } = self.find(client, form).await?;
@@ -163,19 +157,11 @@ pub struct Restore {
 }
 
 impl Run for Restore {
-    const ENTRY: (Group, &str) = (Group::Run, "restore from the trash");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Restore {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| {
             let restored = client

@@ -1,7 +1,7 @@
 //! `forms whoami`.
 
 use crate::api::Whoami as WhoamiResponse;
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Key, Target, display_url};
 use crate::cli::output::columns::Columns;
@@ -21,21 +21,13 @@ Examples:
 pub struct Whoami {}
 
 impl Run for Whoami {
-    const ENTRY: (Group, &str) = (Group::Connect, "show server and key");
-
     fn columns(&self) -> Columns {
         Columns::Fixed(&["url", "data", "key", "workspace"])
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Whoami {
     /// Asks the server for the key's owner, and prints it with the origin of address and key, which are known even without
     /// a response.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let asked = async { Ok::<_, CliError>(session.client().await?.whoami().await?) }.await;
         let target = session.target()?;
         let answer = asked.as_ref().ok();

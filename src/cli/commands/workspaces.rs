@@ -1,14 +1,14 @@
 //! `forms workspaces`.
 
+use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::api::{Code, NewWorkspace, Problem, WorkspaceDetail};
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed};
 use crate::cli::commands::list_hint::with_list_hint;
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, DELETED};
@@ -34,11 +34,12 @@ pub struct Workspaces {
     command: WorkspacesCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum WorkspacesCommand {
-    List(List),
-    Create(Create),
-    Delete(Delete),
+subcommands! {
+    enum WorkspacesCommand {
+        List(List),
+        Create(Create),
+        Delete(Delete),
+    }
 }
 
 /// List workspaces
@@ -84,31 +85,43 @@ struct Delete {
 }
 
 impl Run for Workspaces {
-    const ENTRY: (Group, &str) = (Group::Operate, "separate forms and keys");
-
     fn columns(&self) -> Columns {
-        match &self.command {
-            WorkspacesCommand::List(_) => Columns::Dynamic,
-            WorkspacesCommand::Create(_) => Columns::Fixed(&["id", "name", "created_at", "key"]),
-            WorkspacesCommand::Delete(_) => DELETED,
-        }
+        self.command.columns()
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        self.command.run(session).await
     }
 }
 
-impl Workspaces {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+impl Run for List {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        list(session, &session.client().await?).await
+    }
+}
+
+impl Run for Create {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["id", "name", "created_at", "key"])
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        create(session, &session.client().await?, self.name).await
+    }
+}
+
+impl Run for Delete {
+    fn columns(&self) -> Columns {
+        DELETED
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        match self.command {
-            WorkspacesCommand::List(_) => list(session, &client).await,
-            WorkspacesCommand::Create(Create { name }) => create(session, &client, name).await,
-            WorkspacesCommand::Delete(Delete { workspaces, yes }) => {
-                for_each(session, &workspaces, async |id| delete(session, &client, id, yes).await).await
-            }
-        }
+        for_each(session, &self.workspaces, async |id| delete(session, &client, id, self.yes).await).await
     }
 }
 

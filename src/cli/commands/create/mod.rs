@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
-use crate::cli::commands::{Group, Run, block_on, read_input};
+use crate::cli::commands::{Run, read_input};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
@@ -73,21 +73,13 @@ pub struct Create {
 }
 
 impl Run for Create {
-    const ENTRY: (Group, &str) = (Group::Write, "create a form");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Create {
     /// Creates the form, or each form of the file. Nothing is sent unless all of them are valid; size limits are checked
     /// by the server.
-    async fn execute(mut self, session: &Session) -> Result<(), CliError> {
+    async fn run(mut self, session: &Session) -> Result<(), CliError> {
         if let Some(stray) = &self.stray {
             let help = match self.title {
                 Some(_) => format!("a question follows its flag: -Q {}", shell_quote(stray)),
@@ -107,7 +99,9 @@ impl Create {
             }
         }
     }
+}
 
+impl Create {
     /// Asks for the form. The input is kept in a file unless the form is created.
     async fn ask(&mut self, session: &Session) -> Result<(), CliError> {
         // Check the flags and the server first, so that no input is lost to either.

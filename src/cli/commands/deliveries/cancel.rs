@@ -3,12 +3,16 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::deliveries::COUNT;
+use crate::cli::commands::deliveries::DELIVERY;
 use crate::cli::commands::deliveries::redeliver::{deliveries, refuse_both, require_flag};
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::client::{ClientError, DeliverySelection};
 
@@ -38,13 +42,12 @@ pub(super) struct Cancel {
     yes: bool,
 }
 
-impl Cancel {
-    /// Whether deliveries are selected by flags.
-    pub(super) fn names_none(&self) -> bool {
-        self.deliveries.is_empty()
+impl Run for Cancel {
+    fn columns(&self) -> Columns {
+        if self.names_none() { COUNT } else { DELIVERY }
     }
 
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let (client, output) = (session.client().await?, &session.output);
         if self.deliveries.is_empty() {
             return self.cancel_selected(session).await;
@@ -61,6 +64,13 @@ impl Cancel {
             Ok(())
         })
         .await
+    }
+}
+
+impl Cancel {
+    /// Whether deliveries are selected by flags.
+    pub(super) fn names_none(&self) -> bool {
+        self.deliveries.is_empty()
     }
 
     async fn cancel_selected(&self, session: &Session) -> Result<(), CliError> {

@@ -3,9 +3,11 @@
 use clap::Args;
 
 use crate::api::DeliveryDetail;
+use crate::cli::commands::Run;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
@@ -57,8 +59,12 @@ const DEFAULT_COLUMNS: usize = 8;
 /// Number of columns that a terminal shows: more would cut the errors in 80 columns.
 const TERMINAL_COLUMNS: usize = 5;
 
-impl List {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for List {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let output = &*session.output;
         let (client, now) = (session.client().await?, session.now());
         let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);

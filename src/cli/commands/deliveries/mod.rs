@@ -7,9 +7,9 @@ mod selection;
 mod show;
 mod stats;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -42,13 +42,14 @@ pub struct Deliveries {
     command: DeliveriesCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum DeliveriesCommand {
-    List(List),
-    Show(Show),
-    Redeliver(Redeliver),
-    Cancel(Cancel),
-    Stats(Stats),
+subcommands! {
+    enum DeliveriesCommand {
+        List(List),
+        Show(Show),
+        Redeliver(Redeliver),
+        Cancel(Cancel),
+        Stats(Stats),
+    }
 }
 
 /// Columns of a delivery.
@@ -70,31 +71,11 @@ const DELIVERY: Columns = Columns::Fixed(&[
 const COUNT: Columns = Columns::Fixed(&["count", "has_more"]);
 
 impl Run for Deliveries {
-    const ENTRY: (Group, &str) = (Group::Operate, "list, repeat, cancel");
-
     fn columns(&self) -> Columns {
-        match &self.command {
-            DeliveriesCommand::List(_) | DeliveriesCommand::Stats(_) => Columns::Dynamic,
-            DeliveriesCommand::Show(show) => show.columns(),
-            DeliveriesCommand::Redeliver(redeliver) if redeliver.names_none() => COUNT,
-            DeliveriesCommand::Cancel(cancel) if cancel.names_none() => COUNT,
-            DeliveriesCommand::Redeliver(_) | DeliveriesCommand::Cancel(_) => DELIVERY,
-        }
+        self.command.columns()
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Deliveries {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        match self.command {
-            DeliveriesCommand::List(list) => list.run(session).await,
-            DeliveriesCommand::Show(show) => show.run(session).await,
-            DeliveriesCommand::Redeliver(redeliver) => redeliver.run(session).await,
-            DeliveriesCommand::Cancel(cancel) => cancel.run(session).await,
-            DeliveriesCommand::Stats(stats) => stats.run(session).await,
-        }
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        self.command.run(session).await
     }
 }

@@ -4,11 +4,15 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::DeliveryDetail;
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::deliveries::COUNT;
+use crate::cli::commands::deliveries::DELIVERY;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::client::{DeliverySelection, ReceivedBody};
@@ -41,13 +45,12 @@ pub(super) struct Redeliver {
     dry_run: bool,
 }
 
-impl Redeliver {
-    /// Whether deliveries are selected by flags.
-    pub(super) fn names_none(&self) -> bool {
-        self.deliveries.is_empty()
+impl Run for Redeliver {
+    fn columns(&self) -> Columns {
+        if self.names_none() { COUNT } else { DELIVERY }
     }
 
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let (client, output) = (session.client().await?, &session.output);
         if self.deliveries.is_empty() {
             return self.redeliver_selected(session).await;
@@ -64,6 +67,13 @@ impl Redeliver {
             self.report(session, &sent)
         })
         .await
+    }
+}
+
+impl Redeliver {
+    /// Whether deliveries are selected by flags.
+    pub(super) fn names_none(&self) -> bool {
+        self.deliveries.is_empty()
     }
 
     /// Reports whether the delivery is sent, or for what it waits.

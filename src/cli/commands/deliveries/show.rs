@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{Attempt, DeliveryDetail};
+use crate::cli::commands::Run;
 use crate::cli::commands::deliveries::DELIVERY;
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
@@ -58,9 +59,8 @@ const COLUMNS: [&str; 9] = [
 /// Number of columns shown unless others are chosen.
 const DEFAULT_COLUMNS: usize = 7;
 
-impl Show {
-    /// Returns the columns of what is shown.
-    pub(super) fn columns(&self) -> Columns {
+impl Run for Show {
+    fn columns(&self) -> Columns {
         match self {
             Self { body: true, .. } => Columns::None,
             Self { attempts: true, .. } => Columns::Dynamic,
@@ -68,7 +68,7 @@ impl Show {
         }
     }
 
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let output = &*session.output;
         let refused = |error| with_list_hint(session, error, "deliveries");

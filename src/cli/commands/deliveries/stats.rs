@@ -3,7 +3,9 @@
 use clap::Args;
 
 use crate::api::DeliveryTypeStats;
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
@@ -27,8 +29,12 @@ pub(super) struct Stats {}
 const COLUMNS: [&str; 7] =
     ["type", "pending", "in_flight", "paused", "dead", "oldest_due_at", "delivered_24h"];
 
-impl Stats {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Stats {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let types = session.client().await?.delivery_stats().await?;
         let now = session.now();
         let row = |one: &ReceivedBody<DeliveryTypeStats>| cells(one, now).into();

@@ -10,9 +10,9 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{Code, FormDetail, Problem};
+use crate::cli::commands::Run;
 use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
 use crate::cli::commands::edit::patch::patch;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
 use crate::cli::input::document::violations::{describe_violations, not_stored, rejected};
@@ -126,20 +126,12 @@ impl EditBase {
 }
 
 impl Run for Edit {
-    const ENTRY: (Group, &str) = (Group::Write, "change a form");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Edit {
     /// Changes the form and reports what has changed.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let settings = self.settings();
         match &self.file {
             _ if !settings.is_empty() => self.by_flags(session, &settings).await,
@@ -157,7 +149,9 @@ impl Edit {
             }
         }
     }
+}
 
+impl Edit {
     fn settings(&self) -> Vec<Setting> {
         let members = [("title", &self.title), ("description", &self.description), ("slug", &self.slug)];
         let fields = members.iter().filter_map(|(name, text)| Some(Setting::named(name, text.as_ref()?)));

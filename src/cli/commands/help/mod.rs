@@ -142,9 +142,7 @@ pub struct Help {
 }
 
 impl Run for Help {
-    const ENTRY: (Group, &str) = (Group::Tools, "help on a command or topic");
-
-    fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         if let [name] = &self.names[..]
             && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
         {

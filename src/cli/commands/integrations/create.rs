@@ -4,9 +4,12 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
 use crate::api::IntegrationDetail;
+use crate::cli::commands::Run;
+use crate::cli::commands::integrations::INTEGRATION;
 use crate::cli::commands::integrations::members::MemberFlags;
 use crate::cli::commands::integrations::{SHOWN_ONCE, name};
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::client::ReceivedBody;
 use crate::domain::integration::IntegrationType;
@@ -63,8 +66,12 @@ fn types() -> PossibleValuesParser {
     PossibleValuesParser::new(IntegrationType::ALL.map(IntegrationType::name))
 }
 
-impl Create {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Create {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&INTEGRATION)
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, webhook, csv_file, email, type_name, name: own_name, members } = self;
         let text = |name: &str, text: String| (name.to_owned(), Value::String(text));
         let own_type = type_name.as_deref().and_then(IntegrationType::parse).map(|kind| (kind, None));

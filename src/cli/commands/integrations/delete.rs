@@ -4,10 +4,12 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::integrations::{name, with_list_hint};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::client::Client;
@@ -33,12 +35,18 @@ pub(super) struct Delete {
     yes: bool,
 }
 
-impl Delete {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Delete {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["name", "deleted"])
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.names, async |name| self.delete(session, &client, name).await).await
     }
+}
 
+impl Delete {
     async fn delete(&self, session: &Session, client: &Client, name: &str) -> Result<(), CliError> {
         if !self.yes {
             self.ask(session, client, name).await?;

@@ -3,9 +3,12 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::integrations::INTEGRATION;
 use crate::cli::commands::integrations::with_list_hint;
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
 /// Enable integrations, and resume those that the server has paused
@@ -45,14 +48,22 @@ struct Target {
     names: Vec<String>,
 }
 
-impl Enable {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Enable {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&INTEGRATION)
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         self.target.set_enabled(session, true).await
     }
 }
 
-impl Disable {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Disable {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&INTEGRATION)
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         self.target.set_enabled(session, false).await
     }
 }

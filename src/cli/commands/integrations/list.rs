@@ -4,7 +4,9 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{HealthState, IntegrationDetail};
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations::target;
 use crate::cli::output::listing::{ListLimit, Listing};
@@ -41,8 +43,12 @@ const COLUMNS: [&str; 10] =
 /// Number of columns shown unless others are chosen.
 const DEFAULT_COLUMNS: usize = 6;
 
-impl List {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for List {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let integrations = session.client().await?.list_integrations(&self.form).await?;
         let output = &*session.output;
         let (count, now) =

@@ -13,10 +13,10 @@ mod update;
 
 use std::sync::LazyLock;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use crate::api::{Code, IntegrationDetail};
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -56,17 +56,18 @@ pub struct Integrations {
     command: IntegrationsCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum IntegrationsCommand {
-    List(List),
-    Show(Show),
-    Create(Create),
-    Update(Update),
-    Delete(Delete),
-    Enable(Enable),
-    Disable(Disable),
-    Test(Test),
-    RotateSecret(RotateSecret),
+subcommands! {
+    enum IntegrationsCommand {
+        List(List),
+        Show(Show),
+        Create(Create),
+        Update(Update),
+        Delete(Delete),
+        Enable(Enable),
+        Disable(Disable),
+        Test(Test),
+        RotateSecret(RotateSecret),
+    }
 }
 
 /// Columns of an integration: the members of all types.
@@ -95,36 +96,12 @@ pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
 ]);
 
 impl Run for Integrations {
-    const ENTRY: (Group, &str) = (Group::Operate, "webhooks, chats, mail");
-
     fn columns(&self) -> Columns {
-        match &self.command {
-            IntegrationsCommand::List(_) => Columns::Dynamic,
-            IntegrationsCommand::Delete(_) => Columns::Fixed(&["name", "deleted"]),
-            IntegrationsCommand::Test(_) => ATTEMPT,
-            IntegrationsCommand::RotateSecret(_) => Columns::Fixed(&["secret", "previous_valid_until"]),
-            _ => Columns::Fixed(&INTEGRATION),
-        }
+        self.command.columns()
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Integrations {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        match self.command {
-            IntegrationsCommand::List(list) => list.run(session).await,
-            IntegrationsCommand::Show(show) => show.run(session).await,
-            IntegrationsCommand::Create(create) => create.run(session).await,
-            IntegrationsCommand::Update(update) => update.run(session).await,
-            IntegrationsCommand::Delete(delete) => delete.run(session).await,
-            IntegrationsCommand::Enable(enable) => enable.run(session).await,
-            IntegrationsCommand::Disable(disable) => disable.run(session).await,
-            IntegrationsCommand::Test(test) => test.run(session).await,
-            IntegrationsCommand::RotateSecret(rotate) => rotate.run(session).await,
-        }
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        self.command.run(session).await
     }
 }
 

@@ -4,9 +4,11 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api;
+use crate::cli::commands::Run;
 use crate::cli::commands::integrations::{SHOWN_ONCE, with_list_hint};
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::duration;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
 /// Replace the signing secret of a webhook
@@ -38,8 +40,12 @@ fn grace(text: &str) -> Result<String, String> {
     }
 }
 
-impl RotateSecret {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for RotateSecret {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["secret", "previous_valid_until"])
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, name, grace } = self;
         let ends_at_once = ["0s", "0ms"].contains(&grace.as_str());
         let request = api::Rotate { grace: Some(grace) };

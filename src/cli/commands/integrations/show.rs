@@ -3,8 +3,11 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::cli::commands::Run;
+use crate::cli::commands::integrations::INTEGRATION;
 use crate::cli::commands::integrations::with_list_hint;
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations::authoring;
@@ -31,8 +34,12 @@ pub(super) struct Show {
     name: String,
 }
 
-impl Show {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Show {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&INTEGRATION)
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let integration = client.get_integration(&self.form, &self.name).await;
         let integration = integration.map_err(|error| with_list_hint(session, error, &self.form))?;

@@ -4,9 +4,12 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::Attempt;
+use crate::cli::commands::Run;
+use crate::cli::commands::integrations::ATTEMPT;
 use crate::cli::commands::integrations::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::output::Output;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::domain::delivery::attempt::AttemptResult;
 
@@ -30,8 +33,12 @@ pub(super) struct Test {
     name: String,
 }
 
-impl Test {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Test {
+    fn columns(&self) -> Columns {
+        ATTEMPT
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, name } = self;
         let attempt = session.client().await?.test_integration(&form, &name).await;
         let attempt = attempt.map_err(|error| with_list_hint(session, error, &form))?;

@@ -3,9 +3,12 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::cli::commands::Run;
+use crate::cli::commands::integrations::INTEGRATION;
 use crate::cli::commands::integrations::members::MemberFlags;
 use crate::cli::commands::integrations::{SHOWN_ONCE, name, with_list_hint};
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
 /// Change an integration
@@ -31,8 +34,12 @@ pub(super) struct Update {
     members: MemberFlags,
 }
 
-impl Update {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Update {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&INTEGRATION)
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, integration, members } = self;
         if members.is_empty() {
             let help = "say what to change: --set or --set-secret, or -f FILE";

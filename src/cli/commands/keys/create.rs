@@ -6,10 +6,13 @@ use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
 use crate::api::{KeyDetail, NewKey};
+use crate::cli::commands::Run;
+use crate::cli::commands::keys::CREATED;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed, scope_names, stored_keys};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
 use crate::cli::input::values::duration;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::clock::Timestamp;
@@ -78,8 +81,12 @@ impl Expiry {
     }
 }
 
-impl Create {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Create {
+    fn columns(&self) -> Columns {
+        CREATED
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         if self.is_bare()
             && let Target::Data(data) = session.target()?
         {
@@ -90,7 +97,9 @@ impl Create {
         session.output.status(SHOWN_ONCE);
         Ok(())
     }
+}
 
+impl Create {
     fn is_bare(&self) -> bool {
         let Self { name, scopes, forms, expires, workspace } = self;
         let is_named = name.is_some() || !scopes.is_empty();

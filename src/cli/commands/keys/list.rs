@@ -3,8 +3,10 @@
 use clap::Args;
 
 use crate::api::KeyDetail;
+use crate::cli::commands::Run;
 use crate::cli::commands::keys::scope_names;
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{ListLimit, Listing};
 use crate::cli::output::table::Cell;
@@ -32,8 +34,12 @@ const COLUMNS: [&str; 8] =
 /// Number of columns shown unless others are chosen.
 const DEFAULT_COLUMNS: usize = 5;
 
-impl List {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for List {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let keys = session.client().await?.list_keys().await?;
         let output = &*session.output;
         let (count, now) =

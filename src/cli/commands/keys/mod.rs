@@ -6,10 +6,10 @@ mod revoke;
 mod rotate;
 mod stored_keys;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use crate::api::KeyDetail;
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -43,12 +43,13 @@ pub struct Keys {
     command: KeysCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum KeysCommand {
-    List(List),
-    Create(Create),
-    Revoke(Revoke),
-    Rotate(Rotate),
+subcommands! {
+    enum KeysCommand {
+        List(List),
+        Create(Create),
+        Revoke(Revoke),
+        Rotate(Rotate),
+    }
 }
 
 /// Columns of a key that was created.
@@ -56,29 +57,12 @@ const CREATED: Columns =
     Columns::Fixed(&["id", "name", "scopes", "forms", "expires_at", "workspace", "created_at", "key"]);
 
 impl Run for Keys {
-    const ENTRY: (Group, &str) = (Group::Operate, "manage API keys");
-
     fn columns(&self) -> Columns {
-        match &self.command {
-            KeysCommand::List(_) => Columns::Dynamic,
-            KeysCommand::Create(_) | KeysCommand::Rotate(_) => CREATED,
-            KeysCommand::Revoke(_) => Columns::Fixed(&["id", "revoked"]),
-        }
+        self.command.columns()
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Keys {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
-        match self.command {
-            KeysCommand::List(list) => list.run(session).await,
-            KeysCommand::Create(create) => create.run(session).await,
-            KeysCommand::Revoke(revoke) => revoke.run(session).await,
-            KeysCommand::Rotate(rotate) => rotate.run(session).await,
-        }
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        self.command.run(session).await
     }
 }
 

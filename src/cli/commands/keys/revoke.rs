@@ -5,11 +5,13 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::{Code, Problem};
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::keys::{find, scope_names, stored_keys};
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::{Client, ClientError};
@@ -32,12 +34,18 @@ pub(super) struct Revoke {
     yes: bool,
 }
 
-impl Revoke {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Revoke {
+    fn columns(&self) -> Columns {
+        Columns::Fixed(&["id", "revoked"])
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.keys, async |id| self.revoke(session, &client, id).await).await
     }
+}
 
+impl Revoke {
     async fn revoke(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let output = &session.output;
         let is_own = stored_keys::id_in_use(session).is_some_and(|own| own.to_string() == id);

@@ -4,11 +4,14 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api;
+use crate::cli::commands::Run;
+use crate::cli::commands::keys::CREATED;
 use crate::cli::commands::keys::create::describe;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed, stored_keys};
 use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::duration;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::secret::KeyId;
 
@@ -36,8 +39,12 @@ fn grace(text: &str) -> Result<String, String> {
     Ok(format!("{}ms", duration(text)?.as_millis()))
 }
 
-impl Rotate {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Rotate {
+    fn columns(&self) -> Columns {
+        CREATED
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let rotated = client.rotate_key(&self.key, &api::Rotate { grace: self.grace.clone() }).await;
         let rotated = rotated.map_err(|error| with_list_hint(session, error, "keys"))?;

@@ -7,6 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
 use crate::api::SubmissionDetail;
+use crate::cli::commands::Run;
 use crate::cli::commands::responses::filter;
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
@@ -14,6 +15,7 @@ use crate::cli::input::moment::moment;
 use crate::cli::input::values::count;
 use crate::cli::output::Format;
 use crate::cli::output::columns;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::destination::Destination;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
@@ -70,12 +72,16 @@ pub(super) struct List {
     raw: bool,
 }
 
-impl List {
-    pub(super) fn destination(&self) -> Destination<'_> {
+impl Run for List {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    fn destination(&self) -> Destination<'_> {
         Destination::Export(self.to.as_deref())
     }
 
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
@@ -119,6 +125,8 @@ impl List {
         Ok(())
     }
 }
+
+impl List {}
 
 /// Finds removed questions: those with answers in the first `limit` submissions of `pages` that are not in `ids`.
 async fn find_removed_questions(

@@ -5,11 +5,11 @@ mod list;
 mod show;
 mod trash;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use crate::cli::commands::{Group, Run, block_on};
+use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::session::Session;
-use crate::cli::output::columns::{Columns, DELETED, SUBMISSION};
+use crate::cli::output::columns::Columns;
 use crate::cli::output::destination::Destination;
 use crate::cli::output::exit::CliError;
 
@@ -40,44 +40,36 @@ pub struct Responses {
     list: Option<List>,
 }
 
-#[derive(Debug, Subcommand)]
-enum ResponsesCommand {
-    List(List),
-    Show(Show),
-    Delete(Delete),
-    Restore(Restore),
+subcommands! {
+    enum ResponsesCommand {
+        List(List),
+        Show(Show),
+        Delete(Delete),
+        Restore(Restore),
+    }
 }
 
 impl Run for Responses {
-    const ENTRY: (Group, &str) = (Group::Collect, "read and delete answers");
-
     fn columns(&self) -> Columns {
-        match &self.command {
-            Some(ResponsesCommand::Restore(_)) => SUBMISSION,
-            Some(ResponsesCommand::Delete(_)) => DELETED,
-            Some(ResponsesCommand::List(_) | ResponsesCommand::Show(_)) | None => Columns::Dynamic,
+        match (&self.command, &self.list) {
+            (Some(command), _) => command.columns(),
+            (None, Some(list)) => list.columns(),
+            (None, None) => Columns::None,
         }
     }
 
     fn destination(&self) -> Destination<'_> {
         match (&self.command, &self.list) {
-            (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.destination(),
-            _ => Destination::Stdout,
+            (Some(command), _) => command.destination(),
+            (None, Some(list)) => list.destination(),
+            (None, None) => Destination::Stdout,
         }
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Responses {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         match (self.command, self.list) {
-            (Some(ResponsesCommand::Show(show)), _) => show.run(session).await,
-            (Some(ResponsesCommand::Delete(delete)), _) => delete.run(session).await,
-            (Some(ResponsesCommand::Restore(restore)), _) => restore.run(session).await,
-            (Some(ResponsesCommand::List(list)), _) | (None, Some(list)) => list.run(session).await,
+            (Some(command), _) => command.run(session).await,
+            (None, Some(list)) => list.run(session).await,
             (None, None) => Err(CliError::usage("expected a form: forms responses FORM")),
         }
     }

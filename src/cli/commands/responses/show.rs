@@ -5,8 +5,10 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::value::RawValue;
 
 use crate::api::SubmissionDetail;
+use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::columns::{self, SUBMISSION_FIELDS};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
@@ -28,8 +30,12 @@ pub(super) struct Show {
     submission: String,
 }
 
-impl Show {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Show {
+    fn columns(&self) -> Columns {
+        Columns::Dynamic
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let submission = client.get_submission(&self.form, &self.submission).await?;
         let output = &session.output;

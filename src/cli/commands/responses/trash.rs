@@ -5,9 +5,13 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::Code;
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::Batch;
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::columns::DELETED;
+use crate::cli::output::columns::SUBMISSION;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state::with_open_hint;
 use crate::cli::output::humanize::count_noun;
@@ -43,9 +47,13 @@ pub(super) struct Delete {
     dry_run: bool,
 }
 
-impl Delete {
+impl Run for Delete {
+    fn columns(&self) -> Columns {
+        DELETED
+    }
+
     /// Deletes the submissions, after confirming all of them at once.
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         if !self.yes && !self.dry_run {
             for id in &self.submissions {
@@ -63,7 +71,9 @@ impl Delete {
         self.report(session, &deleted);
         batch.finish()
     }
+}
 
+impl Delete {
     /// Reports the deleted submissions in one line.
     fn report(&self, session: &Session, deleted: &[&str]) {
         let (which, pronoun) = match deleted {
@@ -142,8 +152,12 @@ pub(super) struct Restore {
     submissions: Vec<String>,
 }
 
-impl Restore {
-    pub(super) async fn run(self, session: &Session) -> Result<(), CliError> {
+impl Run for Restore {
+    fn columns(&self) -> Columns {
+        SUBMISSION
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let mut batch = Batch::begin(session, self.submissions.len());
         for id in &self.submissions {
@@ -151,7 +165,9 @@ impl Restore {
         }
         batch.finish()
     }
+}
 
+impl Restore {
     async fn restore(&self, session: &Session, client: &Client, id: &str) -> Result<(), CliError> {
         let restored = client.restore_submission(&self.form, id).await;
         let restored = restored.map_err(|error| self.refused(error, id, &session.command_prefix()))?;

@@ -6,8 +6,8 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
+use crate::cli::commands::Run;
 use crate::cli::commands::show::outline::outline;
-use crate::cli::commands::{Group, Run, block_on};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::output::columns::{Columns, FORM};
@@ -39,19 +39,11 @@ pub struct Show {
 }
 
 impl Run for Show {
-    const ENTRY: (Group, &str) = (Group::Write, "show one form");
-
     fn columns(&self) -> Columns {
         FORM
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Show {
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let form = session.client().await?.get_form(&self.form).await?;
         match session.output.format {
             Format::Yaml => session.output.data(&yaml::authoring_file(&form)?),

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
-use crate::cli::commands::{Group, Run, block_on, read_input};
+use crate::cli::commands::{Run, read_input};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::Target;
 use crate::cli::input::answer_args;
@@ -65,20 +65,12 @@ pub struct Submit {
 }
 
 impl Run for Submit {
-    const ENTRY: (Group, &str) = (Group::Collect, "send answers");
-
     fn columns(&self) -> Columns {
         SUBMISSION
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
-        block_on(session, self.execute(session))
-    }
-}
-
-impl Submit {
     /// Sends the answers, after checking all of them.
-    async fn execute(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut sources = self.read(session).await?;
         let form = session.client().await?.get_form(&self.form).await?;
         let mut unsent =
@@ -92,7 +84,9 @@ impl Submit {
         unsent.asked.clear();
         Ok(())
     }
+}
 
+impl Submit {
     async fn send(
         &self,
         session: &Session,

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use crate::cli::commands::Run;
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::validate::evaluation::Evaluation;
-use crate::cli::commands::{Group, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args;
 use crate::cli::input::document::{self, Document, Record};
@@ -69,8 +69,6 @@ enum ProblemFormat {
 }
 
 impl Run for Validate {
-    const ENTRY: (Group, &str) = (Group::Write, "check files, offline");
-
     fn columns(&self) -> Columns {
         Columns::Fixed(if self.has_answers() { &evaluation::COLUMNS } else { &["file", "valid"] })
     }
@@ -79,7 +77,7 @@ impl Run for Validate {
         (self.format == Some(ProblemFormat::Json)).then_some(Format::Json)
     }
 
-    fn run(self, session: &Session) -> Result<(), CliError> {
+    async fn run(self, session: &Session) -> Result<(), CliError> {
         // The flag is global, so clap cannot declare the conflict.
         if self.format.is_some() && session.global.output.is_some() {
             return Err(CliError::usage("--format and --output cannot be used together"));
