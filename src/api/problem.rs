@@ -94,6 +94,8 @@ codes! {
         "Its integration was deleted, or it is a row of a CSV file that was written: each submission is one row.";
     WorkspaceInUse "workspace_in_use" 409 "The workspace of the request's own key cannot be deleted"
         "Delete it with an operator's key of another workspace: so a server always has a workspace, and nobody ends the key they are using.";
+    LastKey "last_key" 409 "The last key with the scope `admin` cannot be revoked"
+        "Without it nobody could manage the keys of the workspace. Create another key with the scope `admin` and for all forms first, or rotate this one. With access to the data directory, `forms keys create --data DIR` replaces a lost one.";
     VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"
         "The form or submission is not at the revision in `If-Match`. Read it again, check whether the change still applies, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"

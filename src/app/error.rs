@@ -128,6 +128,10 @@ impl From<Refusal> for ApiError {
                 Code::WorkspaceInUse,
                 "the workspace of the request's own key cannot be deleted; use a key of another workspace",
             ),
+            Refusal::LastKey => Self::with_detail(
+                Code::LastKey,
+                "this is the workspace's last key with the scope `admin`; create another one first",
+            ),
             Refusal::InvalidBody(violations) => {
                 Self::invalid(summarize_count(violations.len(), "problem", "in the request"), violations)
             }

@@ -120,12 +120,13 @@ impl Session {
         Ok(KeyList { keys: keys.collect() })
     }
 
-    /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on.
+    /// Revokes a key of the caller's workspace, or of the one that an operator names, from the next request on. The last one
+    /// that manages keys is refused.
     pub async fn revoke_key(&self, id: &str, workspace: Option<&str>) -> Result<()> {
         let workspace = self.managed_workspace(workspace).await?;
         let key = key_id(id)?;
         self.require_scopes_of(key).await?;
-        let step = self.store.delete_key(workspace, key).await?;
+        let step = self.store.delete_key(workspace, key, self.now()).await?;
         into_result(step, Code::KeyNotFound, id).map(drop)
     }
 

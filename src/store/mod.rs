@@ -238,8 +238,8 @@ pub trait Keys: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<ApiKey>>;
 
-    /// Deletes a key of the workspace.
-    async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>>;
+    /// Deletes a key of the workspace, unless it is the last one that manages keys.
+    async fn delete_key(&self, workspace: WorkspaceId, key: KeyId, now: Timestamp) -> Result<StepResult<()>>;
 
     /// Returns a key, expired or not.
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>>;

@@ -28,6 +28,8 @@ pub enum Refusal {
     NotInTrash,
     /// The workspace of the request's own key cannot be deleted.
     WorkspaceInUse,
+    /// Without the key, nobody could manage the keys of its workspace.
+    LastKey,
     InvalidDefinition(Vec<Violation>),
     InvalidAnswers(Vec<Violation>),
     /// The body of a request that is neither a definition nor a submission.

@@ -88,6 +88,12 @@ impl ApiKey {
         self.end().is_none_or(|end| now < end)
     }
 
+    /// Whether the key can be used to manage the keys of its workspace, and has not been replaced.
+    pub fn manages_keys(&self, now: Timestamp) -> bool {
+        let is_unlimited = self.forms.is_none() && self.ends_at.is_none();
+        is_unlimited && self.has_scope(Scope::Admin) && self.is_valid(now)
+    }
+
     /// Replaces the key by one with the same name, scopes, limits and expiry. Returns the new key, and the old one until
     /// the end of the grace period, never later than it would end now; `None` if it ends at once.
     pub fn rotate(self, rotation: &Rotation, now: Timestamp) -> (Self, Option<Self>) {

@@ -65,7 +65,8 @@ fn own(operation: &str) -> &'static [Code] {
         }
         "redeliver" => &[Code::DeliveryNotRepeatable],
         "cancel_delivery" => &[Code::DeliveryNotPending],
-        "create_key" | "list_keys" | "revoke_key" => &[Code::WorkspaceNotFound],
+        "create_key" | "list_keys" => &[Code::WorkspaceNotFound],
+        "revoke_key" => &[Code::WorkspaceNotFound, Code::LastKey],
         "delete_workspace" => &[Code::WorkspaceInUse],
         "get_version" => &[Code::VersionNotFound],
         "create_submission" => &[

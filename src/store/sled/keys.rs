@@ -9,7 +9,7 @@ use super::engine::tx::{Direction, Tx};
 use super::row_source::RowSource;
 use super::{Context, SledStore, Step, Stop, decoded_cache, idempotency, layout};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::IdempotencyRecord;
+use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::WorkspaceId;
 use crate::secret::KeyId;
@@ -94,9 +94,12 @@ impl Keys for SledStore {
         .await
     }
 
-    async fn delete_key(&self, workspace: WorkspaceId, key: KeyId) -> Result<StepResult<()>> {
+    async fn delete_key(&self, workspace: WorkspaceId, key: KeyId, now: Timestamp) -> Result<StepResult<()>> {
         self.step(WriteKind::Reclaim, move |tx, _| {
             let key = find(tx, workspace, key)?.ok_or(Stop::Missing)?;
+            if key.manages_keys(now) && !has_other_manager(tx, &key, now)? {
+                return Err(Refusal::LastKey.into());
+            }
             delete(tx, key.id, layout::key_entry(&key));
             Ok(())
         })
@@ -210,6 +213,17 @@ fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
 fn find(tx: &Tx<'_>, workspace: WorkspaceId, key: KeyId) -> Result<Option<ApiKey>> {
     let key = tx.read(&layout::api_key(key), layout::decode_api_key)?;
     Ok(key.filter(|key| key.workspace == workspace))
+}
+
+/// Whether the workspace of `key` has another one that manages keys.
+fn has_other_manager(tx: &Tx<'_>, key: &ApiKey, now: Timestamp) -> Result<bool> {
+    for (entry, _) in tx.scan_all(layout::key_entries(key.workspace))? {
+        let id = layout::listed_key(&entry)?;
+        if id != key.id && find(tx, key.workspace, id)?.is_some_and(|other| other.manages_keys(now)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Checks that a key can be added in place of `removed` others.

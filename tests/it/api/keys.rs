@@ -223,6 +223,33 @@ async fn a_revoked_key_is_refused_by_the_next_request() {
 }
 
 #[tokio::test]
+async fn the_last_key_that_manages_keys_cannot_be_revoked() {
+    let server = Server::start().await;
+    let own = format!("{KEYS}/key_{}", &server.key[3..11]);
+    let revoke = async |path: &str| server.call(Method::DELETE, path).send().await;
+    let form = server.published_form(questions()).await;
+    // None of these can take its place: too few scopes, some forms only, expired, replaced.
+    let expiring = "2026-11-21T09:00:00Z";
+    create(&server, json!({"name": "a", "scopes": ["write", "operator"]})).await;
+    create(&server, json!({"name": "b", "scopes": ["admin"], "forms": [form]})).await;
+    create(&server, json!({"name": "c", "scopes": ["admin"], "expires_at": expiring})).await;
+    server.clock.set(expiring);
+    let (admin, _) = create(&server, json!({"name": "d", "scopes": ["admin"]})).await;
+    let rotate = server.post(format!("{KEYS}/{admin}/rotate"), json!({"grace": "24h"})).send().await;
+    let rotated = format!("{KEYS}/{}", rotate.expect(200)["id"].as_str().unwrap());
+    assert_eq!(revoke(&rotated).await.status, 204);
+    let refused = revoke(&own).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (409, "last_key".to_owned()));
+    assert_eq!(status(&server, &server.key).await, 200);
+    // A key that cannot manage keys can always be revoked, and any other once there is a second one.
+    assert_eq!(revoke(&format!("{KEYS}/{admin}")).await.status, 204);
+    create(&server, json!({"name": "e", "scopes": ["admin"]})).await;
+    assert_eq!(revoke(&own).await.status, 204);
+    let other = server.key_with(&[Scope::Operator]).await;
+    assert_eq!(status(&server, &other).await, 200);
+}
+
+#[tokio::test]
 async fn a_rotated_key_ends_at_once_or_after_the_grace_period() {
     let server = Server::start().await;
     let form = server.published_form(questions()).await;

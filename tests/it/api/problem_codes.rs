@@ -35,7 +35,7 @@ pub(super) async fn provoke(code: Code) -> TestResponse {
         | Code::DeliveryNotFound
         | Code::DeliveryNotPending
         | Code::DeliveryNotRepeatable => provoke_on_deliveries(&server, code).await,
-        Code::KeyNotFound | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
+        Code::KeyNotFound | Code::LastKey | Code::WorkspaceNotFound | Code::WorkspaceInUse => {
             provoke_by_deletion(&server, code).await
         }
         Code::RouteNotFound => server.get("/api/v1/nothing").send().await,
@@ -127,6 +127,7 @@ async fn provoke_on_deliveries(server: &Server, code: Code) -> TestResponse {
 async fn provoke_by_deletion(server: &Server, code: Code) -> TestResponse {
     let path = match code {
         Code::KeyNotFound => "keys/key_00000000".to_owned(),
+        Code::LastKey => format!("keys/key_{}", &server.key[3..11]),
         Code::WorkspaceNotFound => "workspaces/ws_000000000000".to_owned(),
         Code::WorkspaceInUse => {
             let own = &server.get("/api/v1/whoami").send().await.expect(200)["workspace"]["id"];

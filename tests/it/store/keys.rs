@@ -70,7 +70,7 @@ pub(super) async fn keys_are_listed_newest_first_within_their_workspace(fixture:
     assert_eq!((list(&*store, 1).await, list(&*store, 2).await), (ids(&first), ids(&second)));
     assert_eq!(list(&*store, 3).await, []);
     // Neither deleted nor rotated from another workspace.
-    let step = store.delete_key(workspace(2), key_id("a")).await.unwrap();
+    let step = store.delete_key(workspace(2), key_id("a"), at(5)).await.unwrap();
     assert!(matches!(step, StepResult::Missing));
     assert!(matches!(rotate(&*store, (2, "a"), ("d", 0), None, 5).await, StepResult::Missing));
     // An id is never given twice, and a key needs a workspace.
@@ -79,7 +79,7 @@ pub(super) async fn keys_are_listed_newest_first_within_their_workspace(fixture:
     let homeless = NewKey { key: api_key(9, "e", 5), idempotency_key: None };
     assert!(matches!(store.insert_key(homeless).await.unwrap(), StepResult::Missing));
     assert_eq!(list(&*store, 1).await, ids(&first));
-    let step = store.delete_key(workspace(1), key_id("a")).await.unwrap();
+    let step = store.delete_key(workspace(1), key_id("a"), at(5)).await.unwrap();
     assert!(matches!(step, StepResult::Done(())));
     assert_eq!(store.find_key(key_id("a")).await.unwrap(), None);
     store.close().await.unwrap();
@@ -172,7 +172,10 @@ pub(super) async fn uses_are_recorded_for_existing_keys(fixture: &impl StoreFixt
     let store = fixture.open();
     assert_eq!(list(&*store, 1).await, expected);
     // A key that gets the id of another one later was never used.
-    assert!(matches!(store.delete_key(workspace(1), key_id("a")).await.unwrap(), StepResult::Done(())));
+    assert!(matches!(
+        store.delete_key(workspace(1), key_id("a"), at(5)).await.unwrap(),
+        StepResult::Done(())
+    ));
     for id in ["a", "none"] {
         insert(&*store, api_key(1, id, 2)).await;
     }
