@@ -64,7 +64,7 @@ fn with_names(list: &Value) -> Value {
         items.iter().filter_map(|item| item.get("name")?.as_str()).map(str::to_owned).collect();
     let mut named = |item: &Value| {
         let (Value::Object(members), None) = (item, item.get("name")) else { return item.clone() };
-        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default().replace('_', "-");
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let numbered = (2..).map(|number| format!("{kind}-{number}"));
         let name = std::iter::once(kind.clone()).chain(numbered).find(|name| !taken.contains(name));
         let name = name.unwrap_or(kind);
@@ -201,6 +201,6 @@ mod tests {
             .iter()
             .map(|item| item.get("name").unwrap().as_str().unwrap())
             .collect();
-        assert_eq!(names, ["webhook", "csv-file", "webhook-3", "webhook-2"]);
+        assert_eq!(names, ["webhook", "csv_file", "webhook-3", "webhook-2"]);
     }
 }

@@ -108,7 +108,7 @@ async fn what_was_shown_can_be_sent_back_and_changes_nothing() {
     server.clock.set("2026-11-20T10:00:00Z");
     let patched = server.patch(format!("/api/v1/forms/{form}"), json!({"integrations": list})).send().await;
     assert_eq!((patched.text(), patched.header("etag")), (before.text(), before.header("etag")));
-    for (name, shown) in [("crm", &list[0]), ("csv-file", &list[1])] {
+    for (name, shown) in [("crm", &list[0]), ("csv_file", &list[1])] {
         let one = format!("{path}/{}", shown["name"].as_str().unwrap());
         let before = server.get(&one).send().await;
         let after = server.patch(&one, shown.clone()).send().await;
@@ -216,7 +216,7 @@ async fn a_form_is_created_and_changed_with_its_integrations() {
         list.iter().map(|one| (one["name"].clone(), one["id"].clone())).collect::<Vec<_>>()
     };
     let before = ids().await;
-    let list = json!([{"type": "csv_file", "path": "other.csv", "name": "csv-file"}, {"type": "webhook", "url": URL, "name": "new"}]);
+    let list = json!([{"type": "csv_file", "path": "other.csv", "name": "csv_file"}, {"type": "webhook", "url": URL, "name": "new"}]);
     let tried = server.patch(format!("{form}?dry_run=true"), json!({"integrations": list})).send().await;
     assert_eq!(tried.expect(200)["integrations"][1]["secret"], json!({"set": true}));
     assert_eq!(ids().await, before);
@@ -350,7 +350,7 @@ async fn a_rotated_secret_is_shown_once_and_the_old_one_signs_for_a_while() {
         assert_eq!(refused[0].0, "/grace");
     }
     server.integrate(&form, json!({"type": "csv_file", "path": "visits.csv"})).await;
-    let file = server.call(Method::POST, format!("{path}/csv-file/rotate-secret")).send().await;
+    let file = server.call(Method::POST, format!("{path}/csv_file/rotate-secret")).send().await;
     assert_eq!(file.code(), "validation_failed");
 }
 
@@ -420,7 +420,7 @@ async fn every_change_is_logged_once_without_its_address_or_secrets() {
     let logged: Vec<_> = text.lines().filter(|line| line.contains("an integration was")).collect();
     let by = format!("key_{}", &server.key[3..11]);
     let expected =
-        [("created", "webhook"), ("changed", "webhook"), ("created", "csv-file"), ("deleted", "webhook")];
+        [("created", "webhook"), ("changed", "webhook"), ("created", "csv_file"), ("deleted", "webhook")];
     assert_eq!(logged.len(), expected.len(), "{logged:#?}");
     for (line, (change, name)) in logged.iter().zip(expected) {
         for part in [&format!("an integration was {change}"), name, &by, &form, "INFO", "int_"] {

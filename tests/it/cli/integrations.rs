@@ -49,7 +49,7 @@ fn create_prints_the_secret_that_the_server_made_or_the_id() {
     assert!(json.json()["secret"].as_str().unwrap().starts_with("whsec_") && json.stderr.is_empty());
     let names = home.ok(&local(&["integrations", "list", &form, "--columns", "name,type,target"]));
     let expected = "webhook\twebhook\thttps://example.com/hooks\ncrm\twebhook\thttps://example.com/hooks\n\
-                    csv-file\tcsv_file\tlunch.csv\nwebhook-2\twebhook\thttps://example.com/hooks\n";
+                    csv_file\tcsv_file\tlunch.csv\nwebhook-2\twebhook\thttps://example.com/hooks\n";
     assert_eq!(names, expected);
 }
 
@@ -69,7 +69,7 @@ fn the_key_of_a_service_account_comes_from_a_file_stdin_or_a_variable() {
     let refused = home.run(&create("service_account=@key.json")).expect(6);
     assert!(refused.stderr.contains("must be the content of the JSON file"), "{refused:?}");
     assert!(!refused.stderr.contains("CANARY"));
-    for name in ["google-sheets", "google-sheets-2", "google-sheets-3"] {
+    for name in ["google_sheets", "google_sheets-2", "google_sheets-3"] {
         let shown = show(&home, &form, name);
         assert_eq!(shown["spreadsheet_id"], SPREADSHEET);
         assert_eq!(shown["service_account"]["set"], true);
@@ -94,11 +94,11 @@ fn lists_and_messages_show_the_target_without_secrets_and_templates() {
     let sheet = ["--type", "google_sheets", "--set", &id, "--set-secret", "service_account=@key.json"];
     create(&sheet).expect(0);
     let listed = home.ok(&local(&["integrations", "list", &form, "--columns", "name,target"]));
-    let expected = format!("slack\t\nemail\tteam@example.com\ngoogle-sheets\t{SPREADSHEET}\n");
+    let expected = format!("slack\t\nemail\tteam@example.com\ngoogle_sheets\t{SPREADSHEET}\n");
     assert_eq!(listed, expected);
     let shown = home.ok(&local(&["show", &form]));
     assert!(shown.contains("  slack: slack\n  email: email team@example.com\n"), "{shown}");
-    let shown = home.ok(&local(&["integrations", "show", &form, "google-sheets"]));
+    let shown = home.ok(&local(&["integrations", "show", &form, "google_sheets"]));
     assert!(shown.contains(&format!("\nspreadsheet_id:  {SPREADSHEET}\n")), "{shown}");
     assert!(shown.contains("\ntype:            google_sheets\n"), "{shown}");
     let csv = ["integrations", "show", &form, "email", "-o", "csv", "--columns", "name,to,spreadsheet_id"];
@@ -302,7 +302,7 @@ fn deliveries_are_listed_selected_and_canceled() {
     assert_eq!(home.ok(&local(&["deliveries", "cancel", cells[0]])), format!("{}\n", cells[0]));
     let again = home.run(&local(&["deliveries", "cancel", cells[0]])).expect(5);
     assert!(again.stderr.contains("error[delivery_not_pending]"), "{again:?}");
-    let selected = ["deliveries", "cancel", "--form", &form, "--integration", "csv-file"];
+    let selected = ["deliveries", "cancel", "--form", &form, "--integration", "csv_file"];
     assert_eq!(home.ok(&local(&[&selected[..], &["--dry-run"]].concat())), "2\n");
     let refused = home.run(&local(&selected)).expect(2);
     assert!(refused.stderr.contains("canceling 2 deliveries needs a confirmation"), "{refused:?}");
@@ -332,7 +332,7 @@ fn json_is_the_body_of_the_api() {
     let command = |arguments: &[&str]| home.run(&[arguments, &["-o", "json"]].concat()).expect(0).json();
     let path = format!("/api/v1/forms/{form}/integrations");
     assert_eq!(command(&["integrations", "list", &form]), body(&path));
-    assert_eq!(command(&["integrations", "show", &form, "csv-file"]), body(&format!("{path}/csv-file")));
+    assert_eq!(command(&["integrations", "show", &form, "csv_file"]), body(&format!("{path}/csv_file")));
     assert_eq!(command(&["deliveries", "stats"]), body("/api/v1/deliveries/stats"));
     assert_eq!(command(&["deliveries", "list"]), json!({"deliveries": []}));
 }
@@ -459,7 +459,7 @@ fn a_skipped_delivery_has_no_body() {
     let _server = serve(&home);
     let form = home.published_form(&[]);
     home.ok(&["integrations", "create", &form, "--csv-file", "lunch.csv", "--set", "when.q3.lte=2"]);
-    let shown = home.ok(&["integrations", "show", &form, "csv-file"]);
+    let shown = home.ok(&["integrations", "show", &form, "csv_file"]);
     assert!(shown.contains("when:         {\"q3\":{\"lte\":2}}\n"), "{shown}");
     home.ok(&["submit", &form, "q1=x"]);
     let skipped = ["deliveries", "list", "--status", "skipped"];

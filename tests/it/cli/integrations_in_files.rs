@@ -56,7 +56,7 @@ integrations:
     X-Team: blue
     X-Key:
       env: CRM_KEY
-- name: csv-file
+- name: csv_file
   type: csv_file
   path: lunch.csv
 ";
@@ -86,7 +86,7 @@ fn an_edit_shows_changed_members_and_no_secrets() {
     let lines = "  ~ title                      \"Lunch\" → \"Dinner\"
   ~ integrations.crm.url       \"https://example.com/hooks\" → \"https://example.com/v2\"
   ~ integrations.crm.headers.X-Team  \"blue\" → \"red\"
-  ~ integrations.csv-file.path  \"lunch.csv\" → \"other.csv\"
+  ~ integrations.csv_file.path  \"lunch.csv\" → \"other.csv\"
   + integrations.webhook       webhook https://example.org/
 updated \"Dinner\"
 ";
@@ -96,7 +96,7 @@ updated \"Dinner\"
     assert!(run.stderr.contains("integrations rotate-secret"), "{run:?}");
     home.write("lunch.yaml", FORM.split("integrations:").next().unwrap());
     let removed = home.run_with(&variables, &edit).expect(0);
-    for name in ["crm", "csv-file", "webhook"] {
+    for name in ["crm", "csv_file", "webhook"] {
         assert!(removed.stderr.contains(&format!("  - integrations.{name} ")), "{removed:?}");
     }
     assert_eq!(home.ok(&["--data", "store", "integrations", "list", "lunch"]), "");

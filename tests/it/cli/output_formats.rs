@@ -183,7 +183,7 @@ impl Fixture {
             "CSV-FILE" => {
                 let form = self.home.published_form(&[]);
                 ok(&["integrations", "create", &form, "--csv-file", &format!("{form}.csv")]);
-                vec![form, "csv-file".to_owned()]
+                vec![form, "csv_file".to_owned()]
             }
             "DELIVERY" => {
                 let form = self.expand(format, "WEBHOOK-FORM").remove(0);

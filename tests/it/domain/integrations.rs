@@ -258,7 +258,11 @@ const INVALID: &[(&str, &[(&str, &str)])] = &[
         r#"{"type":"webhook","url":"https://example.com","path":"a.csv","id":"int_1","health":{}}"#,
         &[("unknown_field", "/path"), ("read_only_field", "/id"), ("read_only_field", "/health")],
     ),
-    (r#"{"type":"webhook","url":"https://example.com","name":"a_b"}"#, &[("invalid_slug", "/name")]),
+    (r#"{"type":"webhook","url":"https://example.com","name":"a__b"}"#, &[("invalid_slug", "/name")]),
+    (
+        r#"{"type":"webhook","url":"https://example.com","name":"int_000000000000"}"#,
+        &[("invalid_slug", "/name")],
+    ),
     (r#"{"type":"webhook","url":"nonsense"}"#, &[("invalid_url", "/url")]),
     (r#"{"type":"webhook","url":"ftp://example.com"}"#, &[("invalid_url", "/url")]),
     (r#"{"type":"webhook","url":"https://exa mple.com"}"#, &[("invalid_url", "/url")]),
@@ -413,7 +417,7 @@ fn names_are_unique_and_default_to_the_type() {
         assert_eq!(made.name, expected);
         all.push(made);
     }
-    assert_eq!(create(r#"{"type":"csv_file","path":"a.csv"}"#, &all).unwrap().0.name, "csv-file");
+    assert_eq!(create(r#"{"type":"csv_file","path":"a.csv"}"#, &all).unwrap().0.name, "csv_file");
     let taken = create(&hook(r#","name":"webhook-2""#), &all).unwrap_err();
     assert_eq!(pointers(&taken), [("duplicate_name", "/name")]);
     while all.len() < 20 {
@@ -482,7 +486,7 @@ fn a_list_replaces_all_and_keeps_ids_by_name() {
     let before = &form.0.integrations;
     assert_eq!(
         before.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
-        ["csv-file", "webhook", "webhook-3"]
+        ["csv_file", "webhook", "webhook-3"]
     );
     let list = r#"{"integrations":[{"type":"webhook","url":"https://example.com","payload":"thin"},{"type":"csv_file","path":"b.csv","name":"webhook-3"}]}"#;
     let edited = change(&form, list, at(2_000)).unwrap().unwrap();

@@ -22,7 +22,7 @@ integration has written are kept. Prints the name of each.
 
 Examples:
   forms integrations delete lunch webhook
-  forms integrations delete --yes lunch webhook csv-file")]
+  forms integrations delete --yes lunch webhook csv_file")]
 pub(super) struct Delete {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]

@@ -102,14 +102,16 @@ pub(super) fn name_of(item: &Value, is_taken: impl Fn(&str) -> bool) -> Option<S
     if let Some(name) = item.get("name").and_then(Value::as_str) {
         return Some(name.to_owned());
     }
-    let base = item.get("type")?.as_str()?.replace('_', "-");
+    let base = item.get("type")?.as_str()?;
     let numbered = (2..).map(|number| format!("{base}-{number}"));
-    std::iter::once(base.clone()).chain(numbered).find(|name| !is_taken(name))
+    std::iter::once(base.to_owned()).chain(numbered).find(|name| !is_taken(name))
 }
 
 fn check_name(fields: &mut Fields<'_, '_>) {
-    if fields.string("name").is_some_and(|name| !is_slug(name)) {
-        let message = "`name` has lower-case letters, digits and single hyphens, 64 at most";
+    // Like a slug, or like the name of a type, but never like an id.
+    let is_valid = |name: &str| is_slug(&name.replace('_', "-")) && name.parse::<IntegrationId>().is_err();
+    if fields.string("name").is_some_and(|name| !is_valid(name)) {
+        let message = "`name` has lower-case letters, digits, single hyphens and underscores, 64 at most";
         fields.refuse("name", Rule::InvalidSlug, message);
     }
 }
