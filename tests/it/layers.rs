@@ -95,7 +95,7 @@ const CRATE_USERS: &[(&str, &[&str])] = &[
     ("axum", &["src/http/", "src/server/", "src/client/", "src/receiver/"]),
     ("hyper", &["src/http/", "src/delivery/report.rs"]),
     ("hyper_util", &["src/http/"]),
-    ("flate2", &["src/http/", "src/cli/output/zip_archive.rs"]),
+    ("flate2", &["src/http/"]),
     (
         "ipnet",
         &[

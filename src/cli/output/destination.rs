@@ -1,7 +1,7 @@
 //! Where a command writes its result: to stdout, or to a file that appears only once it is complete.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -78,12 +78,11 @@ impl OutputFile {
         let path = path.map_err(|error| unusable(&reason(&error)))?;
         let create = || -> io::Result<NamedTempFile> {
             let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let file = Builder::new()
                 .prefix(&format!(".{name}."))
                 // Like a file that the shell creates: the umask applies.
                 .permissions(Permissions::from_mode(0o666))
-                .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+                .tempfile_in(folder(&path))?;
             if let Some(permissions) = permissions {
                 file.as_file().set_permissions(permissions)?;
             }
@@ -101,6 +100,11 @@ impl OutputFile {
                 Err(CliError::usage(format!("cannot write {}: {}", path.display(), reason(&error))))
             }
         }
+    }
+
+    /// Returns the folder that the file is in.
+    pub fn folder(&self) -> &Path {
+        folder(&self.path)
     }
 
     /// Writes the file to disk and moves it to its path.
@@ -121,8 +125,6 @@ impl Write for OutputFile {
     }
 }
 
-impl Seek for OutputFile {
-    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
-        self.file.seek(position)
-    }
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

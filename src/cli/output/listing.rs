@@ -43,7 +43,7 @@ impl ListLimit {
 pub struct Listing<'a, T> {
     pub output: &'a Output,
     pub list_limit: ListLimit,
-    /// Whether to leave formulas in CSV and XLSX unescaped.
+    /// Whether to leave formulas in CSV unescaped.
     pub raw: bool,
     pub headers: Vec<String>,
     /// A column that a terminal shows only if a row has a value.

@@ -19,9 +19,7 @@ pub mod shell_quote;
 pub mod table;
 pub mod text;
 pub mod workbook;
-pub mod workbook_xml;
 pub mod yaml;
-pub mod zip_archive;
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -105,7 +103,7 @@ enum Sink {
     #[default]
     Stdout,
     File(OutputFile, PathBuf),
-    Workbook(Box<Workbook<OutputFile>>, PathBuf),
+    Workbook(Box<Workbook>, OutputFile, PathBuf),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -156,8 +154,8 @@ impl Output {
         let (saved, path) = match self.sink.take() {
             Sink::Stdout => return Ok(()),
             Sink::File(file, path) => (file.save().map(|()| 0), path),
-            Sink::Workbook(workbook, path) => {
-                (workbook.finish().and_then(|(file, cut)| file.save().map(|()| cut)), path)
+            Sink::Workbook(workbook, mut file, path) => {
+                (workbook.save(&mut file).and_then(|cut| file.save().map(|()| cut)), path)
             }
         };
         let cut = saved.map_err(|error| unwritable(&path, error))?;
@@ -291,19 +289,19 @@ impl Output {
         }
         let mut sink = self.sink.borrow_mut();
         if let Sink::File(file, path) = std::mem::take(&mut *sink) {
-            let workbook = Workbook::new(file, table.header_cells());
-            *sink = Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), path);
+            let workbook = Workbook::new(file.folder(), table.headers.clone());
+            *sink = Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), file, path);
         }
         Ok(())
     }
 
-    /// Writes the rows of `table`, in CSV or XLSX. Text that a spreadsheet would run as a formula gets a leading `'`,
-    /// unless `raw`.
+    /// Writes the rows of `table`, in CSV or XLSX. In CSV, text that a spreadsheet would run as a formula gets a leading
+    /// `'`, unless `raw`.
     pub fn export_rows(&self, table: &Table, raw: bool) -> Result<(), CliError> {
-        let Sink::Workbook(workbook, path) = &mut *self.sink.borrow_mut() else {
+        let Sink::Workbook(workbook, _, path) = &mut *self.sink.borrow_mut() else {
             return self.data(&table.csv_rows(raw));
         };
-        let written = table.rows.iter().try_for_each(|row| workbook.append(row, raw));
+        let written = table.rows.iter().try_for_each(|row| workbook.append(row));
         written.map_err(|error| unwritable(path, error))
     }
 

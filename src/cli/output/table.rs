@@ -52,7 +52,12 @@ impl Cell {
         self.is_text
     }
 
-    /// Returns the text for a spreadsheet: with a leading `'` if it would run as a formula, unless `raw`.
+    /// Returns its data as text.
+    pub fn as_text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the text for CSV: with a leading `'` if it would run as a formula, unless `raw`.
     pub fn export_text(&self, raw: bool) -> Cow<'_, str> {
         match !raw && self.is_text && is_formula(&self.text) {
             true => format!("'{}", self.text).into(),

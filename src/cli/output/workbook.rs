@@ -1,84 +1,161 @@
-//! XLSX workbooks (ECMA-376), written row by row: memory does not grow with the number of rows.
+//! XLSX workbooks, written row by row: memory does not grow with the number of rows.
 
-use std::io::{self, Seek, Write};
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+
+use rust_xlsxwriter::{ColNum, Format, RowNum, Worksheet, XlsxError};
 
 use crate::cli::output::table::Cell;
-use crate::cli::output::workbook_xml as xml;
-use crate::cli::output::zip_archive::{Archive, Part};
+use crate::domain::integration::csv_file::is_formula;
 
 /// Maximum number of columns of a sheet.
 pub const MAX_COLUMNS: usize = 16_384;
 
 /// Maximum number of rows of a sheet, with the header.
-const MAX_ROWS: u32 = 1_048_576;
+const MAX_ROWS: RowNum = 1_048_576;
 
-/// Maximum size of the XML of a sheet. Excel wants to repair archives in the ZIP64 format, which begins at 4 GiB.
-const MAX_SHEET_BYTES: u64 = 4_000_000_000;
+/// Maximum length of a text in a cell, in UTF-16 units.
+const MAX_TEXT: usize = 32_767;
+
+/// Largest number of digits of an integer that Excel shows; it replaces the others by zeros.
+const MAX_DIGITS: usize = 15;
+
+/// Largest magnitude of a number, according to the specification of Excel.
+const MAX_NUMBER: f64 = 9.999_999_999_999_99e307;
 
 /// A workbook with one table. What does not fit on a sheet continues on the next, under the same header.
-#[derive(Debug)]
-pub struct Workbook<W> {
-    archive: Archive<W>,
-    /// The names of the columns: A, B, C.
-    columns: Vec<String>,
-    headers: Vec<Cell>,
-    /// The current sheet.
-    sheet: Part,
-    /// Rows of the current sheet.
-    rows: u32,
-    sheets: u32,
+pub struct Workbook {
+    workbook: rust_xlsxwriter::Workbook,
+    headers: Vec<String>,
+    /// The next row of the current sheet.
+    row: RowNum,
     /// Cells whose text was cut.
     cut: u64,
 }
 
-impl<W: Write + Seek> Workbook<W> {
-    /// Creates a workbook in `writer`, which is empty, with at most [`MAX_COLUMNS`] headers.
-    pub fn new(writer: W, headers: Vec<Cell>) -> io::Result<Self> {
-        let columns: Vec<_> = (0..headers.len()).map(xml::column_name).collect();
-        let mut archive = Archive::new(writer);
-        // Programs that detect file types look at the first parts.
-        archive.add("_rels/.rels", xml::PACKAGE_RELATIONSHIPS)?;
-        archive.add("xl/styles.xml", xml::STYLES)?;
-        let sheet = begin_sheet(&mut archive, 1, &columns, &headers)?;
-        Ok(Self { archive, columns, headers, sheet, rows: 1, sheets: 1, cut: 0 })
-    }
-
-    /// Appends a row. Text that a spreadsheet would run as a formula gets a leading `'`, unless `raw`.
-    pub fn append(&mut self, cells: &[Cell], raw: bool) -> io::Result<()> {
-        let (mut row, cut) = xml::row(&self.columns, self.rows + 1, cells, raw);
-        if self.rows == MAX_ROWS || self.sheet.size + row.len() as u64 > MAX_SHEET_BYTES {
-            self.sheets += 1;
-            self.rows = 1;
-            self.archive.write(&mut self.sheet, xml::SHEET_END)?;
-            self.archive.end(&mut self.sheet)?;
-            self.sheet = begin_sheet(&mut self.archive, self.sheets, &self.columns, &self.headers)?;
-            (row, _) = xml::row(&self.columns, self.rows + 1, cells, raw);
-        }
-        self.cut += cut;
-        self.rows += 1;
-        self.archive.write(&mut self.sheet, &row)
-    }
-
-    /// Completes the workbook. Returns its writer, and the number of cells whose text was cut.
-    pub fn finish(mut self) -> io::Result<(W, u64)> {
-        self.archive.write(&mut self.sheet, xml::SHEET_END)?;
-        self.archive.end(&mut self.sheet)?;
-        self.archive.add("xl/workbook.xml", &xml::workbook(self.sheets))?;
-        self.archive.add("xl/_rels/workbook.xml.rels", &xml::workbook_relationships(self.sheets))?;
-        self.archive.add("[Content_Types].xml", &xml::content_types(self.sheets))?;
-        Ok((self.archive.finish()?, self.cut))
+impl fmt::Debug for Workbook {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Workbook").field("headers", &self.headers).finish_non_exhaustive()
     }
 }
 
-/// Begins a sheet, the first being 1, with its header.
-fn begin_sheet<W: Write + Seek>(
-    archive: &mut Archive<W>,
-    sheet: u32,
-    columns: &[String],
-    headers: &[Cell],
-) -> io::Result<Part> {
-    let mut part = archive.begin(&xml::sheet_name(sheet))?;
-    let (header, _) = xml::row(columns, 1, headers, false);
-    archive.write(&mut part, &(xml::SHEET_BEGIN.to_owned() + &header))?;
-    Ok(part)
+impl Workbook {
+    /// Creates a workbook with at most [`MAX_COLUMNS`] headers. Its rows are in unnamed files in `folder` until it is saved.
+    pub fn new(folder: &Path, headers: Vec<String>) -> io::Result<Self> {
+        let mut workbook = rust_xlsxwriter::Workbook::new();
+        // Of an export of 200,000 responses, level 6 makes the file 9 % smaller in six times the time.
+        workbook.set_zip_compression_level(1);
+        workbook.set_tempdir(folder).map_err(io::Error::other)?;
+        let mut workbook = Self { workbook, headers, row: 0, cut: 0 };
+        without_panic(|| workbook.begin_sheet())?;
+        Ok(workbook)
+    }
+
+    /// Begins a sheet with the header, which stays visible.
+    fn begin_sheet(&mut self) -> Result<(), XlsxError> {
+        let sheet = self.workbook.add_worksheet_with_constant_memory()?;
+        sheet.set_freeze_panes(1, 0)?;
+        let bold = Format::new().set_bold();
+        for (column, header) in (0..).zip(&self.headers) {
+            sheet.write_string_with_format(0, column, header, &bold)?;
+        }
+        self.row = 1;
+        Ok(())
+    }
+
+    pub fn append(&mut self, cells: &[Cell]) -> io::Result<()> {
+        without_panic(|| {
+            if self.row == MAX_ROWS {
+                self.begin_sheet()?;
+            }
+            let sheet = self.workbook.worksheets().len() - 1;
+            let sheet = self.workbook.worksheet_from_index(sheet)?;
+            for (column, cell) in (0..).zip(cells) {
+                self.cut += u64::from(write_cell(sheet, self.row, column, cell)?);
+            }
+            self.row += 1;
+            Ok(())
+        })
+    }
+
+    /// Writes the workbook to `writer`. Returns the number of cells whose text was cut.
+    pub fn save(mut self, writer: impl Write + Send) -> io::Result<u64> {
+        let mut writer = FirstError { writer, error: None };
+        without_panic(|| self.workbook.save_to_writer(&mut writer))?;
+        writer.error.map_or(Ok(self.cut), Err)
+    }
+}
+
+/// Writes a number or boolean that Excel shows as it is, and anything else as text. Returns whether the text was cut.
+fn write_cell(sheet: &mut Worksheet, row: RowNum, column: ColNum, cell: &Cell) -> Result<bool, XlsxError> {
+    if !cell.is_text() {
+        if let Some(number) = exact_number(cell.as_text()) {
+            return sheet.write_number(row, column, number).map(|_| false);
+        }
+        if let Ok(boolean) = cell.as_text().parse::<bool>() {
+            return sheet.write_boolean(row, column, boolean).map(|_| false);
+        }
+    }
+    // Browsers send line breaks as CRLF; spreadsheets have line feeds.
+    let lines = cell.as_text().replace("\r\n", "\n");
+    let text = cut(&lines);
+    let format = Format::new();
+    // Without the prefix the text would become a formula when someone edits its cell.
+    let format = if is_formula(&text) { format.set_quote_prefix() } else { format };
+    sheet.write_string_with_format(row, column, &*text, &format)?;
+    Ok(matches!(text, Cow::Owned(_)))
+}
+
+/// Parses a number of which Excel shows all digits.
+fn exact_number(text: &str) -> Option<f64> {
+    let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let is_long = is_integer && text.trim_start_matches('-').len() > MAX_DIGITS;
+    text.parse().ok().filter(|number: &f64| !is_long && number.abs() <= MAX_NUMBER)
+}
+
+/// Returns the beginning of a text that is too long for a cell, with an ellipsis.
+fn cut(text: &str) -> Cow<'_, str> {
+    if text.encode_utf16().count() <= MAX_TEXT {
+        return text.into();
+    }
+    let mut units = 0;
+    let fits = |character: &char| {
+        units += character.len_utf16();
+        units < MAX_TEXT
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// Calls the library, which panics if it cannot write to its temporary file.
+fn without_panic<T>(call: impl FnOnce() -> Result<T, XlsxError>) -> io::Result<T> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let called = panic::catch_unwind(AssertUnwindSafe(call));
+    panic::set_hook(hook);
+    match called {
+        Ok(result) => result.map_err(io::Error::other),
+        Err(_) => Err(io::Error::other("there is no room for its temporary file")),
+    }
+}
+
+/// A writer that keeps its first error and then discards everything: the library prints those that it sees twice.
+struct FirstError<W> {
+    writer: W,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Write for FirstError<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.error.is_none() {
+            self.error = self.writer.write_all(bytes).err();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -67,7 +67,7 @@ pub(super) struct List {
     /// Write to this file instead of stdout, once all of it has arrived; for any format but table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     to: Option<PathBuf>,
-    /// In CSV and XLSX: do not escape text that a spreadsheet would run as a formula
+    /// In CSV: do not escape text that a spreadsheet would run as a formula
     #[arg(long)]
     raw: bool,
 }
