@@ -50,7 +50,7 @@ fn reading_a_definition_does_not_delay_other_requests() {
             let guard = block_pool_thread();
             let mut reading = pin!(call.send());
             assert!(!is_ready(&mut reading).await, "the definition was read on the request thread");
-            server.get(&path).send().await.expect(200);
+            server.read(&path).await;
             drop(guard);
             reading.await.expect(422);
         }
@@ -70,8 +70,7 @@ async fn wait_until(condition: impl Fn() -> bool) {
 #[test]
 fn a_cancelled_search_does_not_block_the_next_one() {
     with_one_pool_thread(async {
-        let server = Server::start().await;
-        let form = server.published_form(questions()).await;
+        let (server, form) = Server::with_form().await;
         server.submit(&form, json!({"q1": "Ada"})).await;
         let path = format!("/api/v1/forms/{form}/submissions?q=nobody");
         let guard = block_pool_thread();
@@ -79,7 +78,7 @@ fn a_cancelled_search_does_not_block_the_next_one() {
         assert!(!is_ready(&mut cancelled).await);
         drop(cancelled);
         drop(guard);
-        assert_eq!(server.get(&path).send().await.expect(200)["submissions"], json!([]));
+        assert_eq!(server.read(&path).await["submissions"], json!([]));
     });
 }
 
@@ -212,8 +211,7 @@ fn a_key_can_use_a_quarter_of_the_pool_queue() {
 
 #[tokio::test]
 async fn a_search_that_reaches_its_time_limit_ends_its_page_early_with_a_cursor() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let mut expected = Vec::new();
     for number in 0..30 {
         let name = if number % 10 == 7 { "Ada" } else { "Eve" };
@@ -227,7 +225,7 @@ async fn a_search_that_reaches_its_time_limit_ends_its_page_early_with_a_cursor(
     let path = format!("/api/v1/forms/{form}/submissions?q=ada&count=true");
     let (mut found, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
-        let page = server.get(format!("{path}{cursor}")).send().await.expect(200);
+        let page = server.read(format!("{path}{cursor}")).await;
         let rows = page["submissions"].as_array().unwrap();
         found.extend(rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()));
         pages += 1;

@@ -1,7 +1,5 @@
 //! Limits on connections, in total and per address, and which connection is closed for the next. Over sockets.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
@@ -12,15 +10,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::harness::document::check_headers;
 use crate::harness::{
-    ClientStream, ListeningServer, Scheme, TestResponse, over_http_and_https, parse_response, read_to_end,
+    ClientStream, ListeningServer, Scheme, TIMEOUT, TestResponse, over_http_and_https, parse_response,
+    read_hello, read_until_closed,
 };
-
-/// Reached only if the server hangs.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes of a body for `/upload`.
 const UPLOAD: usize = 1 << 20;
+
+const ORIGIN: &str = "https://app.example.com";
 
 const ONE: [u8; 4] = [127, 0, 0, 1];
 const OTHER: [u8; 4] = [127, 0, 0, 2];
@@ -61,14 +60,18 @@ async fn server(
     });
     let router = Router::new().route("/slow", slow).route("/large", large).route("/upload", upload);
     let router = router.route("/", hello()).route("/healthz", hello()).route("/readyz", hello());
-    let settings =
-        HttpSettings { max_connections, max_connections_per_address: per_address, ..Default::default() };
+    let settings = HttpSettings {
+        max_connections,
+        max_connections_per_address: per_address,
+        cors_origins: vec![ORIGIN.parse().unwrap()],
+        ..Default::default()
+    };
     let service = HttpService::of_routes(router, settings.clone());
     (ListeningServer::listen(scheme, service, settings).await, gate)
 }
 
 fn request(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\nOrigin: {ORIGIN}\r\n\r\n")
 }
 
 /// Opens a connection with one completed request.
@@ -81,11 +84,7 @@ async fn idle_connection(wire: &ListeningServer, ip: [u8; 4]) -> ClientStream {
 /// Sends a request and reads its response; the connection stays open.
 async fn exchange_hello(stream: &mut ClientStream) {
     stream.write_all(request("/").as_bytes()).await.unwrap();
-    let mut seen = Vec::new();
-    while !seen.ends_with(b"hello") {
-        let count = timeout(TIMEOUT, stream.read_buf(&mut seen)).await.expect("a response").unwrap();
-        assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&seen));
-    }
+    read_hello(stream).await;
 }
 
 /// Opens a connection with a request in flight.
@@ -109,11 +108,6 @@ async fn uploading_connection(wire: &ListeningServer, gate: &Gate, ip: [u8; 4]) 
 async fn send_body(stream: &mut ClientStream, gate: &Gate, bytes: usize) {
     stream.write_all(&vec![b' '; bytes]).await.unwrap();
     gate.received.acquire_many(bytes as u32).await.unwrap().forget();
-}
-
-/// Reads until the server closes the connection.
-async fn read_until_closed(stream: &mut ClientStream) -> String {
-    timeout(TIMEOUT, read_to_end(stream)).await.expect("the server did not close the connection")
 }
 
 /// Returns the response on a new connection, which the server closes after it.
@@ -156,11 +150,12 @@ async fn a_connection_beyond_a_busy_share_is_refused_at_once(scheme: Scheme) {
     let (wire, gate) = server(scheme, 8, Some(2)).await;
     let mut under_way = [busy_connection(&wire, &gate, ONE).await, busy_connection(&wire, &gate, ONE).await];
     let refused = last_response(&wire, ONE, "/").await;
-    assert_eq!((refused.status.as_u16(), refused.code().as_str()), (503, "overloaded"));
+    refused.expect_problem(503, "overloaded");
+    check_headers(&refused);
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(refused.header("content-type"), Some("application/problem+json"));
-    assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(refused.header("x-request-id"), refused.json()["request_id"].as_str());
+    assert_eq!(refused.header("access-control-allow-origin"), Some(ORIGIN));
     idle_connection(&wire, OTHER).await;
     gate.release.add_permits(2);
     for stream in &mut under_way {

@@ -64,20 +64,10 @@ async fn other_origins_get_the_same_response_as_without_an_origin() {
         let call = || server.call(method.clone(), FORMS).header("access-control-request-method", "GET");
         let without = send(call()).await;
         assert_eq!(without.1["vary"], "origin");
-        for origin in [
-            "https://evil.example",
-            "null",
-            "",
-            "*",
-            "https://app.example.com.evil.example",
-            "https://app.example.com/",
-            "https://app.example.com:443",
-            "http://app.example.com",
-            "https://APP.example.com",
-            "http://localhost",
-            "http://localhost:3000, https://evil.example",
-            "é",
-        ] {
+        let others = "https://evil.example|null||*|https://app.example.com.evil.example|https://app.example.com/|\
+            https://app.example.com:443|http://app.example.com|https://APP.example.com|http://localhost|\
+            http://localhost:3000, https://evil.example|é";
+        for origin in others.split('|') {
             assert_eq!(send(call().header("origin", origin)).await, without, "{origin}");
         }
         let two = call().header("origin", APP).also_header("origin", "https://evil.example");
@@ -157,25 +147,18 @@ fn origins_are_written_as_browsers_send_them() {
     let null = "any web page can send the origin `null`, from a sandboxed frame; list the origins that may use the API";
     let malformed = "expected scheme, host and optionally a port, such as https://app.example.com";
     let app = "browsers send this origin as https://app.example.com";
-    for (text, error) in [
-        ("*", wildcard),
+    let all_malformed = "|app.example.com|//app.example.com|ftp://app.example.com|file:///tmp|https://app.example.com/path|\
+        https://app.example.com?|https://app.example.com#x|https://ada@app.example.com|\
+        https://app.example.com, https://b.example";
+    for (texts, error) in [
+        ("*|https://*.example.com", wildcard),
         ("null", null),
-        ("", malformed),
-        ("app.example.com", malformed),
-        ("//app.example.com", malformed),
-        ("ftp://app.example.com", malformed),
-        ("file:///tmp", malformed),
-        ("https://*.example.com", wildcard),
-        ("https://app.example.com/path", malformed),
-        ("https://app.example.com?", malformed),
-        ("https://app.example.com#x", malformed),
-        ("https://ada@app.example.com", malformed),
-        ("https://app.example.com, https://b.example", malformed),
-        ("https://app.example.com/", app),
-        ("https://app.example.com:443", app),
-        ("HTTPS://App.example.com", app),
+        (all_malformed, malformed),
+        ("https://app.example.com/|https://app.example.com:443|HTTPS://App.example.com", app),
         ("https://bücher.example", "browsers send this origin as https://xn--bcher-kva.example"),
     ] {
-        assert_eq!(text.parse::<WebOrigin>(), Err(error.to_owned()), "{text}");
+        for text in texts.split('|') {
+            assert_eq!(text.parse::<WebOrigin>(), Err(error.to_owned()), "{text}");
+        }
     }
 }

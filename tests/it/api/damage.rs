@@ -45,8 +45,7 @@ async fn get_when_available(server: &Server, path: &str) -> Value {
 
 #[tokio::test]
 async fn a_damaged_submission_is_unavailable_until_the_index_is_rebuilt() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let submission = server.submit(&form, json!({"q1": "hello"})).await;
     let flipped = |mut cell: Vec<u8>| {
         cell[10] ^= 1;
@@ -55,7 +54,7 @@ async fn a_damaged_submission_is_unavailable_until_the_index_is_rebuilt() {
     let server = server.with_index(|index| change(index, b'S', flipped)).await;
     let path = format!("/api/v1/forms/{form}/submissions/{submission}");
     let response = server.get(&path).send().await;
-    assert_eq!((response.status.as_u16(), response.code().as_str()), (503, "store_unavailable"));
+    response.expect_problem(503, "store_unavailable");
     assert!(!response.text().contains("hello"));
     assert_eq!(get_when_available(&server, &path).await["answers"], json!({"q1": "hello"}));
 }
@@ -66,6 +65,6 @@ async fn a_form_whose_questions_are_missing_is_unavailable_until_the_index_is_re
     let path = format!("/api/v1/forms/{}", server.draft_form(questions()).await);
     let server = server.with_index(|index| change(index, b'D', |_| None)).await;
     let response = server.get(&path).send().await;
-    assert_eq!((response.status.as_u16(), response.code().as_str()), (503, "store_unavailable"));
+    response.expect_problem(503, "store_unavailable");
     assert_eq!(get_when_available(&server, &path).await["questions"].as_array().unwrap().len(), 3);
 }

@@ -4,9 +4,15 @@ use axum::http::Method;
 use forms::domain::workspace::Scope;
 use serde_json::{Value, json};
 
-use crate::harness::{Server, TestResponse, header, questions};
+use crate::harness::{Call, Server, header, questions};
 
 const LIST: &str = "/api/v1/deliveries";
+
+async fn with_webhook() -> (Server, String) {
+    let server = Server::start().await;
+    let form = form(&server).await;
+    (server, form)
+}
 
 /// Creates a published form with a webhook.
 async fn form(server: &Server) -> String {
@@ -16,7 +22,7 @@ async fn form(server: &Server) -> String {
 }
 
 async fn list(server: &Server, query: &str) -> Vec<Value> {
-    let found = server.get(format!("{LIST}?{query}")).send().await.expect(200);
+    let found = server.read(format!("{LIST}?{query}")).await;
     found["deliveries"].as_array().unwrap().clone()
 }
 
@@ -32,19 +38,17 @@ async fn submitted(server: &Server, form: &str, name: &str) -> String {
     format!("{LIST}/{}", id(&found[0]))
 }
 
-fn post(server: &Server, path: &str, action: &str) -> crate::harness::Call {
+fn post(server: &Server, path: &str, action: &str) -> Call {
     server.call(Method::POST, format!("{path}/{action}"))
 }
 
 #[tokio::test]
 async fn a_delivery_is_visible_from_the_submission_to_its_end() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     let submission = server.submit(&form, json!({"q1": "Ada"})).await;
-    let page = server.get(LIST).send().await.expect(200);
+    let page = server.read(LIST).await;
     let waiting = &page["deliveries"][0];
-    let integration =
-        server.get(format!("/api/v1/forms/{form}/integrations/webhook")).send().await.expect(200);
+    let integration = server.read(format!("/api/v1/forms/{form}/integrations/webhook")).await;
     assert_eq!(integration["health"]["pending"], 1);
     let path = format!("{LIST}/{}", id(waiting));
     assert_eq!(
@@ -59,19 +63,19 @@ async fn a_delivery_is_visible_from_the_submission_to_its_end() {
         })
     );
     assert_eq!(page["next_cursor"], Value::Null);
-    assert_eq!(server.get(&path).send().await.expect(200), *waiting);
-    assert_eq!(server.get(format!("{path}/attempts")).send().await.expect(200), json!({"attempts": []}));
+    assert_eq!(server.read(&path).await, *waiting);
+    assert_eq!(server.read(format!("{path}/attempts")).await, json!({"attempts": []}));
     let before = server.get(format!("{path}/event")).send().await;
     assert_eq!((before.status.as_u16(), before.header("content-type")), (200, Some("application/json")));
     server.clock.set("2026-11-20T09:00:01Z");
     server.deliver().await;
     let sent = server.sender.take();
     assert_eq!((sent.len(), &sent[0].body), (1, &before.body));
-    let done = server.get(&path).send().await.expect(200);
+    let done = server.read(&path).await;
     assert_eq!((&done["status"], &done["attempts"]), (&json!("delivered"), &json!(1)));
     assert_eq!(done["finished_at"], "2026-11-20T09:00:01.000Z");
     assert!(done.get("next_attempt_at").is_none() && done.get("last_error").is_none(), "{done}");
-    let attempts = server.get(format!("{path}/attempts")).send().await.expect(200);
+    let attempts = server.read(format!("{path}/attempts")).await;
     assert_eq!(
         attempts["attempts"],
         json!([{
@@ -85,19 +89,15 @@ async fn a_delivery_is_visible_from_the_submission_to_its_end() {
 
 #[tokio::test]
 async fn a_failed_delivery_says_why() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     let path = submitted(&server, &form, "Ada").await;
     server.sender.fail_with(Some(404));
     server.deliver().await;
-    let dead = server.get(&path).send().await.expect(200);
+    let dead = server.read(&path).await;
     let error = json!({"code": "http_error", "message": "the receiver answered 404", "http_status": 404});
     assert_eq!((&dead["status"], &dead["last_error"]), (&json!("dead"), &error));
-    let attempts = server.get(format!("{path}/attempts")).send().await.expect(200);
-    assert_eq!(
-        (&attempts["attempts"][0]["result"], &attempts["attempts"][0]["error"]),
-        (&json!("failed"), &error)
-    );
+    let attempt = &server.read(format!("{path}/attempts")).await["attempts"][0];
+    assert_eq!((&attempt["result"], &attempt["error"]), (&json!("failed"), &error));
 }
 
 #[tokio::test]
@@ -134,20 +134,13 @@ async fn a_list_has_the_deliveries_that_match_every_filter() {
     let times: Vec<_> =
         list(&server, "").await.iter().map(|delivery| delivery["created_at"].clone()).collect();
     assert!(times.is_sorted_by(|one, next| one.as_str() >= next.as_str()), "{times:?}");
-    for (query, code, pointer) in [
-        ("status=late", "invalid_query", "/status"),
-        ("submission=1", "invalid_query", "/submission"),
-        ("integration=webhook", "invalid_query", "/integration"),
-        ("since=today", "invalid_query", "/since"),
-        ("colour=1", "invalid_query", "/colour"),
-        ("limit=1001", "invalid_query", "/limit"),
-    ] {
+    for query in
+        ["status=late", "submission=1", "integration=webhook", "since=today", "colour=1", "limit=1001"]
+    {
         let refused = server.get(format!("{LIST}?{query}")).send().await;
-        assert_eq!(
-            (&*refused.code(), &refused.json()["errors"][0]["pointer"]),
-            (code, &json!(pointer)),
-            "{query}"
-        );
+        refused.expect_problem(400, "invalid_query");
+        let pointer = format!("/{}", query.split('=').next().unwrap());
+        assert_eq!(refused.json()["errors"][0]["pointer"], pointer);
     }
     for (query, code) in [
         ("form=none", "form_not_found"),
@@ -159,47 +152,17 @@ async fn a_list_has_the_deliveries_that_match_every_filter() {
 }
 
 #[tokio::test]
-async fn pages_lead_through_a_list_and_a_cursor_belongs_to_one_list() {
-    let server = Server::start().await;
-    let form = form(&server).await;
-    for number in 0..5 {
-        server.submit(&form, json!({"q1": format!("{number}")})).await;
-    }
-    let all: Vec<_> = list(&server, "").await.iter().map(id).collect();
-    let (mut found, mut query) = (Vec::new(), format!("form={form}&limit=2"));
-    loop {
-        let page = server.get(format!("{LIST}?{query}")).send().await;
-        let body = page.expect(200);
-        found.extend(body["deliveries"].as_array().unwrap().iter().map(id));
-        let Some(cursor) = body["next_cursor"].as_str() else { break };
-        assert!(page.header("link").unwrap().contains(cursor));
-        query = format!("form={form}&limit=2&cursor={cursor}");
-        let other = server.get(format!("{LIST}?limit=2&cursor={cursor}")).send().await;
-        assert_eq!(other.code(), "invalid_cursor");
-    }
-    assert_eq!((found.len(), found), (5, all));
-}
-
-#[tokio::test]
 async fn a_delivery_is_sent_again_with_the_same_id_and_body() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     let path = submitted(&server, &form, "Ada").await;
     server.deliver().await;
-    let again = post(&server, &path, "redeliver").header("idempotency-key", "one").send().await;
-    let waiting = again.expect(200);
-    assert_eq!(
-        (&waiting["status"], &waiting["next_attempt_at"]),
-        (&json!("pending"), &json!("2026-11-20T09:00:00.000Z"))
-    );
-    server.deliver().await;
-    let replayed = post(&server, &path, "redeliver").header("idempotency-key", "one").send().await;
-    assert_eq!((replayed.header("idempotency-replayed"), replayed.text()), (Some("true"), again.text()));
+    let waiting = post(&server, &path, "redeliver").send().await.expect(200);
+    assert_eq!([&waiting["status"], &waiting["next_attempt_at"]], ["pending", "2026-11-20T09:00:00.000Z"]);
     server.deliver().await;
     let sent = server.sender.take();
     assert_eq!((sent.len(), &sent[0].body), (2, &sent[1].body));
     assert_eq!(header(&sent[0], "webhook-id"), header(&sent[1], "webhook-id"));
-    let attempts = server.get(format!("{path}/attempts")).send().await.expect(200);
+    let attempts = server.read(format!("{path}/attempts")).await;
     let triggers: Vec<_> =
         attempts["attempts"].as_array().unwrap().iter().map(|one| &one["trigger"]).collect();
     assert_eq!(triggers, ["automatic", "manual"]);
@@ -207,14 +170,10 @@ async fn a_delivery_is_sent_again_with_the_same_id_and_body() {
 
 #[tokio::test]
 async fn a_delivery_that_waits_is_canceled_and_no_other() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     let path = submitted(&server, &form, "Ada").await;
     let cancel = || post(&server, &path, "cancel");
-    let canceled = cancel().header("idempotency-key", "one").send().await;
-    assert_eq!(canceled.expect(200)["status"], "canceled");
-    let replayed = cancel().header("idempotency-key", "one").send().await;
-    assert_eq!((replayed.header("idempotency-replayed"), replayed.text()), (Some("true"), canceled.text()));
+    assert_eq!(cancel().send().await.expect(200)["status"], "canceled");
     assert_eq!(cancel().send().await.code(), "delivery_not_pending");
     server.deliver().await;
     assert_eq!(server.sender.take().len(), 0);
@@ -224,14 +183,13 @@ async fn a_delivery_that_waits_is_canceled_and_no_other() {
     assert_eq!(cancel().send().await.code(), "delivery_not_pending");
 }
 
-fn redeliver_all(server: &Server, body: Value) -> crate::harness::Call {
+fn redeliver_all(server: &Server, body: Value) -> Call {
     server.post(format!("{LIST}:redeliver"), body)
 }
 
 #[tokio::test]
 async fn dead_deliveries_are_sent_again_at_the_requested_rate() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     server.sender.fail_with(Some(404));
     for number in 0..4 {
         server.clock.set(&format!("2026-11-20T09:00:0{number}Z"));
@@ -239,7 +197,7 @@ async fn dead_deliveries_are_sent_again_at_the_requested_rate() {
         server.deliver().await;
     }
     server.sender.fail_with(None);
-    let health = server.get(format!("/api/v1/forms/{form}/integrations/webhook")).send().await.expect(200);
+    let health = server.read(format!("/api/v1/forms/{form}/integrations/webhook")).await;
     assert_eq!(health["health"]["dead"], 4);
     let body = json!({"form": form, "integration": "webhook", "since": "2026-11-20T09:00:01Z"});
     let with = |name: &str, value: Value| {
@@ -247,16 +205,15 @@ async fn dead_deliveries_are_sent_again_at_the_requested_rate() {
         body[name] = value;
         body
     };
-    let counted =
-        redeliver_all(&server, with("dry_run", json!(true))).header("idempotency-key", "one").send().await;
+    // A dry run does not use its idempotency key.
+    let send = |body| redeliver_all(&server, body).header("idempotency-key", "one").send();
+    let counted = send(with("dry_run", json!(true))).await;
     assert_eq!(counted.expect(200), json!({"count": 3}));
     assert_eq!(list(&server, "status=dead").await.len(), 4);
     let none = redeliver_all(&server, with("status", json!("delivered"))).send().await;
     assert_eq!(none.expect(200), json!({"count": 0}));
-    let spaced = || redeliver_all(&server, with("rate", json!("2/s"))).header("idempotency-key", "one");
-    let started = spaced().send().await;
-    assert_eq!((started.expect(200), started.header("idempotency-replayed")), (json!({"count": 3}), None));
-    assert_eq!(spaced().send().await.header("idempotency-replayed"), Some("true"));
+    let started = send(with("rate", json!("2/s"))).await;
+    assert_eq!(started.expect(200), json!({"count": 3}));
     let due: Vec<_> = list(&server, "status=pending")
         .await
         .iter()
@@ -284,16 +241,13 @@ async fn waiting_deliveries_are_canceled_together() {
     assert_eq!(list(&server, "status=canceled").await.len(), 2);
     server.deliver().await;
     assert_eq!(server.sender.take().len(), 1);
-    assert_eq!(
-        cancel(json!({"status": ["delivered", "canceled"]})).send().await.expect(200),
-        json!({"count": 0})
-    );
+    let ended = json!({"status": ["delivered", "canceled"]});
+    assert_eq!(cancel(ended).send().await.expect(200), json!({"count": 0}));
 }
 
 #[tokio::test]
 async fn a_delivery_whose_address_was_removed_is_neither_counted_nor_sent_again() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     server.integrate(&form, json!({"type": "email", "to": ["a@example.com", "b@example.com"]})).await;
     server.submit(&form, json!({"q1": "Ada"})).await;
     let path = format!("/api/v1/forms/{form}/integrations/email");
@@ -308,24 +262,25 @@ async fn a_delivery_whose_address_was_removed_is_neither_counted_nor_sent_again(
 async fn a_selection_is_refused_with_all_its_errors() {
     let server = Server::start().await;
     let body = json!({"status": ["late"], "since": "x", "rate": "fast", "other": 1});
-    let refused = redeliver_all(&server, body).send().await.expect(422);
-    let pointers: Vec<_> =
-        refused["errors"].as_array().unwrap().iter().map(|error| &error["pointer"]).collect();
-    assert_eq!(pointers, ["/status/0", "/since", "/rate", "/other"]);
+    redeliver_all(&server, body).send().await.expect_errors(&[
+        ("/status/0", "not_an_option"),
+        ("/since", "invalid_datetime"),
+        ("/rate", "type_mismatch"),
+        ("/other", "unknown_field"),
+    ]);
     for status in [json!(""), json!([]), json!([1]), json!(3)] {
         redeliver_all(&server, json!({"status": status})).send().await.expect(422);
     }
     let unnamed = redeliver_all(&server, json!({"integration": "webhook"})).send().await.expect(422);
     assert_eq!(unnamed["errors"][0]["pointer"], "/integration");
     assert_eq!(redeliver_all(&server, json!({"form": "none"})).send().await.code(), "form_not_found");
-    let rate = server.post(format!("{LIST}:cancel"), json!({"rate": "1/s"})).send().await.expect(422);
-    assert_eq!(rate["errors"][0]["code"], "unknown_field");
+    let rate = server.post(format!("{LIST}:cancel"), json!({"rate": "1/s"})).send().await;
+    rate.expect_errors(&[("/rate", "unknown_field")]);
 }
 
 #[tokio::test]
 async fn a_bulk_request_stops_at_its_limit_and_says_so() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     for _ in 1..20 {
         server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
     }
@@ -352,8 +307,7 @@ async fn futures_of<F: Future>(count: usize, make: impl Fn(usize) -> F) {
 
 #[tokio::test]
 async fn a_submission_without_notification_owes_nothing() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     let path = format!("/api/v1/forms/{form}/submissions?notify=false");
     let body = json!({"answers": {"q1": "Ada"}});
     server.post(&path, body.clone()).send().await.expect(201);
@@ -373,27 +327,25 @@ async fn a_submission_without_notification_owes_nothing() {
 
 #[tokio::test]
 async fn a_skipped_delivery_has_no_event_to_show() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let when = json!({"type": "webhook", "url": "https://example.com/hook", "when": {"q3": 5}});
     server.integrate(&form, when).await;
     let path = submitted(&server, &form, "Ada").await;
     server.deliver().await;
-    assert_eq!(server.get(&path).send().await.expect(200)["status"], "skipped");
+    assert_eq!(server.read(&path).await["status"], "skipped");
     let event = server.get(format!("{path}/event")).send().await;
     assert_eq!(event.code(), "delivery_not_found");
 }
 
 #[tokio::test]
 async fn a_delivery_outlives_its_integration() {
-    let server = Server::start().await;
-    let form = form(&server).await;
+    let (server, form) = with_webhook().await;
     let path = submitted(&server, &form, "Ada").await;
     server.deliver().await;
-    let delivered = server.get(&path).send().await.expect(200);
+    let delivered = server.read(&path).await;
     let integration = format!("/api/v1/forms/{form}/integrations/webhook");
-    assert_eq!(server.call(Method::DELETE, integration).send().await.status, 204);
-    let orphan = server.get(&path).send().await.expect(200);
+    server.remove(integration).await;
+    let orphan = server.read(&path).await;
     assert_eq!(orphan["integration"], json!({"id": delivered["integration"]["id"]}));
     assert_eq!(server.get(format!("{path}/event")).send().await.code(), "delivery_not_found");
     assert_eq!(post(&server, &path, "cancel").send().await.code(), "delivery_not_pending");
@@ -401,45 +353,31 @@ async fn a_delivery_outlives_its_integration() {
 
 #[tokio::test]
 async fn statistics_count_by_type() {
-    let server = Server::start().await;
-    let form = form(&server).await;
-    let types = async || server.get(format!("{LIST}/stats")).send().await.expect(200)["types"].clone();
+    let (server, form) = with_webhook().await;
+    let types = async || server.read(format!("{LIST}/stats")).await["types"].clone();
     server.submit(&form, json!({"q1": "Ada"})).await;
     server.deliver().await;
     server.submit(&form, json!({"q1": "Bob"})).await;
     let found = types().await;
     let webhook = found.as_array().unwrap().iter().find(|one| one["type"] == "webhook").unwrap();
-    assert_eq!((&webhook["pending"], &webhook["delivered_24h"]), (&json!(1), &json!(1)), "{webhook}");
-    assert_eq!(
-        (&webhook["dead"], &webhook["in_flight"], &webhook["paused"]),
-        (&json!(0), &json!(0), &json!(0))
-    );
+    let counts = ["pending", "delivered_24h", "dead", "in_flight", "paused"].map(|name| &webhook[name]);
+    assert_eq!(counts, [1, 1, 0, 0, 0], "{webhook}");
 }
 
 #[tokio::test]
-async fn a_key_sees_and_changes_only_deliveries_of_its_forms_and_workspace() {
+async fn a_list_has_the_deliveries_of_the_forms_and_workspace_of_the_key() {
     let server = Server::start().await;
     let (own, other) = (form(&server).await, form(&server).await);
-    let own_path = submitted(&server, &own, "Ada").await;
-    let other_path = submitted(&server, &other, "Bob").await;
+    submitted(&server, &own, "Ada").await;
+    submitted(&server, &other, "Bob").await;
     let limited = server.limited_key(&[Scope::Admin], &[&own]).await;
     let foreign = server.other_workspace().await;
     for (key, expected) in [(&limited, 1), (&foreign, 0)] {
         let found = server.get(LIST).key(key).send().await.expect(200);
         assert_eq!(found["deliveries"].as_array().unwrap().len(), expected);
-        for action in ["", "/attempts", "/event"] {
-            let response = server.get(format!("{other_path}{action}")).key(key).send().await;
-            assert_eq!(response.code(), "delivery_not_found", "{action}");
-        }
-        for action in ["redeliver", "cancel"] {
-            assert_eq!(post(&server, &other_path, action).key(key).send().await.code(), "delivery_not_found");
-        }
         let canceled = server.post(format!("{LIST}:cancel"), json!({"dry_run": true})).key(key).send().await;
         assert_eq!(canceled.expect(200), json!({"count": expected}));
     }
-    assert_eq!(server.get(format!("{LIST}/stats")).key(&limited).send().await.code(), "insufficient_scope");
-    let response: TestResponse = server.get(&own_path).key(&limited).send().await;
-    response.expect(200);
     let named = server.get(format!("{LIST}?form={other}")).key(&limited).send().await;
     assert_eq!(named.code(), "form_not_found");
 }

@@ -105,33 +105,65 @@ fn get(local: &Local, path: &str) -> Call {
 }
 
 #[tokio::test]
-async fn a_store_of_the_first_version_returns_the_same_data() {
+async fn stores_of_format_1_return_the_same_data_with_and_without_their_index() {
+    for (fixture, with_index) in [(STORE_1, false), (STORE_1, true), (STORE_2, false), (STORE_2, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        fixture.restore(folder.path());
+        if with_index {
+            assert_no_rebuild(&fixture, folder.path());
+        }
+        assert_same_data(&fixture, folder.path()).await;
+    }
+}
+
+#[tokio::test]
+async fn submissions_of_the_first_version_can_be_changed_and_removed_questions_are_known() {
     let folder = tempfile::tempdir().unwrap();
     STORE_1.restore(folder.path());
-    assert_store_1_returns_the_same_data(folder.path()).await;
+    let local = open_local(folder.path()).await.unwrap();
+    let shown = STORE_1.expected("shown.json");
+    let (path, list) =
+        shown.as_object().unwrap().iter().find(|(path, _)| path.ends_with("/submissions")).unwrap();
+    change_submissions(&local, path, list["submissions"].as_array().unwrap()).await;
+    let trashed = get(&local, "/api/v1/forms?trashed=true").send().await.expect(200);
+    assert_eq!(trashed["forms"][0]["title"], "Gone");
+    // The id of the removed question stays reserved.
+    let questions = json!({"questions": [{"id": "mail", "type": "email", "title": "Your address?"}]});
+    let form = path.trim_end_matches("/submissions");
+    let patch = Request::patch(form).header("content-type", "application/json");
+    let refused = call(&local, patch, Body::from(questions.to_string())).send().await;
+    assert_eq!(refused.expect(422)["errors"][0]["code"], "retired_question_id");
+    local.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn the_index_of_the_first_version_is_used_without_a_rebuild() {
+async fn a_request_to_a_store_of_format_1_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
-    STORE_1.restore(folder.path());
-    assert_no_rebuild(&STORE_1, folder.path());
-    assert_store_1_returns_the_same_data(folder.path()).await;
+    let data = folder.path();
+    STORE_2.restore(data);
+    assert_no_rebuild(&STORE_2, data);
+    let replay = STORE_2.expected("replay.json");
+    let text = |name: &str| replay[name].as_str().unwrap();
+    let (store, clock, random) = open_at(data, text("at"));
+    let sender = Arc::new(RecordingSender::default());
+    let deliveries = delivery_service(&store, &clock, &random, &sender, data);
+    let (shared, limits) = (Arc::new(store.clone()), Limits::default());
+    let app = Arc::new(App::new(shared, CpuPool::default(), clock, random, limits, deliveries));
+    let api = router(app, HttpSettings::default());
+    let request = Request::post(text("path")).header("content-type", "application/json");
+    let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));
+    let key = fs::read_to_string(data.join("operator-key")).unwrap();
+    let response = Call::new(api, request.unwrap()).key(key.trim()).send().await;
+    assert_eq!(response.expect(201), replay["answer"]);
+    assert!(response.is_replay());
+    store.close().await.unwrap();
 }
 
-#[tokio::test]
-async fn the_last_store_of_format_1_returns_the_same_data() {
-    let folder = tempfile::tempdir().unwrap();
-    STORE_2.restore(folder.path());
-    assert_store_2_returns_the_same_data(folder.path()).await;
-}
-
-#[tokio::test]
-async fn the_last_index_of_format_1_is_used_without_a_rebuild() {
-    let folder = tempfile::tempdir().unwrap();
-    STORE_2.restore(folder.path());
-    assert_no_rebuild(&STORE_2, folder.path());
-    assert_store_2_returns_the_same_data(folder.path()).await;
+/// Opens a store at this time.
+fn open_at(data: &Path, time: &str) -> (SledStore, Arc<ManualClock>, Arc<SeededRandom>) {
+    let (options, random) = (EngineOptions::default(), Arc::new(SeededRandom::new(1)));
+    let store = SledStore::open(data, options, CpuPool::default(), random.clone(), Arc::new(|_| ()));
+    (store.unwrap(), Arc::new(ManualClock::at(time)), random)
 }
 
 /// A mail server that accepts everything.
@@ -187,11 +219,7 @@ async fn deliveries_of_the_last_store_with_an_outbox_go_on() {
     assert_eq!(now.len(), shown.len() + mails);
     local.close().await.unwrap();
 
-    let random = Arc::new(SeededRandom::new(1));
-    let store =
-        SledStore::open(data, EngineOptions::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
-    let store = store.unwrap();
-    let clock = Arc::new(ManualClock::at("2026-11-23T22:00:00Z"));
+    let (store, clock, random) = open_at(data, "2026-11-23T22:00:00Z");
     let (sender, mailer) = (Arc::new(RecordingSender::default()), Arc::new(Mails::default()));
     let service = Arc::into_inner(delivery_service(&store, &clock, &random, &sender, data)).unwrap();
     Arc::new(service.with_mailer(mailer.clone())).run_due().await;
@@ -237,34 +265,14 @@ fn assert_no_rebuild(fixture: &Fixture, data: &Path) {
     assert!(state.starts_with("format 3\n"), "the format was not raised: {state}");
 }
 
-/// Compares every response with the recorded one, and replays a request.
-async fn assert_store_2_returns_the_same_data(data: &Path) {
+/// Compares every response with the recorded one.
+async fn assert_same_data(fixture: &Fixture, data: &Path) {
     let local = open_local(data).await.unwrap();
     assert_keys_are_listed(&local).await;
-    let shown = STORE_2.expected("shown.json");
-    for (path, response) in shown.as_object().unwrap() {
+    for (path, response) in fixture.expected("shown.json").as_object().unwrap() {
         assert_eq!(get(&local, path).send().await.expect(200), *response, "{path}");
     }
     local.close().await.unwrap();
-    let replay = STORE_2.expected("replay.json");
-    let text = |name: &str| replay[name].as_str().unwrap();
-    let random = Arc::new(SeededRandom::new(1));
-    let store =
-        SledStore::open(data, EngineOptions::default(), CpuPool::default(), random.clone(), Arc::new(|_| ()));
-    let store = store.unwrap();
-    let clock = Arc::new(ManualClock::at(text("at")));
-    let sender = Arc::new(RecordingSender::default());
-    let deliveries = delivery_service(&store, &clock, &random, &sender, data);
-    let (shared, limits) = (Arc::new(store.clone()), Limits::default());
-    let app = Arc::new(App::new(shared, CpuPool::default(), clock, random, limits, deliveries));
-    let api = router(app, HttpSettings::default());
-    let request = Request::post(text("path")).header("content-type", "application/json");
-    let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));
-    let key = fs::read_to_string(data.join("operator-key")).unwrap();
-    let response = Call::new(api, request.unwrap()).key(key.trim()).send().await;
-    assert_eq!(response.expect(201), replay["answer"]);
-    assert_eq!(response.header("idempotency-replayed"), Some("true"));
-    store.close().await.unwrap();
 }
 
 /// Fails unless the operator key, which earlier versions did not list, is listed.
@@ -275,30 +283,6 @@ async fn assert_keys_are_listed(local: &Local) {
     assert_eq!(keys[0]["scopes"], json!(["admin", "operator"]));
 }
 
-async fn assert_store_1_returns_the_same_data(data: &Path) {
-    let local = open_local(data).await.unwrap();
-    assert_keys_are_listed(&local).await;
-    let form = STORE_1.expected("form.json");
-    let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
-    assert_eq!(get(&local, &path).send().await.expect(200), form);
-    let submissions = STORE_1.expected("submissions.json");
-    assert_eq!(get(&local, &format!("{path}/submissions")).send().await.expect(200), submissions);
-    for submission in submissions["submissions"].as_array().unwrap() {
-        let one = format!("{path}/submissions/{}", submission["id"].as_str().unwrap());
-        assert_eq!(get(&local, &one).send().await.expect(200), *submission);
-    }
-    let rows = submissions["submissions"].as_array().unwrap();
-    change_submissions(&local, &path, rows).await;
-    let trashed = get(&local, "/api/v1/forms?trashed=true").send().await.expect(200);
-    assert_eq!(trashed["forms"][0]["title"], "Gone");
-    // The id of the removed question stays reserved.
-    let questions = json!({"questions": [{"id": "mail", "type": "email", "title": "Your address?"}]});
-    let patch = Request::patch(&path).header("content-type", "application/json");
-    let refused = call(&local, patch, Body::from(questions.to_string())).send().await;
-    assert_eq!(refused.expect(422)["errors"][0]["code"], "retired_question_id");
-    local.close().await.unwrap();
-}
-
 /// Edits every third submission, and deletes and restores every third.
 async fn change_submissions(local: &Local, path: &str, rows: &[Value]) {
     let send = |method: &str, one: String, body: &str| {
@@ -307,7 +291,7 @@ async fn change_submissions(local: &Local, path: &str, rows: &[Value]) {
     };
     let mut expected = rows.to_vec();
     for (place, row) in expected.iter_mut().enumerate() {
-        let one = format!("{path}/submissions/{}", row["id"].as_str().unwrap());
+        let one = format!("{path}/{}", row["id"].as_str().unwrap());
         match place % 3 {
             0 => *row = send("PATCH", one, r#"{"metadata":{"seen":"yes"}}"#).await.expect(200),
             1 => {
@@ -318,7 +302,7 @@ async fn change_submissions(local: &Local, path: &str, rows: &[Value]) {
         }
     }
     assert!(expected.len() > 3, "too few submissions for each case");
-    let list = get(local, &format!("{path}/submissions")).send().await.expect(200);
+    let list = get(local, path).send().await.expect(200);
     assert_eq!(list["submissions"].as_array().unwrap(), &expected);
 }
 
@@ -347,8 +331,8 @@ async fn a_stored_form_that_exceeds_current_limits_still_works() {
     let change = json!({"title": "Still", "status": "published"});
     let shown = server.patch(&path, change).send().await.expect(200);
     assert_eq!(shown["questions"].as_array().unwrap().len(), 6);
-    assert_eq!(server.get("/api/v1/forms").send().await.expect(200)["forms"][0]["title"], "Still");
-    let versions = server.get(format!("{path}/versions")).send().await.expect(200);
+    assert_eq!(server.read("/api/v1/forms").await["forms"][0]["title"], "Still");
+    let versions = server.read(format!("{path}/versions")).await;
     assert_eq!(versions["versions"][0]["questions"], shown["questions"]);
     let tale = |end: &str| format!("{} {end}", "tale".repeat(3_000));
     server.submit(&form, json!({"one": "ab".repeat(1_000), "tale": tale("59z"), "why": 5})).await;

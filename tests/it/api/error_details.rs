@@ -1,20 +1,21 @@
 //! Details of errors for programs: the allowed names, help, and the related pointer.
 
-use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::Server;
+use crate::harness::{Server, TestResponse};
 
 const FORMS: &str = "/api/v1/forms";
 
-/// Pointer, code and details of each entry of `errors`.
-fn error_details(problem: &Value) -> Vec<Value> {
-    let errors = problem["errors"].as_array().unwrap();
+/// A line for each entry of `errors`: pointer, code, and those details that it has.
+fn details(response: &TestResponse) -> Vec<String> {
+    let body = response.json();
     let entry = |error: &Value| {
-        let members = ["pointer", "code", "allowed", "help", "related"];
-        members.iter().filter_map(|name| error.get(*name).cloned()).collect()
+        let text = |name: &str| error[name].as_str().map(str::to_owned);
+        let allowed = error["allowed"].as_array().map(|names| json!(names).to_string());
+        let parts = [text("pointer"), text("code"), allowed, text("help"), text("related")];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
-    errors.iter().map(entry).collect()
+    body["errors"].as_array().unwrap().iter().map(entry).collect()
 }
 
 #[tokio::test]
@@ -32,31 +33,32 @@ async fn errors_of_a_definition_have_allowed_values_help_and_related_pointers() 
         "settings": {"opens_at": "2027-01-02T00:00:00Z", "closes_at": "2027-01-01T00:00:00Z"},
     });
     let refused = server.post(FORMS, form).send().await;
-    let details = error_details(&refused.expect(422));
-    let types = &details.iter().find(|entry| entry[1] == "unknown_question_type").unwrap()[2];
-    assert_eq!((&types[0], types.as_array().unwrap().len()), (&json!("rating"), 20));
+    let details = details(&refused);
+    let own_id = "every question needs its own id: answers are stored under it";
     for expected in [
-        json!(["/title", "type_mismatch", "quote it: \"7\""]),
-        json!(["/questions/1/required", "type_mismatch", "write `true`"]),
-        json!(["/questions/1/title", "missing_field"]),
-        json!(["/questions/2/options/2", "duplicate_option", "/questions/2/options/0"]),
-        json!(["/questions/2/display", "invalid_range", ["radio", "dropdown"]]),
-        json!(["/questions/3/show_if/or", "unknown_reference", "write `any`"]),
-        json!(["/questions/3/required_if/b", "unknown_reference", ["a", "q1"]]),
-        json!(["/settings/closes_at", "invalid_range", "/settings/opens_at"]),
-        json!([
-            "/questions/1/id",
-            "duplicate_question_id",
-            "every question needs its own id: answers are stored under it",
-            "/questions/0/id"
-        ]),
+        "/title type_mismatch quote it: \"7\"",
+        "/questions/1/required type_mismatch write `true`",
+        "/questions/1/title missing_field",
+        "/questions/2/options/2 duplicate_option /questions/2/options/0",
+        r#"/questions/2/display invalid_range ["radio","dropdown"]"#,
+        "/questions/3/show_if/or unknown_reference write `any`",
+        r#"/questions/3/required_if/b unknown_reference ["a","q1"]"#,
+        "/settings/closes_at invalid_range /settings/opens_at",
+        &format!("/questions/1/id duplicate_question_id {own_id} /questions/0/id"),
     ] {
-        assert!(details.contains(&expected), "{expected} is not in {details:#?}");
+        assert!(details.iter().any(|found| found == expected), "{expected} is not in {details:#?}");
     }
-    let misspelt = details.iter().find(|entry| entry[0] == "/questions/1/titel").unwrap();
-    assert_eq!(misspelt[2][0], "title");
-    let status = details.iter().find(|entry| entry[0] == "/status").unwrap();
-    assert!(status[2].as_str().unwrap().starts_with("leave it out"), "{status}");
+    for start in [
+        r#"/questions/0/type unknown_question_type ["rating","#,
+        r#"/questions/1/titel unknown_field ["title","#,
+        "/status read_only_field leave it out",
+    ] {
+        assert!(details.iter().any(|found| found.starts_with(start)), "{start} is not in {details:#?}");
+    }
+    let types = refused.json()["errors"].as_array().unwrap().iter().find_map(|error| {
+        (error["code"] == "unknown_question_type").then(|| error["allowed"].as_array().unwrap().len())
+    });
+    assert_eq!(types, Some(20));
 }
 
 #[tokio::test]
@@ -64,118 +66,94 @@ async fn errors_list_at_most_twenty_allowed_names_and_only_for_the_first_ten() {
     let server = Server::start().await;
     let question = |number| json!({"id": format!("question_{number}"), "type": "number", "title": "N"});
     let form = server.published_form((0..500).map(question).collect()).await;
-    let misspelt_ids: serde_json::Map<_, _> =
-        (0..40).map(|number| (format!("qeustion_4{number}"), json!(1))).collect();
+    let misspelt: Value = (0..40).map(|number| (format!("qeustion_4{number}"), json!(1))).collect();
     let refused =
-        server.post(format!("{FORMS}/{form}/submissions"), json!({"answers": misspelt_ids})).send().await;
-    let details = error_details(&refused.expect(422));
-    assert_eq!(details.len(), 40);
-    let allowed: Vec<_> = details.iter().map(|entry| entry[2].as_array().map_or(0, Vec::len)).collect();
+        server.post(format!("{FORMS}/{form}/submissions"), json!({"answers": misspelt})).send().await;
+    let body = refused.expect(422);
+    let errors = body["errors"].as_array().unwrap();
+    let allowed: Vec<_> =
+        errors.iter().map(|error| error["allowed"].as_array().map_or(0, Vec::len)).collect();
     assert_eq!(allowed, [vec![20; 10], vec![0; 30]].concat());
-    assert_eq!((&details[1][0], &details[1][2][0]), (&json!("/answers/qeustion_41"), &json!("question_41")));
+    let second = &errors[1];
+    assert_eq!([&second["pointer"], &second["allowed"][0]], ["/answers/qeustion_41", "question_41"]);
 }
 
 #[tokio::test]
-async fn an_answer_that_depends_on_a_refused_one_points_to_it() {
+async fn errors_of_answers_name_what_exists_and_what_to_correct_first() {
     let server = Server::start().await;
-    let form = server
-        .published_form(json!([
-            {"id": "score", "type": "rating", "title": "Score"},
-            {"id": "why", "type": "short_text", "title": "Why", "show_if": {"score": {"lt": 3}}},
-        ]))
-        .await;
-    let path = format!("{FORMS}/{form}/submissions");
+    let colours = ["red", "green", "blue"];
+    let questions = json!([
+        {"id": "one", "type": "single_choice", "title": "One", "options": colours},
+        {"id": "some", "type": "multiple_choice", "title": "Some", "options": colours},
+        {"id": "grid", "type": "matrix", "title": "Grid", "rows": ["taste", "price"], "columns": ["good", "bad"]},
+        {"id": "score", "type": "rating", "title": "Score"},
+        {"id": "why", "type": "short_text", "title": "Why", "show_if": {"score": {"lt": 3}}},
+    ]);
+    let path = format!("{FORMS}/{}/submissions", server.published_form(questions).await);
+    let misspelt =
+        json!({"one": "gren", "some": ["red", "bleu"], "grid": {"prize": "good", "taste": "goof"}});
     for (answers, expected) in [
         (
-            json!({"score": 9, "why": "x"}),
-            json!(["/answers/why", "question_not_visible", "correct `score` first", "/answers/score"]),
+            misspelt,
+            &[
+                r#"/answers/one not_an_option ["green","red","blue"]"#,
+                r#"/answers/some/1 not_an_option ["blue","red","green"]"#,
+                r#"/answers/grid/prize unknown_row ["price","taste"]"#,
+                r#"/answers/grid/taste not_an_option ["good","bad"]"#,
+            ][..],
         ),
-        (json!({"score": 5, "why": "x"}), json!(["/answers/why", "question_not_visible", "leave it out"])),
+        (
+            json!({"score": 9, "why": "x"}),
+            &[
+                "/answers/score out_of_range",
+                "/answers/why question_not_visible correct `score` first /answers/score",
+            ],
+        ),
+        (json!({"score": 5, "why": "x"}), &["/answers/why question_not_visible leave it out"]),
     ] {
         let refused = server.post(&path, json!({"answers": answers})).send().await;
-        assert_eq!(error_details(&refused.expect(422)).last(), Some(&expected));
+        assert_eq!(details(&refused), expected);
     }
-}
-
-#[tokio::test]
-async fn an_unknown_option_or_row_is_refused_with_the_existing_ones() {
-    let server = Server::start().await;
-    let form = server
-        .published_form(json!([
-            {"id": "one", "type": "single_choice", "title": "One", "options": ["red", "green", "blue"]},
-            {"id": "some", "type": "multiple_choice", "title": "Some", "options": ["red", "green", "blue"]},
-            {"id": "grid", "type": "matrix", "title": "Grid", "rows": ["taste", "price"], "columns": ["good", "bad"]},
-        ]))
-        .await;
-    let answers = json!({"one": "gren", "some": ["red", "bleu"], "grid": {"prize": "good", "taste": "goof"}});
-    let refused =
-        server.post(format!("{FORMS}/{form}/submissions"), json!({"answers": answers})).send().await;
-    let expected = json!([
-        ["/answers/one", "not_an_option", ["green", "red", "blue"]],
-        ["/answers/some/1", "not_an_option", ["blue", "red", "green"]],
-        ["/answers/grid/prize", "unknown_row", ["price", "taste"]],
-        ["/answers/grid/taste", "not_an_option", ["good", "bad"]],
-    ]);
-    assert_eq!(json!(error_details(&refused.expect(422))), expected);
 }
 
 #[tokio::test]
 async fn the_error_of_a_taken_slug_names_its_form() {
     let server = Server::start().await;
     let form = json!({"title": "A", "slug": "lunch"});
-    let holder = server.post(FORMS, form.clone()).send().await.expect(201)["id"].clone();
-    let refused = server.post(FORMS, form).send().await;
-    assert_eq!(refused.expect(409)["form_id"], holder);
+    let holder = server.create(FORMS, form.clone()).await;
+    assert_eq!(server.post(FORMS, form).send().await.expect(409)["form_id"], holder);
 }
 
 #[tokio::test]
 async fn errors_of_a_query_point_to_each_invalid_parameter() {
     let server = Server::start().await;
-    let form = server
-        .published_form(json!([{"id": "score", "type": "rating", "title": "S"}, {"id": "m", "type": "multiple_choice", "title": "M", "options": ["a"]}]))
-        .await;
-    let list = format!("{FORMS}/{form}/submissions");
+    let questions = json!([
+        {"id": "score", "type": "rating", "title": "S"},
+        {"id": "m", "type": "multiple_choice", "title": "M", "options": ["a"]},
+    ]);
+    let list = format!("{FORMS}/{}/submissions", server.published_form(questions).await);
+    let known = r#"["limit","cursor","trashed","order","since","until","status","q","filter[question][operator]","where","count"]"#;
     for (query, expected) in [
         (
             "order=acs&limti=1&since=2027-01-02T00:00:00Z&until=2027-01-01T00:00:00Z",
-            json!([
-                ["/order", "not_an_option", ["asc", "desc"]],
-                ["/since", "invalid_range", "/until"],
-                [
-                    "/limti",
-                    "unknown_field",
-                    [
-                        "limit",
-                        "cursor",
-                        "trashed",
-                        "order",
-                        "since",
-                        "until",
-                        "status",
-                        "q",
-                        "filter[question][operator]",
-                        "where",
-                        "count"
-                    ]
-                ],
-            ]),
+            &[
+                r#"/order not_an_option ["asc","desc"]"#,
+                "/since invalid_range /until",
+                &format!("/limti unknown_field {known}"),
+            ][..],
         ),
         (
             "where=scroe=1&filter[m]=a&where=score.gte=9&where=score.eq=",
-            json!([
-                ["/where/scroe", "unknown_question", ["score", "m"]],
-                [
-                    "/where/score.eq",
-                    "impossible_condition",
-                    "the operator `answered` with `false` asks for no answer"
-                ],
-                ["/filter/m/eq", "impossible_condition", "the operator `includes` tests one option"],
-                ["/where/score.gte", "impossible_condition"],
-            ]),
+            &[
+                r#"/where/scroe unknown_question ["score","m"]"#,
+                "/where/score.eq impossible_condition the operator `answered` with `false` asks for no answer",
+                "/filter/m/eq impossible_condition the operator `includes` tests one option",
+                "/where/score.gte impossible_condition",
+            ],
         ),
-        ("where=score=1&filter[score]=2", json!([["/filter/score/eq", "too_many"]])),
+        ("where=score=1&filter[score]=2", &["/filter/score/eq too_many"]),
     ] {
-        let refused = server.call(Method::GET, format!("{list}?{query}")).send().await;
-        assert_eq!(json!(error_details(&refused.expect(400))), expected, "{query}");
+        let refused = server.get(format!("{list}?{query}")).send().await;
+        assert_eq!(details(&refused), expected, "{query}");
     }
 }

@@ -15,13 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{advance, pause, sleep, timeout};
 
-use crate::harness::{Call, Http2Client, ListeningServer, Scheme, Server, receive};
-
-/// Reached only if the server hangs.
-const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// A timeout that a test waits for.
-const SHORT: Duration = Duration::from_millis(50);
+use crate::harness::{Call, Http2Client, ListeningServer, SHORT, Scheme, Server, TIMEOUT, receive};
 
 /// More than the socket buffers and the windows of a client that does not read.
 const LARGE: usize = 16 << 20;

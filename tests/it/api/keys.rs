@@ -6,29 +6,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::Method;
-use forms::api::{Code, NewKey, NewWorkspace, Rotate};
-use forms::client::{Client, ClientError, RetryPolicy, Transport};
-use forms::clock::{Clock, Timestamp};
+use forms::api::{NewKey, NewWorkspace, Rotate};
+use forms::client::{Client, RetryPolicy, Transport};
+use forms::clock::Clock;
 use forms::domain::workspace::Scope;
 use forms::secret::{Secret, SystemRandomness};
 use serde_json::{Value, json};
 
-use crate::harness::{NOW, Server, TestResponse, questions};
+use crate::harness::{NOW, Server, questions};
 use crate::store::is_ready;
 
 const KEYS: &str = "/api/v1/keys";
-
-/// The pointers and codes of the errors of a refused body.
-fn errors(response: &TestResponse) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let body = response.expect(422);
-    let errors = body["errors"].as_array().unwrap().iter();
-    errors.map(|error| (text(&error["pointer"]), text(&error["code"]))).collect()
-}
-
-fn pairs<const N: usize>(expected: [(&str, &str); N]) -> Vec<(String, String)> {
-    expected.map(|(pointer, code)| (pointer.to_owned(), code.to_owned())).into()
-}
 
 /// Creates a key and returns its id and text.
 async fn create(server: &Server, body: Value) -> (String, String) {
@@ -42,23 +30,19 @@ async fn status(server: &Server, key: &str) -> u16 {
 }
 
 async fn list(server: &Server) -> Vec<Value> {
-    server.get(KEYS).send().await.expect(200)["keys"].as_array().unwrap().clone()
+    server.read(KEYS).await["keys"].as_array().unwrap().clone()
 }
 
 #[tokio::test]
 async fn a_created_key_works_and_its_text_is_shown_once() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     server.patch(format!("/api/v1/forms/{form}"), json!({"slug": "visit"})).send().await.expect(200);
     let body = json!({
         "name": "Website", "scopes": ["submit", "read"], "forms": ["visit", form], "expires_at": "2027-01-01T00:00:00+01:00",
     });
     let response = server.post(KEYS, body).send().await;
     let made = response.expect(201);
-    assert_eq!(
-        response.fields(),
-        ["id", "name", "scopes", "forms", "expires_at", "workspace", "created_at", "key"]
-    );
+    assert_eq!(response.fields().join(" "), "id name scopes forms expires_at workspace created_at key");
     let (id, text) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
     assert_eq!(response.header("location"), Some(format!("{KEYS}/{id}").as_str()));
     assert_eq!(id, format!("key_{}", &text[3..11]));
@@ -79,64 +63,58 @@ async fn a_created_key_works_and_its_text_is_shown_once() {
 async fn every_problem_of_a_key_is_reported() {
     let server = Server::start().await;
     let deleted = server.published_form(questions()).await;
-    server.call(Method::DELETE, format!("/api/v1/forms/{deleted}")).send().await;
+    server.delete(format!("/api/v1/forms/{deleted}")).send().await;
     let body = json!({
         "name": "x".repeat(301), "scopes": ["read", "wirte", "read", 5], "forms": ["frm_000000000000", deleted, 1, "a_b"],
         "expires_at": NOW, "workspace": "ws_000000000000", "colour": "red", "key": "fk_1",
     });
-    let mut found = errors(&server.post(KEYS, body.clone()).send().await);
-    found.sort();
-    let without_forms = pairs([
-        ("/colour", "unknown_field"),
-        ("/expires_at", "invalid_range"),
-        ("/forms/2", "type_mismatch"),
-        ("/key", "read_only_field"),
+    // The forms of an unknown workspace are not known.
+    server.post(KEYS, body.clone()).send().await.expect_errors(&[
         ("/name", "too_long"),
         ("/scopes/1", "not_an_option"),
         ("/scopes/2", "duplicate_option"),
         ("/scopes/3", "type_mismatch"),
+        ("/forms/2", "type_mismatch"),
+        ("/expires_at", "invalid_range"),
         ("/workspace", "unknown_reference"),
+        ("/colour", "unknown_field"),
+        ("/key", "read_only_field"),
     ]);
-    assert_eq!(found, without_forms, "the forms of an unknown workspace are not known");
-    let refused =
-        server.post(KEYS, json!({"name": "N", "scopes": ["wirte"], "forms": body["forms"]})).send().await;
-    let unknown = "unknown_reference";
-    assert_eq!(
-        errors(&refused),
-        pairs([
-            ("/scopes/0", "not_an_option"),
-            ("/forms/0", unknown),
-            ("/forms/1", unknown),
-            ("/forms/2", "type_mismatch"),
-            ("/forms/3", unknown),
-        ])
-    );
+    let named = json!({"name": "N", "scopes": ["wirte"], "forms": body["forms"]});
+    let refused = server.post(KEYS, named).send().await;
+    refused.expect_errors(&[
+        ("/scopes/0", "not_an_option"),
+        ("/forms/0", "unknown_reference"),
+        ("/forms/1", "unknown_reference"),
+        ("/forms/2", "type_mismatch"),
+        ("/forms/3", "unknown_reference"),
+    ]);
     let body = refused.json();
     assert_eq!(body["detail"], "5 problems in the request");
     assert_eq!(body["errors"][0]["allowed"][0], "write");
     for (body, expected) in [
-        (json!({}), pairs([("/name", "missing_field"), ("/scopes", "missing_field")])),
-        (json!([]), pairs([("", "type_mismatch")])),
+        (json!({}), &[("/name", "missing_field"), ("/scopes", "missing_field")][..]),
+        (json!([]), &[("", "type_mismatch")]),
         (
             json!({"name": " ", "scopes": [], "forms": []}),
-            pairs([("/name", "empty"), ("/scopes", "empty"), ("/forms", "empty")]),
+            &[("/name", "empty"), ("/scopes", "empty"), ("/forms", "empty")],
         ),
         (
             json!({"name": 1, "scopes": "read", "forms": {}, "expires_at": "tomorrow", "workspace": 1}),
-            pairs([
+            &[
                 ("/name", "type_mismatch"),
                 ("/scopes", "type_mismatch"),
                 ("/forms", "type_mismatch"),
                 ("/expires_at", "invalid_datetime"),
                 ("/workspace", "type_mismatch"),
-            ]),
+            ],
         ),
         (
             json!({"name": "N", "scopes": vec!["read"; 6], "forms": vec!["a"; 101]}),
-            pairs([("/scopes", "too_many"), ("/forms", "too_many")]),
+            &[("/scopes", "too_many"), ("/forms", "too_many")],
         ),
     ] {
-        assert_eq!(errors(&server.post(KEYS, body.clone()).send().await), expected, "{body}");
+        server.post(KEYS, body).send().await.expect_errors(expected);
     }
     assert_eq!(list(&server).await.len(), 1, "a refused key was stored");
 }
@@ -147,7 +125,7 @@ async fn a_key_cannot_give_more_than_it_has() {
     let admin = server.key_with(&[Scope::Admin]).await;
     let operator = server.key_with(&[Scope::Operator]).await;
     let other = server.post("/api/v1/workspaces", json!({"name": "Other"})).send().await.expect(201);
-    let whoami = server.get("/api/v1/whoami").send().await.expect(200);
+    let whoami = server.read("/api/v1/whoami").await;
     let (own, other) = (&whoami["workspace"]["id"], &other["id"]);
     let scopes = |scopes: &[&str]| json!({"name": "N", "scopes": scopes});
     let within =
@@ -172,10 +150,8 @@ async fn a_key_cannot_give_more_than_it_has() {
     let own_operator = format!("{KEYS}/key_{}", &server.key[3..11]);
     let rotate = server.call(Method::POST, format!("{own_operator}/rotate")).key(&admin).send().await;
     assert_eq!(rotate.code(), "insufficient_scope");
-    assert_eq!(
-        server.call(Method::DELETE, own_operator).key(&admin).send().await.code(),
-        "insufficient_scope"
-    );
+    let revoke = server.delete(own_operator).key(&admin).send().await;
+    assert_eq!(revoke.code(), "insufficient_scope");
     assert_eq!(status(&server, &server.key).await, 200);
 }
 
@@ -206,7 +182,7 @@ async fn an_operator_lists_and_revokes_the_keys_of_another_workspace() {
         assert_eq!(server.call(method, &path).key(key).send().await.code(), code, "{path}");
     }
     assert_eq!(status(&server, &key).await, 200);
-    assert_eq!(server.call(Method::DELETE, named).key(&operator).send().await.status, 204);
+    assert_eq!(server.delete(named).key(&operator).send().await.status, 204);
     assert_eq!(status(&server, &key).await, 401);
 }
 
@@ -215,10 +191,10 @@ async fn a_revoked_key_is_refused_by_the_next_request() {
     let server = Server::start().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["admin"]})).await;
     assert_eq!(status(&server, &key).await, 200);
-    let revoked = server.call(Method::DELETE, format!("{KEYS}/{id}")).key(&key).send().await;
+    let revoked = server.delete(format!("{KEYS}/{id}")).key(&key).send().await;
     assert_eq!((revoked.status.as_u16(), revoked.body.len()), (204, 0));
     assert_eq!(status(&server, &key).await, 401);
-    assert_eq!(server.call(Method::DELETE, format!("{KEYS}/{id}")).send().await.code(), "key_not_found");
+    assert_eq!(server.delete(format!("{KEYS}/{id}")).send().await.code(), "key_not_found");
     assert_eq!(list(&server).await.len(), 1);
 }
 
@@ -226,7 +202,7 @@ async fn a_revoked_key_is_refused_by_the_next_request() {
 async fn the_last_key_that_manages_keys_cannot_be_revoked() {
     let server = Server::start().await;
     let own = format!("{KEYS}/key_{}", &server.key[3..11]);
-    let revoke = async |path: &str| server.call(Method::DELETE, path).send().await;
+    let revoke = async |path: &str| server.delete(path).send().await;
     let form = server.published_form(questions()).await;
     // None of these can take its place: too few scopes, some forms only, expired, replaced.
     let expiring = "2026-11-21T09:00:00Z";
@@ -251,8 +227,7 @@ async fn the_last_key_that_manages_keys_cannot_be_revoked() {
 
 #[tokio::test]
 async fn a_rotated_key_ends_at_once_or_after_the_grace_period() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let body =
         json!({"name": "CI", "scopes": ["read"], "forms": [form], "expires_at": "2026-11-23T09:00:00.000Z"});
     let (id, old) = create(&server, body).await;
@@ -288,10 +263,8 @@ async fn a_rotated_key_ends_at_once_or_after_the_grace_period() {
     let (id, old) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
     let rotated = server.call(Method::POST, format!("{KEYS}/{id}/rotate")).send().await.expect(200);
     assert!(rotated["expires_at"].is_null() && rotated["forms"].is_null());
-    assert_eq!(
-        (status(&server, &old).await, status(&server, rotated["key"].as_str().unwrap()).await),
-        (401, 200)
-    );
+    let new = rotated["key"].as_str().unwrap();
+    assert_eq!((status(&server, &old).await, status(&server, new).await), (401, 200));
     let again = server.call(Method::POST, format!("{KEYS}/{id}/rotate")).send().await;
     assert_eq!(again.code(), "key_not_found");
 }
@@ -338,59 +311,18 @@ async fn the_body_of_a_rotation_is_checked() {
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
     let path = format!("{KEYS}/{id}/rotate");
     for (body, expected) in [
-        (json!({"grace": "soon"}), pairs([("/grace", "type_mismatch")])),
-        (json!({"grace": 5, "forms": []}), pairs([("/grace", "type_mismatch"), ("/forms", "unknown_field")])),
-        (json!({"grace": "31d"}), pairs([("/grace", "invalid_range")])),
-        (json!({"grace": "99999999999d"}), pairs([("/grace", "invalid_range")])),
-        (json!("24h"), pairs([("", "type_mismatch")])),
+        (json!({"grace": "soon"}), &[("/grace", "type_mismatch")][..]),
+        (json!({"grace": 5, "forms": []}), &[("/grace", "type_mismatch"), ("/forms", "unknown_field")]),
+        (json!({"grace": "31d"}), &[("/grace", "invalid_range")]),
+        (json!({"grace": "99999999999d"}), &[("/grace", "invalid_range")]),
+        (json!("24h"), &[("", "type_mismatch")]),
     ] {
-        assert_eq!(errors(&server.post(&path, body.clone()).send().await), expected, "{body}");
+        server.post(&path, body).send().await.expect_errors(expected);
     }
     assert_eq!(server.post(&path, json!({})).body("{").send().await.code(), "malformed_json");
     let untyped = server.call(Method::POST, &path).body("{}").send().await;
     assert_eq!(untyped.code(), "unsupported_media_type");
     assert_eq!(status(&server, &key).await, 200);
-}
-
-#[tokio::test]
-async fn a_repeated_request_is_answered_without_the_secret() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
-    let body =
-        json!({"name": "CI", "scopes": ["read"], "forms": [form], "expires_at": "2026-11-20T10:00:00.000Z"});
-    let send = async |path: &str, body: &Value| {
-        server.post(path, body.clone()).header("idempotency-key", "same").send().await
-    };
-    let made = send(KEYS, &body).await.expect(201);
-    let mut shown = made.clone();
-    shown.as_object_mut().unwrap().remove("key");
-    let assert_replayed = |response: TestResponse, expected: &Value| {
-        assert_eq!(response.header("idempotency-replayed"), Some("true"));
-        assert_eq!(&response.json(), expected);
-    };
-    assert_replayed(send(KEYS, &body).await, &shown);
-    assert_eq!(send(KEYS, &json!({"name": "Other"})).await.code(), "idempotency_key_reused");
-    let rotate = format!("{KEYS}/{}/rotate", made["id"].as_str().unwrap());
-    let rotated = send(&rotate, &json!({})).await.expect(200);
-    let mut rotated_shown = rotated.clone();
-    rotated_shown.as_object_mut().unwrap().remove("key");
-    // Also after the keys were revoked, the form was erased, and the expiry has passed.
-    let path = format!("{KEYS}/{}", rotated["id"].as_str().unwrap());
-    assert_eq!(server.call(Method::DELETE, path).send().await.status, 204);
-    let path = format!("/api/v1/forms/{form}?purge=true");
-    assert_eq!(server.call(Method::DELETE, path).send().await.status, 204);
-    server.clock.set("2026-11-20T11:00:00Z");
-    let replayed = send(KEYS, &body).await;
-    assert_eq!(
-        replayed.header("location"),
-        Some(format!("{KEYS}/{}", made["id"].as_str().unwrap()).as_str())
-    );
-    assert_replayed(replayed, &shown);
-    assert_replayed(send(&rotate, &json!({})).await, &rotated_shown);
-    assert_eq!(list(&server).await.len(), 1);
-    // After a day the record has expired.
-    server.clock.set("2026-11-22T11:00:00Z");
-    assert_eq!(send(&rotate, &json!({})).await.code(), "key_not_found");
 }
 
 #[tokio::test]
@@ -400,11 +332,12 @@ async fn a_workspace_has_at_most_a_thousand_keys() {
         server.key_with(&[Scope::Read]).await;
     }
     let body = json!({"name": "CI", "scopes": ["read"]});
-    assert_eq!(errors(&server.post(KEYS, body.clone()).send().await), pairs([("", "too_many")]));
+    let full = &[("", "too_many")];
+    server.post(KEYS, body).send().await.expect_errors(full);
     let id = list(&server).await[5]["id"].as_str().unwrap().to_owned();
     // A refused rotation changes nothing; one that ends the old key makes room for the new one.
     let rotate = format!("{KEYS}/{id}/rotate");
-    assert_eq!(errors(&server.post(&rotate, json!({"grace": "1h"})).send().await), pairs([("", "too_many")]));
+    server.post(&rotate, json!({"grace": "1h"})).send().await.expect_errors(full);
     assert!(list(&server).await.iter().all(|key| key["expires_at"].is_null()));
     server.call(Method::POST, &rotate).send().await.expect(200);
     assert_eq!(list(&server).await.len(), 1_000);
@@ -423,34 +356,39 @@ fn contains(folder: &Path, text: &[u8]) -> bool {
 #[tokio::test]
 async fn no_file_of_the_store_has_the_secret_of_a_key() {
     let server = Server::start().await;
-    let call = server.post(KEYS, json!({"name": "a name to find", "scopes": ["read"]}));
-    let made = call.header("idempotency-key", "same").send().await.expect(201);
-    let rotate = format!("{KEYS}/{}/rotate", made["id"].as_str().unwrap());
-    let rotated =
-        server.call(Method::POST, rotate).header("idempotency-key", "same").send().await.expect(200);
-    let made_workspace = server.post("/api/v1/workspaces", json!({"name": "W"})).send().await.expect(201);
+    let form = server.draft_form(questions()).await;
+    let send = async |path: &str, body: Value| {
+        let made = server.post(path, body).header("idempotency-key", "same").send().await;
+        assert!(made.status.is_success(), "{}", made.text());
+        made.json()
+    };
+    let made = send(KEYS, json!({"name": "a name to find", "scopes": ["read"]})).await;
+    let rotated = send(&format!("{KEYS}/{}/rotate", made["id"].as_str().unwrap()), json!({})).await;
+    let workspace = send("/api/v1/workspaces", json!({"name": "W"})).await;
+    let hook = json!({"type": "webhook", "url": "https://example.com/"});
+    let hook = send(&format!("/api/v1/forms/{form}/integrations"), hook).await;
     server.close_store().await;
     assert!(contains(server.folder(), b"a name to find"));
-    for made in [made, rotated, made_workspace] {
-        let secret = &made["key"].as_str().unwrap()[11..41];
-        assert!(!contains(server.folder(), secret.as_bytes()), "{}", made["id"]);
+    for secret in [&made["key"], &rotated["key"], &workspace["key"], &hook["secret"]] {
+        let secret = secret.as_str().unwrap();
+        assert!(!contains(server.folder(), &secret.as_bytes()[11..41]), "{secret}");
     }
+}
+
+async fn last_use(server: &Server, id: &str) -> Value {
+    list(server).await.iter().find(|key| key["id"] == id).unwrap()["last_used_at"].clone()
 }
 
 #[tokio::test]
 async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one() {
     let server = Server::start().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
-    let last_use = async |server: &Server| {
-        let keys = list(server).await;
-        keys.iter().find(|key| key["id"] == id.as_str()).unwrap()["last_used_at"].clone()
-    };
-    assert_eq!(last_use(&server).await, Value::Null);
+    assert_eq!(last_use(&server, &id).await, Value::Null);
     server.clock.set("2026-11-20T09:30:59.999Z");
     status(&server, &key).await;
-    assert_eq!(last_use(&server).await, "2026-11-20T09:30:00.000Z");
+    assert_eq!(last_use(&server, &id).await, "2026-11-20T09:30:00.000Z");
     server.app.store_key_uses().await.unwrap();
-    assert_eq!(last_use(&server).await, "2026-11-20T09:30:00.000Z");
+    assert_eq!(last_use(&server, &id).await, "2026-11-20T09:30:00.000Z");
     server.app.store_key_uses().await.unwrap();
     let journal = |server: &Server| fs::read(server.folder().join("journal/00000001.log")).unwrap();
     let before = journal(&server);
@@ -462,17 +400,13 @@ async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one
     server.app.store_key_uses().await.unwrap();
     assert!(journal(&server) != before);
     let server = server.with_index(|_| ()).await;
-    assert_eq!(last_use(&server).await, "2026-11-20T10:00:00.000Z");
+    assert_eq!(last_use(&server, &id).await, "2026-11-20T10:00:00.000Z");
 }
 
 #[tokio::test]
 async fn a_use_is_kept_while_others_are_written_and_if_they_cannot_be() {
     let server = Server::start().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
-    let last_use = async |server: &Server| {
-        let keys = list(server).await;
-        keys.iter().find(|key| key["id"] == id.as_str()).unwrap()["last_used_at"].clone()
-    };
     let write = loop {
         status(&server, &key).await;
         let mut write = Box::pin(server.app.store_key_uses());
@@ -482,53 +416,33 @@ async fn a_use_is_kept_while_others_are_written_and_if_they_cannot_be() {
         }
         server.clock.advance(60_000);
     };
-    assert_eq!(last_use(&server).await, server.clock.now().to_string());
+    assert_eq!(last_use(&server, &id).await, server.clock.now().to_string());
     server.clock.set("2026-11-20T23:30:00Z");
     status(&server, &key).await;
     write.await.unwrap();
-    assert_eq!(last_use(&server).await, "2026-11-20T23:30:00.000Z");
+    assert_eq!(last_use(&server, &id).await, "2026-11-20T23:30:00.000Z");
     let server = server.with_full_disk().await;
     server.clock.set("2026-11-21T10:00:00Z");
     status(&server, &key).await;
     assert!(server.app.store_key_uses().await.is_err());
-    assert_eq!(last_use(&server).await, "2026-11-21T10:00:00.000Z");
+    assert_eq!(last_use(&server, &id).await, "2026-11-21T10:00:00.000Z");
 }
 
 #[tokio::test]
-async fn the_client_has_every_operation_and_its_trace_shows_no_new_key() {
+async fn the_trace_of_the_client_shows_no_new_key() {
     let server = Server::start().await;
-    let (transport, key) =
-        (Transport::InProcess(server.api.clone().into_router()), Secret::new(server.key.clone()));
+    let transport = Transport::InProcess(server.api.clone().into_router());
     let policy = RetryPolicy { timeout: Duration::from_secs(20), retries: 0 };
     let trace = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&trace);
-    let client = Client::new(transport, Some(key), policy, Box::new(SystemRandomness));
+    let key = Some(Secret::new(server.key.clone()));
+    let client = Client::new(transport, key, policy, Box::new(SystemRandomness));
     let client = client.with_observer(Box::new(move |text, _| log.lock().unwrap().push_str(text)));
-    let new = NewKey {
-        name: "CI".to_owned(),
-        scopes: vec!["read".to_owned()],
-        expires_at: Timestamp::parse("2027-01-01T00:00:00Z"),
-        ..NewKey::default()
-    };
+    let new = NewKey { name: "CI".to_owned(), scopes: vec!["read".to_owned()], ..NewKey::default() };
     let made = client.create_key(&new).await.unwrap();
     let rotation = Rotate { grace: Some("1h".to_owned()) };
     let rotated = client.rotate_key(&made.id.to_string(), &rotation).await.unwrap();
-    assert_eq!((&rotated.name, rotated.expires_at), (&made.name, made.expires_at));
-    assert_eq!(client.list_keys().await.unwrap().len(), 3);
-    client.revoke_key(&made.id.to_string()).await.unwrap();
-    assert_eq!(client.list_keys().await.unwrap().len(), 2);
-    server.clock.set("2026-11-20T09:00:01Z");
     let workspace = client.create_workspace(&NewWorkspace { name: "W".to_owned() }).await.unwrap();
-    assert_eq!(client.list_workspaces().await.unwrap()[0].id, workspace.id);
-    client.delete_workspace(&workspace.id.to_string()).await.unwrap();
-    assert_eq!(client.list_workspaces().await.unwrap().len(), 1);
-    for (gone, code) in [
-        (client.revoke_key(&made.id.to_string()).await, Code::KeyNotFound),
-        (client.revoke_key("..").await, Code::KeyNotFound),
-        (client.delete_workspace("a/b").await, Code::WorkspaceNotFound),
-    ] {
-        assert!(matches!(gone, Err(ClientError::Problem(problem)) if problem.code == code));
-    }
     let trace = trace.lock().unwrap();
     for key in [&made.key, &rotated.key, &workspace.key] {
         let text = key.as_ref().unwrap().reveal();

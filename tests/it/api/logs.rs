@@ -11,7 +11,7 @@ use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::harness::{Server, questions};
+use crate::harness::Server;
 
 /// Captures the log of this thread as JSON lines.
 #[derive(Clone, Default)]
@@ -77,8 +77,7 @@ async fn a_request_is_logged_with_the_address_of_its_client() {
 
 #[tokio::test]
 async fn a_request_is_logged_in_one_line_with_its_path_and_without_its_content() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let (lines, _guard) = LogCapture::start();
     let path = format!("/api/v1/forms/{form}/submissions");
     let answers = json!({"answers": {"q1": "canary-answer"}});

@@ -23,7 +23,7 @@ async fn with_trash() -> Server {
 }
 
 async fn count_trashed(server: &Server) -> usize {
-    server.get("/api/v1/forms?trashed=true").send().await.expect(200)["forms"].as_array().unwrap().len()
+    server.read("/api/v1/forms?trashed=true").await["forms"].as_array().unwrap().len()
 }
 
 #[tokio::test]

@@ -9,29 +9,30 @@ mod deliveries; // listing deliveries, sending them again, canceling them
 mod earlier_versions; // stores written by earlier versions
 mod error_details; // `allowed`, `help` and `related` of errors
 mod filters; // filters and order of submission lists
-mod form_lifecycle; // revisions, versions, the trash, settings, when a form accepts answers
+mod form_lifecycle; // versions, settings, when a form accepts answers
 mod forms; // creating, changing and listing forms
-mod headers; // headers of every response
+mod headers; // headers of responses
 mod http2; // HTTP/2: deadlines, limits, cancelled requests
+mod idempotency; // repeated requests
 mod integrations; // integrations of a form, and what they never show
 mod keys; // creation, listing, revocation, rotation, expiry and last use of API keys
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
-mod negotiation; // media types, charsets, encodings and entity tags
+mod negotiation; // media types, charsets and encodings
 mod notifications; // the short way to write mail integrations
 mod openapi; // the OpenAPI document: its examples and schemas
 mod overload; // memory for large bodies and responses is bounded
 mod paging; // following the links of a list during writes
 mod problem_codes; // every problem code is reached
 mod proxies; // the address and the URLs of clients behind proxies
-mod specification; // the bodies in the specification, over a socket
+mod rate_limit; // the limit of requests with one key
+mod revisions; // entity tags, and changes that require them
 mod startup; // the key file, readiness, the address
 mod submission_edits; // metadata, edits, history
-mod submission_trash; // the trash of submissions
 mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
 mod tls; // certificates, handshakes
+mod trash; // the trash of forms and of submissions
 mod unknown_answers; // answers to unknown questions
 mod workspaces; // creation, listing and deletion of workspaces
-mod written; // JSON of submissions that is written without a serializer

@@ -1,16 +1,8 @@
 //! `notifications` of a form, the short way to write `email` integrations.
 
-use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Server, TestResponse, questions};
-
-/// The pointers and codes of the errors of a refused request.
-fn errors(response: &TestResponse) -> Vec<(String, String)> {
-    let body = response.expect(422);
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    body["errors"].as_array().unwrap().iter().map(|one| (text(&one["pointer"]), text(&one["code"]))).collect()
-}
+use crate::harness::{Server, questions};
 
 fn definition(notifications: Value) -> Value {
     json!({"title": "Survey", "questions": questions(), "notifications": notifications})
@@ -27,11 +19,11 @@ async fn notifications_are_shown_as_they_were_written_and_are_email_integrations
     sent["integrations"] = json!([{"type": "webhook", "url": "https://example.com/hook", "name": "crm"}]);
     let created = server.post("/api/v1/forms", sent).send().await.expect(201);
     let path = format!("/api/v1/forms/{}", created["id"].as_str().unwrap());
-    for shown in [created, server.get(&path).send().await.expect(200)] {
+    for shown in [created, server.read(&path).await] {
         assert_eq!(shown["notifications"], written);
         assert_eq!(shown["integrations"].as_array().unwrap().len(), 1);
     }
-    let all = server.get(format!("{path}/integrations")).send().await.expect(200);
+    let all = server.read(format!("{path}/integrations")).await;
     let all = all["integrations"].as_array().unwrap();
     let names: Vec<_> = all.iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["crm", "notify-team-example-com", "notify-boss-example-com"]);
@@ -44,9 +36,9 @@ async fn each_list_replaces_its_own() {
     let form =
         server.post("/api/v1/forms", definition(json!(["a@example.com", "b@example.com"]))).send().await;
     let path = format!("/api/v1/forms/{}", form.expect(201)["id"].as_str().unwrap());
-    let patch = |body: Value| server.call(Method::PATCH, &path).json(body).send();
+    let patch = |body: Value| server.patch(&path, body).send();
     let ids = || async {
-        let all = server.get(format!("{path}/integrations")).send().await.expect(200);
+        let all = server.read(format!("{path}/integrations")).await;
         let id =
             |one: &Value| (one["name"].as_str().unwrap().to_owned(), one["id"].as_str().unwrap().to_owned());
         all["integrations"].as_array().unwrap().iter().map(id).collect::<Vec<_>>()
@@ -73,76 +65,69 @@ async fn each_list_replaces_its_own() {
 async fn errors_are_at_what_was_written() {
     let server = Server::start().await;
     for (notifications, expected) in [
-        (json!(["team"]), vec![("/notifications/0", "invalid_range")]),
+        (json!(["team"]), &[("/notifications/0", "invalid_range")][..]),
         (
             json!([{"email": "a@example.com"}, {"email": "b@b"}]),
-            vec![("/notifications/1/email", "invalid_range")],
+            &[("/notifications/1/email", "invalid_range")],
         ),
         (
             json!([{"mail": "a@example.com"}]),
-            vec![("/notifications/0/email", "missing_field"), ("/notifications/0/mail", "unknown_field")],
+            &[("/notifications/0/email", "missing_field"), ("/notifications/0/mail", "unknown_field")],
         ),
-        (json!(["a@example.com", "A@example.com"]), vec![("/notifications/1", "duplicate_name")]),
+        (json!(["a@example.com", "A@example.com"]), &[("/notifications/1", "duplicate_name")]),
         (
             json!([{"email": "a@example.com", "subject": "{{ form.title"}]),
-            vec![("/notifications/0/subject", "invalid_template")],
+            &[("/notifications/0/subject", "invalid_template")],
         ),
         (
             json!([{"email": "a@example.com", "body": "{% set a = 1 %}"}]),
-            vec![("/notifications/0/body", "invalid_template")],
+            &[("/notifications/0/body", "invalid_template")],
         ),
         (
             json!([{"email": "a@example.com", "when": {"q9": 1}}]),
-            vec![("/notifications/0/when/q9", "unknown_reference")],
+            &[("/notifications/0/when/q9", "unknown_reference")],
         ),
-        (json!("a@example.com"), vec![("/notifications", "type_mismatch")]),
-        (json!([5]), vec![("/notifications/0", "type_mismatch")]),
+        (json!("a@example.com"), &[("/notifications", "type_mismatch")]),
+        (json!([5]), &[("/notifications/0", "type_mismatch")]),
         (
             Value::Array((0..21).map(|n| json!(format!("a{n}@example.com"))).collect()),
-            vec![("/notifications", "too_many")],
+            &[("/notifications", "too_many")],
         ),
     ] {
-        let refused = server.post("/api/v1/forms", definition(notifications.clone())).send().await;
-        let found = errors(&refused);
-        let found: Vec<_> = found.iter().map(|(pointer, code)| (&**pointer, &**code)).collect();
-        assert_eq!(found, expected, "{notifications}");
+        server.post("/api/v1/forms", definition(notifications)).send().await.expect_errors(expected);
     }
     let mut both = definition(json!(["a@example.com"]));
     both["integrations"] = json!([{"type": "csv_file", "name": "notify-a-example-com", "path": "a.csv"}]);
-    assert_eq!(errors(&server.post("/api/v1/forms", both).send().await).len(), 1);
+    let refused = server.post("/api/v1/forms", both).send().await.expect(422);
+    assert_eq!(refused["errors"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn mail_needs_one_kind_of_recipient_and_questions_that_exist() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let path = format!("/api/v1/forms/{form}/integrations");
-    for (members, expected) in [
-        (json!({}), ("/to", "missing_field")),
-        (json!({"to": ["a@example.com"], "to_question": "q2"}), ("/to_question", "invalid_range")),
-        (json!({"to_question": "q1"}), ("/to_question", "unknown_reference")),
+    for (mut members, at, code) in [
+        (json!({}), "/to", "missing_field"),
+        (json!({"to": ["a@example.com"], "to_question": "q2"}), "/to_question", "invalid_range"),
+        (json!({"to_question": "q1"}), "/to_question", "unknown_reference"),
         (
             json!({"to": ["a@example.com"], "reply_to_question": "q9"}),
-            ("/reply_to_question", "unknown_reference"),
+            "/reply_to_question",
+            "unknown_reference",
         ),
-        (json!({"to": ["Ann <a@example.com>"]}), ("/to/0", "invalid_range")),
-        (json!({"to": ["a@example.com\r\nBcc: b@example.com"]}), ("/to/0", "invalid_range")),
-        (json!({"to": []}), ("/to", "empty")),
+        (json!({"to": ["Ann <a@example.com>"]}), "/to/0", "invalid_range"),
+        (json!({"to": ["a@example.com\r\nBcc: b@example.com"]}), "/to/0", "invalid_range"),
+        (json!({"to": []}), "/to", "empty"),
     ] {
-        let mut sent = members.clone();
-        sent["type"] = json!("email");
-        let found = errors(&server.post(&path, sent).send().await);
-        assert_eq!(found[0], (expected.0.to_owned(), expected.1.to_owned()), "{members}");
+        members["type"] = json!("email");
+        server.post(&path, members).send().await.expect_errors(&[(at, code)]);
     }
     server.post(&path, json!({"type": "email", "to_question": "q2"})).send().await.expect(201);
     let form = format!("/api/v1/forms/{form}");
     let mut kept = questions();
     kept.as_array_mut().unwrap().remove(1);
-    let refused = server.call(Method::PATCH, &form).json(json!({"questions": kept})).send().await;
-    assert_eq!(
-        errors(&refused),
-        [("/integrations/0/to_question".to_owned(), "unknown_reference".to_owned())]
-    );
+    let refused = server.patch(&form, json!({"questions": kept})).send().await;
+    refused.expect_errors(&[("/integrations/0/to_question", "unknown_reference")]);
 }
 
 #[tokio::test]
@@ -151,12 +136,12 @@ async fn a_notification_that_is_changed_beyond_its_short_form_becomes_an_integra
     let form = server.post("/api/v1/forms", definition(json!(["a@example.com"]))).send().await.expect(201);
     let path = format!("/api/v1/forms/{}", form["id"].as_str().unwrap());
     let one = format!("{path}/integrations/notify-a-example-com");
-    let patch = |body: Value| server.call(Method::PATCH, &one).json(body).send();
+    let patch = |body: Value| server.patch(&one, body).send();
     patch(json!({"subject": "Hello"})).await.expect(200);
-    let shown = server.get(&path).send().await.expect(200);
+    let shown = server.read(&path).await;
     assert_eq!(shown["notifications"], json!([{"email": "a@example.com", "subject": "Hello"}]));
     patch(json!({"enabled": false})).await.expect(200);
-    let shown = server.get(&path).send().await.expect(200);
+    let shown = server.read(&path).await;
     assert!(shown.get("notifications").is_none());
     assert_eq!(shown["integrations"][0]["name"], "notify-a-example-com");
 }

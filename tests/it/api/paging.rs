@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
+use forms::domain::workspace::Scope;
 use serde_json::{Value, json};
 
-use crate::harness::{Server, questions};
+use crate::harness::{Server, TestResponse, questions};
 
 const FORMS: &str = "/api/v1/forms";
 
@@ -33,11 +34,11 @@ impl ListReader {
         let response = server.get(&path).send().await;
         let body = response.expect(200);
         self.seen.extend(body[self.rows].as_array().unwrap().iter().map(|row| row[self.id_field].clone()));
-        self.next = response.header("link").map(|link| {
-            let (next, relation) = link.split_once("; ").unwrap();
-            assert_eq!(relation, "rel=\"next\"");
-            next.trim_matches(['<', '>']).to_owned()
-        });
+        self.next = response.next_page();
+        if let Some(cursor) = body.get("next_cursor") {
+            let linked = self.next.as_ref().map(|next| next.split_once("cursor=").unwrap().1);
+            assert_eq!(cursor.as_str(), linked);
+        }
     }
 
     fn check(&self, list: &str) {
@@ -51,37 +52,33 @@ impl ListReader {
 /// Rows that are never changed, alternating with rows that are.
 struct Workload {
     server: Server,
-    /// The form of all submissions.
+    /// The path of the form of all submissions.
     form: String,
-    live: Vec<String>,
-    trashed: Vec<String>,
-    live_forms: Vec<String>,
-    trashed_forms: Vec<String>,
+    /// The paths of submissions and of forms.
+    live: [Vec<String>; 2],
+    trashed: [Vec<String>; 2],
     minute: u32,
 }
 
 impl Workload {
     async fn create() -> Self {
-        let server = Server::start().await;
-        let form = server.published_form(questions()).await;
-        let lists = [const { Vec::new() }; 4];
-        let [live, trashed, live_forms, trashed_forms] = lists;
-        let mut workload = Self { server, form, live, trashed, live_forms, trashed_forms, minute: 0 };
+        let (server, form) = Server::with_form().await;
+        let (form, live, trashed) = (format!("{FORMS}/{form}"), Default::default(), Default::default());
+        let mut workload = Self { server, form, live, trashed, minute: 0 };
         for _ in 0..12 {
-            let made = workload.create_rows().await;
-            workload.live.push(made.0);
-            workload.live_forms.push(made.1);
-            let made = workload.create_rows().await;
-            workload.trashed.push(made.0);
-            workload.trashed_forms.push(made.1);
+            let (live, trashed) = (workload.create_rows().await, workload.create_rows().await);
+            for kind in 0..2 {
+                workload.live[kind].push(live[kind].clone());
+                workload.trashed[kind].push(trashed[kind].clone());
+            }
         }
         // The order of deletion differs from that of creation.
-        workload.trashed_forms.rotate_left(5);
+        workload.trashed[1].rotate_left(5);
         for place in 0..12 {
             workload.next_minute();
-            let (id, form) = (workload.trashed[place].clone(), workload.trashed_forms[place].clone());
-            workload.call_submission(Method::DELETE, &id, "").await;
-            workload.call_form(Method::DELETE, &form, "").await;
+            for paths in &workload.trashed {
+                workload.server.remove(&paths[place]).await;
+            }
         }
         for _ in 0..6 {
             workload.add_version_and_edit().await;
@@ -95,30 +92,21 @@ impl Workload {
     }
 
     /// Creates a submission and a form.
-    async fn create_rows(&mut self) -> (String, String) {
+    async fn create_rows(&mut self) -> [String; 2] {
         self.next_minute();
-        let id = self.server.submit(&self.form, json!({"q1": "Ada"})).await;
-        (id, self.server.draft_form(json!([])).await)
-    }
-
-    async fn call_submission(&self, method: Method, id: &str, more: &str) {
-        self.call_form(method, &format!("{}/submissions/{id}", self.form), more).await;
-    }
-
-    async fn call_form(&self, method: Method, form: &str, more: &str) {
-        let response = self.server.call(method, format!("{FORMS}/{form}{more}")).send().await;
-        assert!(response.status.is_success(), "{}", response.text());
+        let submissions = format!("{}/submissions", self.form);
+        let id = self.server.create(&submissions, json!({"answers": {"q1": "Ada"}})).await;
+        [format!("{submissions}/{id}"), format!("{FORMS}/{}", self.server.draft_form(json!([])).await)]
     }
 
     /// Adds a version of the form and an edit of its first submission.
     async fn add_version_and_edit(&mut self) {
         self.next_minute();
-        let path = format!("{FORMS}/{}", self.form);
         let title = self.minute.to_string();
         let patch = json!({"questions": [{"id": "q1", "type": "short_text", "title": title}]});
-        self.server.patch(&path, patch).send().await.expect(200);
+        self.server.patch(&self.form, patch).send().await.expect(200);
         let edit = json!({"metadata": {"at": title}});
-        self.server.patch(format!("{path}/submissions/{}", self.live[0]), edit).send().await.expect(200);
+        self.server.patch(&self.live[0][0], edit).send().await.expect(200);
     }
 
     /// Changes all lists before and after the readers' positions.
@@ -126,50 +114,46 @@ impl Workload {
         self.add_version_and_edit().await;
         self.create_rows().await;
         let place = 1 + 2 * (turn % 6);
-        let [live, trashed, live_form, trashed_form] =
-            [&self.live, &self.trashed, &self.live_forms, &self.trashed_forms].map(|ids| ids[place].clone());
         let purge = ["", "?purge=true", ""];
-        self.call_submission(Method::DELETE, &live, purge[turn % 3]).await;
-        self.call_form(Method::DELETE, &live_form, purge[(turn + 1) % 3]).await;
-        self.call_submission(Method::POST, &trashed, "/restore").await;
-        self.call_form(Method::POST, &trashed_form, "/restore").await;
-        // The next round swaps the roles of these rows.
-        self.next_minute();
-        self.live[place] = trashed;
-        self.live_forms[place] = trashed_form;
-        let (id, form) = self.create_rows().await;
-        self.call_submission(Method::DELETE, &id, "").await;
-        self.call_form(Method::DELETE, &form, "").await;
-        self.trashed[place] = id;
-        self.trashed_forms[place] = form;
+        for kind in 0..2 {
+            self.server.remove(format!("{}{}", self.live[kind][place], purge[(turn + kind) % 3])).await;
+            let restored = self.trashed[kind][place].clone();
+            self.server.call(Method::POST, format!("{restored}/restore")).send().await.expect(200);
+            // The next round swaps the roles of these rows.
+            self.live[kind][place] = restored;
+        }
+        let made = self.create_rows().await;
+        for (kind, path) in made.into_iter().enumerate() {
+            self.server.remove(&path).await;
+            self.trashed[kind][place] = path;
+        }
     }
 
     async fn readers(&self) -> Vec<ListReader> {
-        let stay = |ids: &[String]| ids.iter().step_by(2).map(|id| json!(id)).collect::<Vec<_>>();
-        let newest = |ids: &[String]| stay(ids).into_iter().rev().collect::<Vec<_>>();
-        let form = format!("{FORMS}/{}", self.form);
+        let id = |path: &String| json!(path.rsplit('/').next().unwrap());
+        let stay = |paths: &[String]| paths.iter().step_by(2).map(id).collect::<Vec<_>>();
+        let newest = |paths: &[String]| stay(paths).into_iter().rev().collect::<Vec<_>>();
         let of_form = |query: &str, unchanged| {
-            ListReader::of(format!("{form}/submissions?{query}"), "submissions", "id", unchanged)
+            ListReader::of(format!("{}/submissions?{query}", self.form), "submissions", "id", unchanged)
         };
         let forms =
             |query: &str, unchanged| ListReader::of(format!("{FORMS}?{query}"), "forms", "id", unchanged);
-        let history = format!("{form}/submissions/{}/history", self.live[0]);
-        let replaced = self.server.get(&history).send().await.expect(200)["history"].clone();
+        let ([live, live_forms], [trashed, trashed_forms]) = (&self.live, &self.trashed);
+        let versions = (1..=7).rev().map(|number| json!(number)).collect();
+        let history = format!("{}/history", live[0]);
+        let replaced = self.server.read(&history).await["history"].clone();
         let times = replaced.as_array().unwrap().iter().map(|row| row["replaced_at"].clone()).collect();
         vec![
-            of_form("order=asc", stay(&self.live)),
-            of_form("order=asc&q=ada", stay(&self.live)),
-            of_form("filter[q1]=Ada", newest(&self.live)),
-            of_form("trashed=true", newest(&self.trashed)),
-            forms("trashed=true", newest(&self.trashed_forms)),
-            forms("trashed=true&q=visit", newest(&self.trashed_forms)),
-            forms("status=draft&q=visit", newest(&self.live_forms)),
-            ListReader::of(
-                format!("{form}/versions"),
-                "versions",
-                "version",
-                (1..=7).rev().map(|number| json!(number)).collect(),
-            ),
+            of_form("", newest(live)),
+            of_form("order=asc", stay(live)),
+            of_form("order=asc&q=ada", stay(live)),
+            of_form("filter[q1]=Ada", newest(live)),
+            of_form("trashed=true", newest(trashed)),
+            forms("", newest(live_forms)),
+            forms("trashed=true", newest(trashed_forms)),
+            forms("trashed=true&q=visit", newest(trashed_forms)),
+            forms("status=draft&q=visit", newest(live_forms)),
+            ListReader::of(format!("{}/versions", self.form), "versions", "version", versions),
             ListReader::of(history, "history", "replaced_at", times),
         ]
     }
@@ -191,5 +175,96 @@ async fn following_links_shows_each_unchanged_row_once_in_order() {
     }
     for (list, reader) in readers.iter().enumerate() {
         reader.check(&format!("list {list}"));
+    }
+}
+
+/// The paths of lists that have two rows each, of which none shows the same as another.
+async fn lists(server: &Server) -> Vec<String> {
+    let mut lists = Vec::new();
+    for slug in ["one", "two"] {
+        let form = format!("{FORMS}/{}", server.published_form(questions()).await);
+        server.integrate(form.rsplit('/').next().unwrap(), webhook()).await;
+        for title in ["Name?", "Your name?"] {
+            let change =
+                json!({"questions": [{"id": "q1", "type": "short_text", "title": title}], "slug": slug});
+            server.patch(&form, change).send().await.expect(200);
+        }
+        let submissions = format!("{form}/submissions");
+        let answers = json!({"answers": {"q1": "Ada"}});
+        for _ in 0..2 {
+            let trashed = server.create(&submissions, answers.clone()).await;
+            server.remove(format!("{submissions}/{trashed}")).await;
+            server.remove(format!("{FORMS}/{}", server.draft_form(json!([])).await)).await;
+            server.draft_form(json!([])).await;
+        }
+        let edited = format!("{submissions}/{}", server.create(&submissions, answers.clone()).await);
+        server.create(&submissions, answers).await;
+        for name in ["Eve", "Ada"] {
+            server.patch(&edited, json!({"answers": {"q1": name}})).send().await.expect(200);
+        }
+        let queries =
+            ["", "trashed=true", "order=asc", "filter[q1]=Ada", "filter[q1][ne]=Bob", "where=q1.includes=A"];
+        let more =
+            ["q=ada", "since=2020-01-01T00:00:00Z", "until=2030-01-01T00:00:00Z", "filter[q1]=Ada&q=ada"];
+        lists.extend(queries.iter().chain(&more).map(|query| format!("{submissions}?{query}")));
+        lists.extend([format!("{form}/versions?"), format!("{edited}/history?")]);
+        lists.push(format!("/api/v1/deliveries?form={}", form.rsplit('/').next().unwrap()));
+    }
+    for query in ["", "trashed=true", "q=visit", "status=draft", "status=published", "q=visit&status=draft"] {
+        lists.push(format!("{FORMS}?{query}"));
+    }
+    lists.push("/api/v1/deliveries?".to_owned());
+    lists
+}
+
+fn webhook() -> Value {
+    json!({"type": "webhook", "url": "https://example.com/hook"})
+}
+
+#[tokio::test]
+async fn a_cursor_is_valid_only_for_its_list() {
+    let server = Server::start().await;
+    let lists = lists(&server).await;
+    for list in &lists {
+        let first = server.get(format!("{list}&limit=1")).send().await;
+        let next = first.next_page().unwrap_or_else(|| panic!("{list}: {}", first.text()));
+        let cursor = next.split_once("cursor=").unwrap().1;
+        for other in &lists {
+            let response = server.get(format!("{other}&limit=5&cursor={cursor}")).send().await;
+            let expected = if other == list { 200 } else { 400 };
+            assert_eq!(response.status, expected, "{list} {other}: {}", response.text());
+            assert!(expected == 200 || response.code() == "invalid_cursor", "{}", response.text());
+        }
+        for bad in ["", "zz", "00", &cursor[1..], &cursor[2..], &format!("{cursor}00"), "%C3%A9"] {
+            let response = server.get(format!("{list}&cursor={bad}")).send().await;
+            assert_eq!(response.code(), "invalid_cursor", "{list} {bad}");
+        }
+        // Nor for the list that a key for some forms sees.
+        let limited = server.limited_key(&[Scope::Admin], &["frm_000000000000"]).await;
+        if list.starts_with(&format!("{FORMS}?")) {
+            let refused = server.get(format!("{list}&limit=1&cursor={cursor}")).key(&limited).send().await;
+            assert_eq!(refused.code(), "invalid_cursor");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_the_first_page_is_counted() {
+    let (server, form) = Server::with_form().await;
+    for _ in 0..3 {
+        server.submit(&form, json!({"q1": "Ada"})).await;
+        server.draft_form(json!([])).await;
+    }
+    for (list, total) in
+        [(format!("{FORMS}/{form}/submissions?q=ada"), 3), (format!("{FORMS}?status=draft"), 3)]
+    {
+        let count = |page: &TestResponse| {
+            page.header("forms-total").map_or(page.json()["total"].clone(), |text| text.parse().unwrap())
+        };
+        let first = server.get(format!("{list}&count=true&limit=2")).send().await;
+        assert_eq!(count(&first), total, "{list}");
+        let second = server.get(first.next_page().unwrap()).send().await;
+        assert_eq!((count(&second), second.next_page()), (Value::Null, None), "{list}");
+        assert_eq!(count(&server.get(&list).send().await), Value::Null, "{list}");
     }
 }

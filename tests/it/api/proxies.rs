@@ -220,18 +220,10 @@ fn a_base_url_is_an_http_url_without_user_query_and_fragment() {
     ] {
         assert_eq!(text.parse::<BaseUrl>().unwrap().as_str(), url);
     }
-    for text in [
-        "",
-        "/forms",
-        "forms.example.com",
-        "ftp://forms.example.com",
-        "https://",
-        "https://ada@forms.example.com",
-        "https://ada:secret@forms.example.com",
-        "https://forms.example.com?x",
-        "https://forms.example.com/#x",
-        "mailto:ada@example.com",
-    ] {
+    let refused = "|/forms|forms.example.com|ftp://forms.example.com|https://|https://ada@forms.example.com|\
+        https://ada:secret@forms.example.com|https://forms.example.com?x|https://forms.example.com/#x|\
+        mailto:ada@example.com";
+    for text in refused.split('|') {
         assert!(text.parse::<BaseUrl>().is_err(), "{text}");
     }
 }

@@ -11,36 +11,27 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, advance, pause, sleep, timeout};
 
+use crate::harness::document::check_headers;
 use crate::harness::{
-    ClientStream, ListeningServer, Scheme, Server, over_http_and_https, parse_response, questions,
-    read_to_end,
+    ListeningServer, SHORT, Scheme, Server, TIMEOUT, over_http_and_https, parse_response, read_hello,
+    read_until_closed,
 };
-
-/// Reached only if the server hangs.
-const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// A timeout that a test waits for.
-const SHORT: Duration = Duration::from_millis(50);
 
 /// Starts a server with one route that responds `hello`.
 async fn hello(scheme: Scheme, settings: HttpSettings) -> ListeningServer {
-    ListeningServer::listen(scheme, Router::new().route("/", get(async || "hello")), settings).await
+    serve(scheme, "hello".to_owned(), settings).await
+}
+
+async fn serve(scheme: Scheme, text: String, settings: HttpSettings) -> ListeningServer {
+    let router = Router::new().route("/", get(async move || text.clone()));
+    ListeningServer::listen(scheme, router, settings).await
 }
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// Reads the response to one [`REQUEST`].
-async fn read_hello(stream: &mut ClientStream) {
-    let mut seen = Vec::new();
-    while !seen.ends_with(b"hello") {
-        let count = stream.read_buf(&mut seen).await.unwrap();
-        assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&seen));
-    }
-}
-
-/// Reads until the server closes the connection.
-async fn read_until_closed(stream: &mut ClientStream) -> String {
-    timeout(TIMEOUT, read_to_end(stream)).await.expect("the server did not close the connection")
+/// A whole request.
+fn post(server: &Server, path: &str, body: &str) -> String {
+    server.head("POST", path, &format!("Content-Length: {}\r\n", body.len())) + body
 }
 
 async fn a_request_head_beyond_the_limits_gets_a_problem_document(scheme: Scheme) {
@@ -52,9 +43,12 @@ async fn a_request_head_beyond_the_limits_gets_a_problem_document(scheme: Scheme
         ("/healthz".to_owned(), many, "headers_too_large"),
         ("/healthz".to_owned(), format!("X-Large: {}\r\n", "y".repeat(32 << 10)), "headers_too_large"),
         ("/healthz".to_owned(), "Expect: cake\r\n".to_owned(), "expectation_failed"),
+        ("/".to_owned(), String::new(), "route_not_found"),
     ] {
         let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n");
-        assert_eq!(parse_response(&wire.exchange(text.as_bytes()).await).code(), code);
+        let refused = parse_response(&wire.exchange(text.as_bytes()).await);
+        check_headers(&refused);
+        assert_eq!(refused.code(), code);
     }
 }
 
@@ -62,41 +56,30 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_sent(scheme: Scheme) {
     let server = Server::start().await;
     let wire = server.listen_over(scheme).await;
     for length in [99_999_999, u64::MAX - 2] {
-        let head = format!(
-            "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n",
-            server.key
-        );
+        let headers = format!("Content-Length: {length}\r\nExpect: 100-continue\r\n");
+        let head = server.head("POST", "/api/v1/forms", &headers);
         let mut stream = wire.connect().await;
         stream.write_all(head.as_bytes()).await.unwrap();
-        assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "body_too_large");
+        let refused = parse_response(&read_until_closed(&mut stream).await);
+        check_headers(&refused);
+        assert_eq!(refused.code(), "body_too_large");
     }
 }
 
 async fn a_client_that_keeps_sending_can_read_the_refusal(scheme: Scheme) {
     let server = Server::start().await;
     let wire = server.listen_over(scheme).await;
-    let body = "x".repeat(3 << 20);
-    let request = format!(
-        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        server.key,
-        body.len()
-    );
+    let request = post(&server, "/api/v1/forms", &"x".repeat(3 << 20));
     let mut stream = wire.connect().await;
     stream.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "body_too_large");
 }
 
 async fn a_chunked_body_is_accepted_up_to_the_limit(scheme: Scheme) {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let wire = server.listen_over(scheme).await;
-    let head = format!(
-        "POST /api/v1/forms/{form}/submissions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
-         Authorization: Bearer {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-        server.key
-    );
+    let path = format!("/api/v1/forms/{form}/submissions");
+    let head = server.head("POST", &path, "Connection: close\r\nTransfer-Encoding: chunked\r\n");
     let body = "c\r\n{\"answers\":{\r\n5\r\n\"q1\":\r\n7\r\n\"Ada\"}}\r\n0\r\n\r\n";
     let stored = parse_response(&wire.exchange(format!("{head}{body}").as_bytes()).await);
     assert_eq!(stored.expect(201)["answers"], json!({"q1": "Ada"}));
@@ -112,11 +95,7 @@ async fn a_chunked_body_is_accepted_up_to_the_limit(scheme: Scheme) {
 async fn a_body_that_stalls_gets_request_timeout(scheme: Scheme) {
     let server = Server::with_settings(HttpSettings { body_timeout: SHORT, ..Default::default() }).await;
     let wire = server.listen_over(scheme).await;
-    let head = format!(
-        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{{\"title\":",
-        server.key
-    );
+    let head = server.head("POST", "/api/v1/forms", "Content-Length: 20\r\n") + "{\"title\":";
     let mut stream = wire.connect().await;
     stream.write_all(head.as_bytes()).await.unwrap();
     assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "request_timeout");
@@ -128,12 +107,8 @@ async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout(scheme
     let wire = server.listen_over(scheme).await;
     let body = json!({"title": "Visit", "questions": []}).to_string();
     let (first, rest) = body.split_at(10);
-    let head = format!(
-        "POST /api/v1/forms HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{first}",
-        server.key,
-        body.len()
-    );
+    let headers = format!("Connection: close\r\nContent-Length: {}\r\n", body.len());
+    let head = server.head("POST", "/api/v1/forms", &headers) + first;
     let mut stream = wire.connect().await;
     stream.write_all(head.as_bytes()).await.unwrap();
     // Ten bytes extend the timeout by ten seconds: the read below times out long before the server.
@@ -155,9 +130,9 @@ async fn a_head_that_stalls_gets_request_timeout(scheme: Scheme) {
         let mut stream = wire.connect().await;
         stream.write_all(begun.as_bytes()).await.unwrap();
         let refused = parse_response(&read_until_closed(&mut stream).await);
-        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (408, "request_timeout"));
+        refused.expect_problem(408, "request_timeout");
+        check_headers(&refused);
         assert_eq!(refused.header("x-request-id"), refused.json()["request_id"].as_str());
-        assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
     }
 }
 
@@ -243,10 +218,8 @@ async fn a_panic_in_a_handler_does_not_stop_the_server(scheme: Scheme) {
 }
 
 async fn an_incomplete_head_does_not_cut_off_the_response_before_it(scheme: Scheme) {
-    let large = "x".repeat(32 << 20);
-    let router = Router::new().route("/", get(async move || large.clone()));
     let settings = HttpSettings { head_timeout: SHORT, ..Default::default() };
-    let wire = ListeningServer::listen(scheme, router, settings).await;
+    let wire = serve(scheme, "x".repeat(32 << 20), settings).await;
     let mut stream = wire.connect().await;
     let (half, rest) = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".split_at(20);
     stream.write_all(REQUEST).await.unwrap();
@@ -262,20 +235,9 @@ async fn an_incomplete_head_does_not_cut_off_the_response_before_it(scheme: Sche
     assert_eq!(text.matches("408").count(), 0);
 }
 
-/// Starts a server with one route that responds with this many bytes.
-async fn large(scheme: Scheme, bytes: usize) -> ListeningServer {
-    let large = "x".repeat(bytes);
-    ListeningServer::listen(
-        scheme,
-        Router::new().route("/", get(async move || large.clone())),
-        HttpSettings::default(),
-    )
-    .await
-}
-
 async fn a_connection_whose_client_does_not_read_is_closed(scheme: Scheme) {
     pause();
-    let wire = large(scheme, 32 << 20).await;
+    let wire = serve(scheme, "x".repeat(32 << 20), HttpSettings::default()).await;
     let mut client = wire.connect().await;
     client.write_all(REQUEST).await.unwrap();
     // The paused clock moves once the server waits for the client.
@@ -286,7 +248,7 @@ async fn a_connection_whose_client_does_not_read_is_closed(scheme: Scheme) {
 
 async fn a_client_that_reads_slowly_gets_the_whole_response(scheme: Scheme) {
     pause();
-    let wire = large(scheme, 1 << 20).await;
+    let wire = serve(scheme, "x".repeat(1 << 20), HttpSettings::default()).await;
     let mut slow = wire.connect().await;
     slow.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
     let (mut seen, mut buffer) = (0, vec![0; 20 << 10]);
@@ -301,16 +263,10 @@ async fn a_client_that_reads_slowly_gets_the_whole_response(scheme: Scheme) {
 }
 
 async fn a_client_that_half_closes_after_its_request_gets_the_response(scheme: Scheme) {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let wire = server.listen_over(scheme).await;
     let body = json!({"answers": {"q1": "Ada"}}).to_string();
-    let request = format!(
-        "POST /api/v1/forms/{form}/submissions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        server.key,
-        body.len()
-    );
+    let request = post(&server, &format!("/api/v1/forms/{form}/submissions"), &body);
     for _ in 0..20 {
         let mut stream = wire.connect().await;
         stream.write_all(request.as_bytes()).await.unwrap();

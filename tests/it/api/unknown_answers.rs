@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, TestResponse, fields, questions};
+use crate::harness::{Server, TestResponse, fields};
 
 fn path(form: &str) -> String {
     format!("/api/v1/forms/{form}/submissions")
 }
 
 /// Creates a published form that drops unknown answers.
-async fn create_dropping_form(server: &Server) -> String {
-    let form = server.published_form(questions()).await;
+async fn with_dropping_form() -> (Server, String) {
+    let (server, form) = Server::with_form().await;
     let settings = json!({"settings": {"unknown_answers": "drop"}});
     let changed = server.patch(format!("/api/v1/forms/{form}"), settings.clone()).send().await.expect(200);
     assert_eq!(changed["settings"], settings["settings"]);
-    form
+    (server, form)
 }
 
 fn build_submission(server: &Server, path: &str, answers: &str) -> crate::harness::Call {
@@ -30,8 +30,7 @@ fn answers_text(response: &TestResponse) -> &str {
 
 #[tokio::test]
 async fn dropped_answers_are_cut_out_and_named_and_the_others_are_kept_byte_for_byte() {
-    let server = Server::start().await;
-    let form = create_dropping_form(&server).await;
+    let (server, form) = with_dropping_form().await;
     for (place, (sent, expected, names)) in [
         (r#"{ "q3" : 5.0e0,"q1":"A" }"#, r#"{ "q3" : 5.0e0,"q1":"A" }"#, None),
         (r#"{ "x" : 5.0e0,"q1":"A" }"#, r#"{"q1":"A" }"#, Some("x")),
@@ -58,19 +57,15 @@ async fn dropped_answers_are_cut_out_and_named_and_the_others_are_kept_byte_for_
         for answer in [&tried, &made, &again, &read] {
             assert_eq!(answers_text(answer), expected, "{sent}");
         }
-        assert_eq!(
-            [&tried, &made, &again].map(|response| response.header("forms-dropped")),
-            [names; 3],
-            "{sent}"
-        );
+        let dropped = [&tried, &made, &again].map(|response| response.header("forms-dropped"));
+        assert_eq!(dropped, [names; 3], "{sent}");
         assert_eq!(read.header("forms-dropped"), None);
     }
 }
 
 #[tokio::test]
 async fn a_replay_names_the_answers_dropped_by_the_first_request() {
-    let server = Server::start().await;
-    let form = create_dropping_form(&server).await;
+    let (server, form) = with_dropping_form().await;
     let send = || {
         let call = build_submission(&server, &path(&form), r#"{"q1":"A","q3":4,"x":1}"#);
         call.header("idempotency-key", "1").send()
@@ -89,8 +84,7 @@ async fn a_replay_names_the_answers_dropped_by_the_first_request() {
 
 #[tokio::test]
 async fn the_other_answers_are_still_checked() {
-    let server = Server::start().await;
-    let form = create_dropping_form(&server).await;
+    let (server, form) = with_dropping_form().await;
     let refused = build_submission(&server, &path(&form), r#"{"x":1,"q3":9}"#).send().await;
     let body = refused.expect(422);
     let codes: Vec<_> = body["errors"].as_array().unwrap().iter().map(|error| &error["code"]).collect();
@@ -104,8 +98,7 @@ async fn the_other_answers_are_still_checked() {
 
 #[tokio::test]
 async fn an_edit_drops_unknown_answers_like_a_submission() {
-    let server = Server::start().await;
-    let form = create_dropping_form(&server).await;
+    let (server, form) = with_dropping_form().await;
     let one = format!("{}/{}", path(&form), server.submit(&form, json!({"q1": "Ada", "q3": 4})).await);
     for (patch, expected, names) in [
         (json!({"q1": "Eve", "x": 1, "y": null}), json!({"q1": "Eve", "q3": 4}), Some("x,y")),
@@ -129,8 +122,7 @@ async fn an_edit_drops_unknown_answers_like_a_submission() {
 
 #[tokio::test]
 async fn the_header_names_as_many_dropped_answers_as_fit() {
-    let server = Server::start().await;
-    let form = create_dropping_form(&server).await;
+    let (server, form) = with_dropping_form().await;
     let mut answers: Vec<_> = (0..400).map(|number| format!("\"k{number:03}\":0")).collect();
     answers.insert(0, format!("\"{}\":0", "é".repeat(1_000)));
     answers.push("\"q1\":\"A\"".to_owned());
@@ -143,8 +135,7 @@ async fn the_header_names_as_many_dropped_answers_as_fit() {
 
 #[tokio::test]
 async fn a_form_that_no_longer_accepts_answers_returns_the_authors_message() {
-    let server = Server::start().await;
-    let form = server.published_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let set = async |settings: Value| {
         let patch = json!({"settings": settings});
         server.patch(format!("/api/v1/forms/{form}"), patch).send().await.expect(200);

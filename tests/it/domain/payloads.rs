@@ -1,67 +1,35 @@
 //! What integrations send: bodies of webhooks, their headers and signatures, and rows of CSV files.
 
-use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::integration::Integration;
-use forms::domain::integration::definition::DefinitionContext;
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::integration::outbound::{HttpRequest, Outbound};
 use forms::domain::integration::plan::{PlanError, PlannedAttempt};
 use forms::domain::integration::row::RowBody;
 use forms::domain::integration::webhook::signature::sign;
 use forms::domain::json;
-use forms::domain::submission::{EditInfo, Submission, SubmissionStatus};
+use forms::domain::submission::{EditInfo, Submission};
 use forms::domain::validation::limits::Limits;
-use forms::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId};
+use forms::id::{DeliveryId, IntegrationId, SubmissionId};
 use forms::secret::Secret;
 use forms::vault::Vault;
 use serde_json::Value;
 
-use super::at;
+use super::{at, attempt, completed, event, integrated, submission};
 use crate::delivery::google::key_file;
-use crate::harness::{VAULT, definition_context};
+use crate::harness::VAULT;
 
 const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 /// A form with one integration.
 fn form(integration: &str) -> (Form, Version, Integration) {
-    let text = format!(
+    integrated(&format!(
         r#"{{"title":"Feed \"back\"","questions":[{{"type":"short_text","title":"Name"}},{{"type":"statement","title":"S"}},{{"type":"rating","title":"Score"}},{{"type":"date","title":"Day"}},{{"type":"boolean","title":"Again"}}],"integrations":[{integration}]}}"#
-    );
-    let context = definition_context(at(0));
-    let definition = Definition::read_on_server(&json::parse(&text).unwrap(), &Limits::default(), context);
-    let id = FormId::from_bytes(7_u64.to_be_bytes());
-    let (form, version) = Form::create(id, context.workspace, definition.unwrap(), at(0));
-    let integration = form.integrations[0].clone();
-    (form, version, integration)
+    ))
 }
 
 fn webhook(members: &str) -> (Form, Version, Integration) {
     form(&format!(r#"{{"type":"webhook","url":"https://example.com/hook","secret":"{SECRET}"{members}}}"#))
-}
-
-fn submission(answers: &str) -> Submission {
-    Submission {
-        id: SubmissionId::first_of(1_763_654_400_123),
-        form: FormId::from_bytes(7_u64.to_be_bytes()),
-        form_version: 1,
-        status: SubmissionStatus::Completed,
-        answers: answers.into(),
-        metadata: None,
-        edited: None,
-        deleted_at: None,
-    }
-}
-
-fn event(event_type: EventType, subject: Subject) -> Event {
-    let submission = SubmissionId::first_of(1_763_654_400_123);
-    let form = FormId::from_bytes(7_u64.to_be_bytes());
-    let id = EventId::of_completed(submission);
-    Event { id, event_type, at: at(1_763_654_400_123), sequence: 42, form, subject }
-}
-
-fn completed(answers: &str) -> Event {
-    event(EventType::SubmissionCompleted, Subject::Submission(Box::new(submission(answers))))
 }
 
 fn body((form, version, integration): &(Form, Version, Integration), event: &Event) -> String {
@@ -157,12 +125,9 @@ fn a_condition_decides_with_the_types_of_the_questions() {
     for (condition, answers, expected) in [
         (r#"{"q2":5}"#, r#"{"q2":5.0}"#, true),
         (r#"{"q2":5}"#, r#"{"q2":4}"#, false),
-        (r#"{"q2":5}"#, "{}", false),
         (r#"{"q2":{"ne":5}}"#, "{}", true),
-        (r#"{"q1":{"answered":false}}"#, r#"{"q1":"  "}"#, true),
         (r#"{"q4":{"answered":true}}"#, r#"{"q4":false}"#, true),
         (r#"{"q3":{"lt":"2026-01-10"}}"#, r#"{"q3":"2026-01-09"}"#, true),
-        (r#"{"q1":{"matches":"^A"}}"#, r#"{"q1":"Ann"}"#, true),
         (r#"{"any":[{"q1":"x"},{"not":{"q4":true}}]}"#, r#"{"q4":true}"#, false),
     ] {
         let all = webhook(&format!(r#","when":{condition}"#));
@@ -193,21 +158,7 @@ fn plan(
     now: i64,
     vault: &Vault,
 ) -> Result<Outbound, PlanError> {
-    plan_for(all, body, now, vault, 0)
-}
-
-fn plan_for(
-    (form, _, integration): &(Form, Version, Integration),
-    body: &[u8],
-    now: i64,
-    vault: &Vault,
-    recipient: u8,
-) -> Result<Outbound, PlanError> {
-    let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
-    let delivery = DeliveryId::of(event, integration.id.into());
-    let to = integration.address_of(recipient);
-    let attempt = PlannedAttempt { event, delivery, number: 3, redelivery: 0, to, body, now: at(now) };
-    integration.plan(attempt, form, vault)
+    all.2.plan(attempt(&all.2, 3, body, at(now)), &all.0, vault)
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
@@ -246,28 +197,6 @@ fn a_request_is_signed_and_has_all_headers() {
     assert!(!format!("{request:?}").contains("canary"));
     let other = Vault::new(&Secret::new([8; 32]));
     assert!(matches!(plan(&all, b"{}", 0, &other), Err(PlanError::Decrypt(_))));
-}
-
-#[test]
-fn replaced_secrets_sign_during_their_grace() {
-    let hour = 3_600_000;
-    let (form, version, first) = webhook("");
-    let context = |hours: i64| DefinitionContext { now: at(hours * hour), ..definition_context(at(0)) };
-    let (second, second_secret) = first.rotate_secret(24 * hour, context(0)).unwrap();
-    let (third, third_secret) = second.rotate_secret(24 * hour, context(10)).unwrap();
-    let all = (form, version, third);
-    let live = |hours: i64, secrets: &[&str]| {
-        let Outbound::Http(request) = plan(&all, b"{}", hours * hour, &VAULT).unwrap() else {
-            panic!("not a request")
-        };
-        let id = header(&request, "webhook-id").unwrap();
-        let expected: Vec<_> =
-            secrets.iter().map(|secret| sign(secret, id, hours * 3_600, b"{}").unwrap()).collect();
-        assert_eq!(header(&request, "webhook-signature").unwrap(), expected.join(" "), "after {hours} hours");
-    };
-    live(23, &[third_secret.reveal(), second_secret.reveal(), SECRET]);
-    live(25, &[third_secret.reveal(), second_secret.reveal()]);
-    live(35, &[third_secret.reveal()]);
 }
 
 #[test]
@@ -363,10 +292,14 @@ fn a_mail_goes_to_the_addresses_of_now_whatever_the_kept_body_says() {
         )
     };
     let all = form(r#"{"type":"email","to":["a@example.com","b@example.com"]}"#);
-    let to = |body: &str, recipient: u8| match plan_for(&all, body.as_bytes(), 0, &VAULT, recipient) {
-        Ok(Outbound::Mail(mail)) => Ok(mail.to),
-        Ok(other) => panic!("{other:?}"),
-        Err(error) => Err(error),
+    let to = |body: &str, recipient: u8| {
+        let to = all.2.address_of(recipient);
+        let attempt = PlannedAttempt { to, ..attempt(&all.2, 3, body.as_bytes(), at(0)) };
+        match all.2.plan(attempt, &all.0, &VAULT) {
+            Ok(Outbound::Mail(mail)) => Ok(mail.to),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        }
     };
     let sent = body(&all, &completed(r#"{"q1":"Ann"}"#));
     assert!(!sent.contains("a@example.com"), "{sent}");

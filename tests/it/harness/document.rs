@@ -23,6 +23,31 @@ const HEADERS: [&str; 8] = [
     "WWW-Authenticate",
 ];
 
+/// Headers that every response has.
+pub(crate) const FIXED_HEADERS: [(&str, &str); 4] = [
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("referrer-policy", "no-referrer"),
+];
+
+/// Panics unless a response has the headers of every response, none that tells of its server, and a documented media type.
+#[track_caller]
+pub(crate) fn check_headers(answer: &TestResponse) {
+    for (name, value) in FIXED_HEADERS {
+        assert_eq!(answer.header(name), Some(value), "{answer:?}");
+    }
+    assert!(!answer.header("x-request-id").unwrap().is_empty(), "{answer:?}");
+    let stray = ["server", "x-powered-by", "set-cookie"];
+    assert!(!stray.iter().any(|name| answer.headers.contains_key(*name)), "{answer:?}");
+    let known =
+        "application/json, application/problem+json, application/schema+json, text/plain; charset=utf-8";
+    match answer.header("content-type") {
+        Some(kind) => assert!(known.split(", ").any(|known| known == kind), "{answer:?}"),
+        None => assert!(answer.body.is_empty(), "{answer:?}"),
+    }
+}
+
 /// Bytes of the largest body that is validated against its schema.
 const MAX_BODY: usize = 64 * 1024;
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::http::Request;
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, yield_now};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -252,6 +254,26 @@ impl AsyncWrite for ClientStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.as_dyn().poll_shutdown(cx)
+    }
+}
+
+/// Reached only if the server hangs.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A timeout that a test waits for.
+pub(crate) const SHORT: Duration = Duration::from_millis(50);
+
+/// Reads until the server closes the connection.
+pub(crate) async fn read_until_closed(stream: &mut (impl AsyncRead + Unpin)) -> String {
+    timeout(TIMEOUT, read_to_end(stream)).await.expect("the server did not close the connection")
+}
+
+/// Reads a response that ends in `hello`; the connection stays open.
+pub(crate) async fn read_hello(stream: &mut ClientStream) {
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"hello") {
+        let count = timeout(TIMEOUT, stream.read_buf(&mut seen)).await.expect("a response").unwrap();
+        assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&seen));
     }
 }
 

@@ -44,8 +44,8 @@ pub(crate) use definition_context::{VAULT, definition_context};
 pub(crate) use recording_sender::{RecordingSender, header};
 
 pub(crate) use listening_server::{
-    ClientStream, Http2Client, ListeningServer, Scheme, exchange, handshake, parse_response, read_to_end,
-    receive,
+    ClientStream, Http2Client, ListeningServer, SHORT, Scheme, TIMEOUT, exchange, handshake, parse_response,
+    read_hello, read_to_end, read_until_closed, receive,
 };
 
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
@@ -98,6 +98,13 @@ impl Server {
     /// Starts a server with the default settings.
     pub(crate) async fn start() -> Self {
         Self::with_settings(HttpSettings::default()).await
+    }
+
+    /// Starts a server with a published form of [`questions`], and returns its id too.
+    pub(crate) async fn with_form() -> (Self, String) {
+        let server = Self::start().await;
+        let form = server.published_form(questions()).await;
+        (server, form)
     }
 
     pub(crate) async fn with_settings(settings: HttpSettings) -> Self {
@@ -237,10 +244,38 @@ impl Server {
         self.call(Method::PATCH, path).json(body)
     }
 
+    pub(crate) fn delete(&self, path: impl AsRef<str>) -> Call {
+        self.call(Method::DELETE, path)
+    }
+
+    /// Reads a JSON body.
+    pub(crate) async fn read(&self, path: impl AsRef<str>) -> Value {
+        self.get(path).send().await.expect(200)
+    }
+
+    /// Deletes what is at `path`.
+    pub(crate) async fn remove(&self, path: impl AsRef<str>) {
+        let response = self.delete(path).send().await;
+        assert_eq!((response.status.as_u16(), response.text()), (204, ""));
+    }
+
+    /// Creates what `body` describes and returns its id.
+    pub(crate) async fn create(&self, path: impl AsRef<str>, body: Value) -> String {
+        self.post(path, body).send().await.expect(201)["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The head of a request with JSON and the server's admin key; each line of `headers` ends in a line break.
+    pub(crate) fn head(&self, method: &str, path: &str, headers: &str) -> String {
+        let key = &self.key;
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\n{headers}\r\n"
+        )
+    }
+
     /// Creates a draft with these questions and returns its id.
     pub(crate) async fn draft_form(&self, questions: Value) -> String {
-        let form = json!({"title": "Visit", "questions": questions});
-        self.post("/api/v1/forms", form).send().await.expect(201)["id"].as_str().unwrap().to_owned()
+        self.create("/api/v1/forms", json!({"title": "Visit", "questions": questions})).await
     }
 
     /// Creates a published form with these questions and returns its id.
@@ -304,9 +339,7 @@ impl Server {
 
     /// Sends a submission to `form` and returns its id.
     pub(crate) async fn submit(&self, form: &str, answers: Value) -> String {
-        let path = format!("/api/v1/forms/{form}/submissions");
-        let made = self.post(path, json!({"answers": answers})).send().await.expect(201);
-        made["id"].as_str().unwrap().to_owned()
+        self.create(format!("/api/v1/forms/{form}/submissions"), json!({"answers": answers})).await
     }
 
     /// Serves the router on a free TCP port, over plain HTTP.
@@ -457,6 +490,7 @@ impl Call {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
         let answer = TestResponse { status: parts.status, headers: parts.headers, body };
+        document::check_headers(&answer);
         document::check(&method, &path, &answer);
         answer
     }
@@ -492,6 +526,35 @@ impl TestResponse {
             .as_str()
             .unwrap_or_else(|| panic!("not a problem document: {} {:?}", self.status, self.headers))
             .to_owned()
+    }
+
+    /// Fails unless the response has this status and a problem document with this code.
+    #[track_caller]
+    pub(crate) fn expect_problem(&self, status: u16, code: &str) {
+        assert_eq!((self.status.as_u16(), self.code().as_str()), (status, code), "{}", self.text());
+    }
+
+    /// Fails unless the request was refused with these pointers and codes.
+    #[track_caller]
+    pub(crate) fn expect_errors(&self, expected: &[(&str, &str)]) {
+        let body = self.expect(422);
+        let errors = body["errors"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let found: Vec<_> = errors.map(|error| (text(&error["pointer"]), text(&error["code"]))).collect();
+        let found: Vec<_> = found.iter().map(|(pointer, code)| (pointer.as_str(), code.as_str())).collect();
+        assert_eq!(found, expected, "{}", self.text());
+    }
+
+    /// Whether it is the response to an earlier request with the same idempotency key.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.header("idempotency-replayed").is_some()
+    }
+
+    /// The path of the next page.
+    pub(crate) fn next_page(&self) -> Option<String> {
+        let (next, relation) = self.header("link")?.split_once("; ").unwrap();
+        assert_eq!(relation, "rel=\"next\"");
+        Some(next.trim_matches(['<', '>']).to_owned())
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -1,5 +1,7 @@
 //! The API and the command line agree with the reference on random forms and answers.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::random::{draw_answers, draw_questions, expected};
@@ -32,6 +34,7 @@ fn expected_violations(questions: &[Value], answers: &Map<String, Value>) -> Vec
 #[tokio::test]
 async fn the_api_agrees_with_the_reference() {
     let server = Server::start().await;
+    let mut counts = HashMap::<String, usize>::new();
     for seed in 0..FORMS {
         let (questions, sets) = draw(seed);
         let form = server.published_form(Value::Array(questions.clone())).await;
@@ -41,8 +44,16 @@ async fn the_api_agrees_with_the_reference() {
             let answer = server.post(path, json!({"answers": answers})).send().await;
             let body = answer.expect(if expected.is_empty() { 200 } else { 422 });
             assert_eq!(violations(&body["errors"]), expected, "seed {seed}: {answers:?} to {questions:?}");
+            let accepted = expected.is_empty().then(|| "accepted".to_owned());
+            for outcome in expected.into_iter().map(|(_, code)| code).chain(accepted) {
+                *counts.entry(outcome).or_default() += 1;
+            }
         }
     }
+    assert!(
+        ["question_not_visible", "required", "accepted"].iter().all(|code| counts[*code] > 2_000),
+        "{counts:?}"
+    );
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! Statements and pages, which take no answer, and hidden questions, which are not shown.
 
-use forms::clock::Timestamp;
-use forms::domain::form::RetiredIds;
-use forms::domain::form::admission::Refusal;
 use forms::domain::form::definition::FormPatch;
 use forms::domain::json;
 use forms::domain::submission;
 use forms::domain::validation::limits::Limits;
 use serde_json::json;
 
-use super::{form, now, object, pointers, read, version};
+use super::{check, now, pointers, read, version};
 use crate::harness::Server;
-use crate::harness::definition_context;
 
 #[test]
 fn statements_and_pages_have_an_id_only_if_the_author_sets_one_and_are_never_required() {
@@ -78,35 +74,18 @@ fn an_answer_to_a_statement_or_page_is_refused() {
     let version = version(
         r#"{"type":"page","title":"P"},{"type":"statement","id":"intro","title":"S"},{"type":"hidden","id":"h"}"#,
     );
-    let check = |text: &str| match version.check(&object(text), &Limits::default(), now()) {
-        Ok(_) => Vec::new(),
-        Err(violations) => {
-            violations.into_iter().map(|found| (found.pointer, found.code.known().unwrap().name())).collect()
-        }
-    };
-    let refused = |pointer: &str, code| vec![(pointer.to_owned(), code)];
     for accepted in [r#"{}"#, r#"{"h":"x"}"#, r#"{"h":1.50}"#, r#"{"h":false}"#, r#"{"h":null,"intro":""}"#] {
-        assert_eq!(check(accepted), [], "{accepted}");
+        assert_eq!(check(&version, accepted), [], "{accepted}");
     }
-    assert_eq!(check(r#"{"intro":"x"}"#), refused("/answers/intro", "not_answerable"));
-    assert_eq!(check(r#"{"h":["x"]}"#), refused("/answers/h", "type_mismatch"));
-    assert_eq!(check(r#"{"h":"a\nb"}"#), refused("/answers/h", "invalid_character"));
-    assert_eq!(check(r#"{"":"x"}"#), refused("/answers/", "unknown_question"));
-    assert_eq!(check(r#"{"q1":"x"}"#), refused("/answers/q1", "unknown_question"));
-}
-
-#[test]
-fn a_form_can_be_published_only_if_a_question_takes_an_answer() {
-    let publish = json::parse(r#"{"status":"published"}"#).unwrap();
-    let publish = FormPatch::read(&publish, &Limits::default()).unwrap();
-    let now = definition_context(Timestamp::from_millis(2_000));
-    let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"statement","title":"S"}"#);
-    assert_eq!(
-        draft.change(&questions, &RetiredIds::new(), &publish, now).unwrap_err(),
-        Refusal::NoQuestions
-    );
-    let (draft, questions) = form(r#"{"type":"page","title":"P"},{"type":"hidden"}"#);
-    assert!(draft.change(&questions, &RetiredIds::new(), &publish, now).is_ok());
+    for (answers, id, code) in [
+        (r#"{"intro":"x"}"#, "intro", "not_answerable"),
+        (r#"{"h":["x"]}"#, "h", "type_mismatch"),
+        (r#"{"h":"a\nb"}"#, "h", "invalid_character"),
+        (r#"{"":"x"}"#, "", "unknown_question"),
+        (r#"{"q1":"x"}"#, "q1", "unknown_question"),
+    ] {
+        assert_eq!(check(&version, answers), [(id.to_owned(), code)], "{answers}");
+    }
 }
 
 #[test]
@@ -144,7 +123,7 @@ async fn a_default_is_in_the_stored_and_in_the_replayed_submission() {
     let submit = || server.post(&path, body.clone()).header("idempotency-key", "one").send();
     let stored = submit().await.expect(201);
     assert_eq!(stored["answers"].to_string(), r#"{"q1":"Ann","source":"web"}"#);
-    let list = server.get(&path).send().await.expect(200);
+    let list = server.read(&path).await;
     assert_eq!(list["submissions"][0]["answers"], stored["answers"]);
     // The replay has the default of the original version.
     let questions = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Name"}]});

@@ -1,11 +1,9 @@
 //! Conditions, pages, statements and hidden questions: which questions are shown and required.
 
-mod command_line;
 mod definitions;
 mod entry_points;
 mod hidden_and_display;
 mod kinds;
-mod operators;
 pub(crate) mod random;
 mod schema;
 mod visibility;
@@ -43,6 +41,17 @@ fn object(text: &str) -> Object {
         Value::Object(members) => members,
         other => panic!("{other} is not an object"),
     }
+}
+
+/// The violations of `answers`: questions and codes.
+fn check(version: &Version, answers: &str) -> Vec<(String, &'static str)> {
+    let found = version.check(&object(answers), &Limits::default(), now()).err().unwrap_or_default();
+    let pair = |found: Violation| {
+        let id = found.pointer.strip_prefix("/answers/").unwrap();
+        assert!(found.question.is_none_or(|question| question == id), "{}", found.pointer);
+        (id.to_owned(), found.code.known().unwrap().name())
+    };
+    found.into_iter().map(pair).collect()
 }
 
 /// Pointers and codes, sorted by pointer.

@@ -3,7 +3,6 @@
 use forms::domain::form::Version;
 use forms::domain::form::settings::UnknownAnswers;
 use forms::domain::json;
-use forms::domain::question::QuestionKind;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::Scope;
 use serde_json::{Map, Value, json};
@@ -13,7 +12,6 @@ use super::{now, object, version};
 use crate::engine::random::Random;
 use crate::harness::{Server, questions};
 use crate::questions::json_schema::accepts;
-use crate::questions::required_settings;
 
 /// Whether the check accepts `answers`, and whether the schema does.
 fn verdicts(version: &Version, answers: &str) -> (bool, bool) {
@@ -22,12 +20,14 @@ fn verdicts(version: &Version, answers: &str) -> (bool, bool) {
     (checked, accepts(&schema, &json::parse(answers).unwrap()))
 }
 
+/// Checks lists of answers: those that both accept, and those that both refuse.
 #[track_caller]
-fn check_table(questions: &str, accepted: &[&str], refused: &[&str]) {
+fn check_table(questions: &str, accepted: &str, refused: &str) {
     let version = version(questions);
-    for (answers, expected) in [(accepted, true), (refused, false)] {
-        for text in answers {
-            assert_eq!(verdicts(&version, text), (expected, expected), "{text} to {questions}");
+    for (list, expected) in [(accepted, true), (refused, false)] {
+        for answers in json::parse(list).unwrap().as_array().unwrap() {
+            let found = verdicts(&version, &answers.to_string());
+            assert_eq!(found, (expected, expected), "{answers} to {questions}");
         }
     }
 }
@@ -37,22 +37,15 @@ fn the_schema_has_the_rules_of_each_question() {
     check_table(
         r#"{"id":"a","type":"rating","title":"A"},{"id":"b","type":"consent","title":"B"},
            {"id":"s","type":"statement","title":"S"}"#,
-        &["{}", r#"{"a":5,"b":true}"#, r#"{"b":false}"#],
-        &[
-            r#"{"a":"\u200b"}"#,
-            r#"{"a":[0]}"#,
-            r#"{"a":false}"#,
-            r#"{"s":"x"}"#,
-            r#"{"c":null}"#,
-            r#"{"a":6}"#,
-        ],
+        r#"[{}, {"a":5,"b":true}, {"b":false}]"#,
+        r#"[{"a":"\u200b"}, {"a":[0]}, {"a":false}, {"s":"x"}, {"c":null}, {"a":6}]"#,
     );
     check_table(
         r#"{"id":"a","type":"short_text","title":"A","required":true},
            {"id":"b","type":"consent","title":"B","required":true},
            {"id":"h","type":"hidden","default":"web","required":true}"#,
-        &[r#"{"a":"x","b":true}"#, r#"{"a":"x","b":true,"h":7}"#],
-        &["{}", r#"{"a":"x","b":false}"#, r#"{"a":"x","b":true,"h":null}"#],
+        r#"[{"a":"x","b":true}, {"a":"x","b":true,"h":7}]"#,
+        r#"[{}, {"a":"x","b":false}, {"a":"x","b":true,"h":null}]"#,
     );
 }
 
@@ -61,39 +54,17 @@ fn the_schema_has_the_rules_of_addresses() {
     check_table(
         r#"{"id":"a","type":"email","title":"A"},
            {"id":"b","type":"email","title":"B","allow_domains":["example.com","b.de"],"deny_domains":["x.example.com"]}"#,
-        &[
-            r#"{"a":"a.b@b-c.d1"}"#,
-            r#"{"a":"a@b\u00fccher.example"}"#,
-            r#"{"b":"a@EXAMPLE.com"}"#,
-            r#"{"b":"a@y.x.b.de"}"#,
-        ],
-        &[
-            r#"{"a":"a@1.2.3.4"}"#,
-            r#"{"a":"a@exa_mple.com"}"#,
-            r#"{"a":"a@-b.de"}"#,
-            r#"{"a":"a@b.de\n"}"#,
-            &format!(r#"{{"a":"{}@b.de"}}"#, "a".repeat(65)),
-            r#"{"b":"a@notexample.com"}"#,
-            r#"{"b":"a@X.example.com"}"#,
-        ],
+        r#"[{"a":"a.b@b-c.d1"}, {"a":"a@b\u00fccher.example"}, {"b":"a@EXAMPLE.com"},
+           {"b":"a@y.x.b.de"}]"#,
+        r#"[{"a":"a@1.2.3.4"}, {"a":"a@exa_mple.com"}, {"a":"a@-b.de"}, {"a":"a@b.de\n"},
+           {"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@b.de"}, {"b":"a@notexample.com"}, {"b":"a@X.example.com"}]"#,
     );
     check_table(
         r#"{"id":"a","type":"url","title":"A"},{"id":"b","type":"url","title":"B","schemes":["MAILTO","http"]}"#,
-        &[
-            r#"{"a":"HTTPS://me@a.b:443/c?d=e#f"}"#,
-            r#"{"a":"http://[::1]"}"#,
-            r#"{"b":"mailto:a@b.de"}"#,
-            r#"{"b":"http://a.b"}"#,
-        ],
-        &[
-            r#"{"a":"ftp://a.b"}"#,
-            r#"{"a":"https:a.b"}"#,
-            r#"{"a":"https:///a.b"}"#,
-            r#"{"a":"https://a.b:99999"}"#,
-            r#"{"a":"https://a^b"}"#,
-            r#"{"a":"https://a.b/\u2003"}"#,
-            r#"{"b":"https://a.b"}"#,
-        ],
+        r#"[{"a":"HTTPS://me@a.b:443/c?d=e#f"}, {"a":"http://[::1]"}, {"b":"mailto:a@b.de"},
+           {"b":"http://a.b"}]"#,
+        r#"[{"a":"ftp://a.b"}, {"a":"https:a.b"}, {"a":"https:///a.b"}, {"a":"https://a.b:99999"},
+           {"a":"https://a^b"}, {"a":"https://a.b/\u2003"}, {"b":"https://a.b"}]"#,
     );
 }
 
@@ -103,21 +74,11 @@ fn the_schema_has_fixed_bounds_of_dates_and_times() {
         r#"{"id":"d","type":"date","title":"D","min":"2026-11-22","max":"2029-10-09"},
            {"id":"t","type":"time","title":"T","min":"09:30:00","max":"17:45"},
            {"id":"s","type":"time","title":"S","min":"09:30:15","max":"17:45:15"}"#,
-        &[
-            r#"{"d":"2026-11-22","t":"09:30","s":"09:30:15"}"#,
-            r#"{"d":"2027-01-01","t":"17:45:00","s":"17:45"}"#,
-            r#"{"d":"2029-10-09","t":"17:45","s":"17:45:15"}"#,
-        ],
-        &[
-            r#"{"d":"2026-11-21"}"#,
-            r#"{"d":"2026-09-30"}"#,
-            r#"{"d":"2029-10-10"}"#,
-            r#"{"d":"2030-01-01"}"#,
-            r#"{"t":"09:29:59"}"#,
-            r#"{"t":"17:45:01"}"#,
-            r#"{"s":"09:30"}"#,
-            r#"{"s":"17:45:16"}"#,
-        ],
+        r#"[{"d":"2026-11-22","t":"09:30","s":"09:30:15"},
+           {"d":"2027-01-01","t":"17:45:00","s":"17:45"},
+           {"d":"2029-10-09","t":"17:45","s":"17:45:15"}]"#,
+        r#"[{"d":"2026-11-21"}, {"d":"2026-09-30"}, {"d":"2029-10-10"}, {"d":"2030-01-01"},
+           {"t":"09:29:59"}, {"t":"17:45:01"}, {"s":"09:30"}, {"s":"17:45:16"}]"#,
     );
 }
 
@@ -127,14 +88,9 @@ fn the_schema_handles_names_that_javascript_objects_inherit() {
         {"id":"m","type":"matrix","title":"M","rows":["__proto__","a"],"columns":["x"],"required_rows":["__proto__"]}"#;
     check_table(
         questions,
-        &[r#"{"constructor":5}"#, r#"{"constructor":5,"m":{"__proto__":"x"}}"#],
-        &[
-            "{}",
-            r#"{"constructor":6}"#,
-            r#"{"constructor":5,"toString":1}"#,
-            r#"{"constructor":5,"m":{"a":"x"}}"#,
-            r#"{"constructor":5,"m":{"__proto__":"y"}}"#,
-        ],
+        r#"[{"constructor":5}, {"constructor":5,"m":{"__proto__":"x"}}]"#,
+        r#"[{}, {"constructor":6}, {"constructor":5,"toString":1}, {"constructor":5,"m":{"a":"x"}},
+           {"constructor":5,"m":{"__proto__":"y"}}]"#,
     );
     let schema = version(questions).schema("F", UnknownAnswers::Reject);
     let schema: Value = serde_json::from_str(&schema.to_string()).unwrap();
@@ -255,27 +211,6 @@ fn the_schema_and_the_check_agree_on_random_forms_and_answers() {
         }
     }
     assert!(exact > 1_000 && conditional > 2_000 && accepted > 1_000, "{exact} {conditional} {accepted}");
-}
-
-#[test]
-fn every_question_type_is_in_the_schema_of_its_form() {
-    let settings = QuestionKind::NAMES
-        .map(|name| format!(r#"{{"id":"{name}","title":"How?",{}}}"#, required_settings(name)));
-    let version = version(&settings.join(","));
-    for question in &version.questions {
-        let (id, rules) = (question.id.as_deref().unwrap(), question.kind.rules());
-        if !rules.takes_answer() {
-            continue;
-        }
-        for (answer, expected) in [
-            (rules.example().to_string(), true),
-            ("[[]]".to_owned(), false),
-            ("{\"nobody\":\"x\"}".to_owned(), false),
-        ] {
-            let answers = format!("{{\"{id}\":{answer}}}");
-            assert_eq!(verdicts(&version, &answers), (expected, expected), "{answers}");
-        }
-    }
 }
 
 #[tokio::test]

@@ -1,96 +1,64 @@
 //! The types `single_choice`, `multiple_choice` and `ranking`.
 
-use super::{check_answers, check_canonical, check_settings, define, violations};
+use super::{check_canonical, check_settings, define, question, violations};
 
 const COLOURS: &str = r#""options":["red",{"value":"green","label":"Green as grass"},{"value":"blue"}]"#;
 
 #[test]
 fn single_choice_accepts_the_value_of_an_option() {
-    check_answers(
-        &format!(r#""type":"single_choice",{COLOURS}"#),
-        &[
-            ("\"red\"", &[]),
-            ("\"green\"", &[]),
-            ("\"Green as grass\"", &["not_an_option"]),
-            ("\"Red\"", &["not_an_option"]),
-            ("\"red \"", &["not_an_option"]),
-            ("\"re\\nd\"", &["invalid_character"]),
-            ("5", &["type_mismatch"]),
-            ("[\"red\"]", &["type_mismatch"]),
-            ("{\"other\":\"pink\"}", &["type_mismatch"]),
-        ],
-    );
+    question(&format!(r#""type":"single_choice",{COLOURS}"#)).check(&[
+        (r#"["red", "green"]"#, &[]),
+        (r#"["Green as grass", "Red", "red "]"#, &["not_an_option"]),
+        (r#"["re\nd"]"#, &["invalid_character"]),
+        (r#"[5, ["red"], {"other":"pink"}]"#, &["type_mismatch"]),
+    ]);
     // A YAML block scalar ends in a line break, which is allowed in an option.
-    check_answers(r#""type":"single_choice","options":["of one line\n"]"#, &[("\"of one line\\n\"", &[])]);
-    check_answers(
-        &format!(r#""type":"single_choice",{COLOURS},"allow_other":true"#),
-        &[
-            ("\"red\"", &[]),
-            ("{\"other\":\"pink\"}", &[]),
-            ("{\"other\":\"red\"}", &[]),
-            ("\"pink\"", &["not_an_option"]),
-            ("{\"other\":\" \\u3000\"}", &["type_mismatch"]),
-            ("{\"other\":5}", &["type_mismatch"]),
-            ("{\"others\":\"pink\"}", &["type_mismatch"]),
-            ("{\"other\":\"pink\",\"more\":\"x\"}", &["type_mismatch"]),
-            ("{\"other\":\"pi\\nnk\"}", &["invalid_character"]),
-        ],
-    );
+    question(r#""type":"single_choice","options":["of one line\n"]"#).check(&[(r#"["of one line\n"]"#, &[])]);
+    question(&format!(r#""type":"single_choice",{COLOURS},"allow_other":true"#)).check(&[
+        (r#"["red", {"other":"pink"}, {"other":"red"}]"#, &[]),
+        (r#"["pink"]"#, &["not_an_option"]),
+        (r#"[{"other":" \u3000"}, {"other":5}, {"others":"pink"}]"#, &["type_mismatch"]),
+        (r#"[{"other":"pink","more":"x"}]"#, &["type_mismatch"]),
+        (r#"[{"other":"pi\nnk"}]"#, &["invalid_character"]),
+    ]);
 }
 
 #[test]
 fn multiple_choice_accepts_options_without_duplicates() {
-    check_answers(
-        &format!(r#""type":"multiple_choice",{COLOURS}"#),
-        &[
-            ("[\"red\"]", &[]),
-            ("[\"blue\",\"red\",\"green\"]", &[]),
-            ("[]", &[]),
-            ("[\"red\",\"red\"]", &["duplicate_option/1"]),
-            ("[\"pink\",5,\"red\"]", &["not_an_option/0", "type_mismatch/1"]),
-            (
-                "[\"red\",\"red\",\"red\",\"red\"]",
-                &["too_many", "duplicate_option/1", "duplicate_option/2", "duplicate_option/3"],
-            ),
-            ("[null]", &["type_mismatch/0"]),
-            ("\"red\"", &["type_mismatch"]),
-            ("{\"0\":\"red\"}", &["type_mismatch"]),
-        ],
-    );
-    check_answers(
-        &format!(r#""type":"multiple_choice",{COLOURS},"min_selected":2,"max_selected":2"#),
-        &[
-            ("[\"red\"]", &["too_few"]),
-            ("[\"red\",\"blue\"]", &[]),
-            ("[\"red\",\"blue\",\"pink\"]", &["too_many", "not_an_option/2"]),
-        ],
-    );
-    check_answers(
-        &format!(r#""type":"multiple_choice",{COLOURS},"allow_other":true"#),
-        &[
-            ("[\"red\",{\"other\":\"pink\"}]", &[]),
-            ("[\"red\",\"green\",\"blue\",{\"other\":\"pink\"}]", &[]),
-            ("[{\"other\":\"pink\"},{\"other\":\"lilac\"}]", &["duplicate_option/1"]),
-            ("[{\"other\":\"\"}]", &["type_mismatch/0"]),
-        ],
-    );
+    question(&format!(r#""type":"multiple_choice",{COLOURS}"#)).check(&[
+        (r#"[["red"], ["blue","red","green"], []]"#, &[]),
+        (r#"[["red","red"]]"#, &["duplicate_option/1"]),
+        (r#"[["pink",5,"red"]]"#, &["not_an_option/0", "type_mismatch/1"]),
+        (
+            r#"[["red","red","red","red"]]"#,
+            &["too_many", "duplicate_option/1", "duplicate_option/2", "duplicate_option/3"],
+        ),
+        ("[[null]]", &["type_mismatch/0"]),
+        (r#"["red", {"0":"red"}]"#, &["type_mismatch"]),
+    ]);
+    question(&format!(r#""type":"multiple_choice",{COLOURS},"min_selected":2,"max_selected":2"#)).check(&[
+        (r#"[["red"]]"#, &["too_few"]),
+        (r#"[["red","blue"]]"#, &[]),
+        (r#"[["red","blue","pink"]]"#, &["too_many", "not_an_option/2"]),
+    ]);
+    question(&format!(r#""type":"multiple_choice",{COLOURS},"allow_other":true"#)).check(&[
+        (r#"[["red",{"other":"pink"}], ["red","green","blue",{"other":"pink"}]]"#, &[]),
+        (r#"[[{"other":"pink"},{"other":"lilac"}]]"#, &["duplicate_option/1"]),
+        (r#"[[{"other":""}]]"#, &["type_mismatch/0"]),
+    ]);
 }
 
 #[test]
 fn ranking_accepts_options_in_any_order() {
-    check_answers(
-        &format!(r#""type":"ranking",{COLOURS}"#),
-        &[
-            ("[\"blue\",\"red\"]", &[]),
-            ("[\"blue\",\"red\",\"blue\"]", &["duplicate_option/2"]),
-            ("[\"pink\"]", &["not_an_option/0"]),
-            ("[{\"other\":\"pink\"}]", &["type_mismatch/0"]),
-        ],
-    );
-    check_answers(
-        &format!(r#""type":"ranking",{COLOURS},"rank_all":true"#),
-        &[("[\"blue\",\"red\",\"green\"]", &[]), ("[\"blue\",\"red\"]", &["too_few"])],
-    );
+    question(&format!(r#""type":"ranking",{COLOURS}"#)).check(&[
+        (r#"[["blue","red"]]"#, &[]),
+        (r#"[["blue","red","blue"]]"#, &["duplicate_option/2"]),
+        (r#"[["blue","red","blue","x"]]"#, &["too_many", "duplicate_option/2", "not_an_option/3"]),
+        (r#"[["pink"]]"#, &["not_an_option/0"]),
+        (r#"[[{"other":"pink"}]]"#, &["type_mismatch/0"]),
+    ]);
+    question(&format!(r#""type":"ranking",{COLOURS},"rank_all":true"#))
+        .check(&[(r#"[["blue","red","green"]]"#, &[]), (r#"[["blue","red"]]"#, &["too_few"])]);
 }
 
 #[test]
@@ -136,14 +104,6 @@ fn the_settings_of_choices_are_checked() {
 
 #[test]
 fn a_list_reports_every_invalid_item_up_to_a_hundred() {
-    check_answers(
-        r#""type":"multiple_choice","options":["a","b"],"max_selected":2"#,
-        &[(r#"["a","c","c"]"#, &["too_many", "not_an_option/1", "not_an_option/2"])],
-    );
-    check_answers(
-        r#""type":"ranking","options":["a","b"]"#,
-        &[(r#"["a","b","a","c"]"#, &["too_many", "duplicate_option/2", "not_an_option/3"])],
-    );
     let version = define(r#""type":"multiple_choice","options":["a","b"]"#).unwrap();
     let list = forms::domain::json::Value::from_iter(std::iter::repeat_n("a", 5_000));
     let found = violations(&version, &list);

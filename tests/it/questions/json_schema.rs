@@ -7,20 +7,17 @@ use forms::domain::json::{Number, Value};
 use regex::Regex;
 
 /// Keywords without an effect on validation.
-const ANNOTATIONS: [&str; 12] = [
-    "format",
-    "minContains",
-    "$schema",
-    "$defs",
-    "title",
-    "description",
-    "discriminator",
-    "example",
-    "examples",
-    "default",
-    "readOnly",
-    "writeOnly",
-];
+const ANNOTATIONS: &str = "format minContains $schema $defs title description discriminator example examples default \
+    readOnly writeOnly";
+
+/// Keywords that concern only values of one type.
+const OF_ONE_TYPE: &str = "minLength maxLength pattern minimum maximum exclusiveMinimum exclusiveMaximum multipleOf \
+    items minItems maxItems uniqueItems contains properties patternProperties propertyNames additionalProperties \
+    minProperties maxProperties required";
+
+fn is_in(keywords: &str, keyword: &str) -> bool {
+    keywords.split(' ').any(|known| known == keyword)
+}
 
 /// Whether `value` is valid against `schema`.
 pub(crate) fn accepts(schema: &Value, value: &Value) -> bool {
@@ -60,7 +57,7 @@ impl Root<'_> {
                 let part = path.split('/').skip(1).fold(self.0, |part, name| part.get(name).unwrap());
                 self.accepts(part, value)
             }
-            _ if ANNOTATIONS.contains(&keyword) => true,
+            _ if is_in(ANNOTATIONS, keyword) => true,
             ("minLength", Value::String(found)) => found.chars().count() >= count(rule),
             ("maxLength", Value::String(found)) => found.chars().count() <= count(rule),
             ("pattern", Value::String(found)) => matches(&text(rule), found),
@@ -96,29 +93,7 @@ impl Root<'_> {
             ("minProperties", Value::Object(found)) => found.len() >= count(rule),
             ("maxProperties", Value::Object(found)) => found.len() <= count(rule),
             ("required", Value::Object(_)) => items(rule).iter().all(|name| value.get(&text(name)).is_some()),
-            (
-                "minLength"
-                | "maxLength"
-                | "pattern"
-                | "minimum"
-                | "maximum"
-                | "exclusiveMinimum"
-                | "exclusiveMaximum"
-                | "multipleOf"
-                | "items"
-                | "minItems"
-                | "maxItems"
-                | "uniqueItems"
-                | "contains"
-                | "properties"
-                | "patternProperties"
-                | "propertyNames"
-                | "additionalProperties"
-                | "minProperties"
-                | "maxProperties"
-                | "required",
-                _,
-            ) => true,
+            _ if is_in(OF_ONE_TYPE, keyword) => true,
             _ => panic!("the keyword {keyword} is not supported"),
         }
     }

@@ -1,62 +1,41 @@
 //! The type `matrix`.
 
 use super::json_schema::accepts;
-use super::{check_answers, check_canonical, check_settings, define, violations};
+use super::{check_canonical, check_settings, define, question, violations};
 use forms::domain::json;
 
 const GRID: &str = r#""type":"matrix","rows":["taste",{"value":"a/b","label":"A"}],"columns":["good","bad"]"#;
 
 #[test]
 fn matrix_accepts_a_column_for_each_row() {
-    check_answers(
-        GRID,
-        &[
-            (r#"{"taste":"good"}"#, &[]),
-            (r#"{"a/b":"bad","taste":"good"}"#, &[]),
-            (r#"{"taste":"fair"}"#, &["not_an_option/taste"]),
-            (r#"{"taste":["good"]}"#, &["type_mismatch/taste"]),
-            (r#"{"a/b":5,"price":"good"}"#, &["type_mismatch/a~1b", "unknown_row/price"]),
-            (r#"{"price":null}"#, &["unknown_row/price"]),
-            ("[\"good\"]", &["type_mismatch"]),
-            ("\"good\"", &["type_mismatch"]),
-        ],
-    );
-    check_answers(
-        &format!(r#"{GRID},"multiple":true"#),
-        &[
-            (r#"{"taste":["good","bad"],"a/b":["bad"]}"#, &[]),
-            (r#"{"taste":"good"}"#, &["type_mismatch/taste"]),
-            (r#"{"taste":["good","good"]}"#, &["duplicate_option/taste/1"]),
-            (r#"{"taste":["fair"]}"#, &["not_an_option/taste/0"]),
-            (r#"{"taste":["good","bad","good"]}"#, &["too_many/taste", "duplicate_option/taste/2"]),
-        ],
-    );
+    question(GRID).check(&[
+        (r#"[{"taste":"good"}, {"a/b":"bad","taste":"good"}]"#, &[]),
+        (r#"[{"taste":"fair"}]"#, &["not_an_option/taste"]),
+        (r#"[{"taste":["good"]}]"#, &["type_mismatch/taste"]),
+        (r#"[{"a/b":5,"price":"good"}]"#, &["type_mismatch/a~1b", "unknown_row/price"]),
+        (r#"[{"price":null}]"#, &["unknown_row/price"]),
+        (r#"[["good"], "good"]"#, &["type_mismatch"]),
+    ]);
+    question(&format!(r#"{GRID},"multiple":true"#)).check(&[
+        (r#"[{"taste":["good","bad"],"a/b":["bad"]}]"#, &[]),
+        (r#"[{"taste":"good"}]"#, &["type_mismatch/taste"]),
+        (r#"[{"taste":["good","good"]}]"#, &["duplicate_option/taste/1"]),
+        (r#"[{"taste":["fair"]}]"#, &["not_an_option/taste/0"]),
+        (r#"[{"taste":["good","bad","good"]}]"#, &["too_many/taste", "duplicate_option/taste/2"]),
+    ]);
 }
 
 #[test]
 fn required_rows_are_required_once_an_answer_is_sent() {
-    check_answers(
-        &format!(r#"{GRID},"required_rows":true"#),
-        &[
-            (r#"{"taste":"good","a/b":"bad"}"#, &[]),
-            (r#"{"taste":"good"}"#, &["required/a~1b"]),
-            (r#"{"taste":"good","a/b":" "}"#, &["required/a~1b"]),
-            (r#"{"taste":null}"#, &["required/taste", "required/a~1b"]),
-            ("{}", &[]),
-        ],
-    );
-    check_answers(
-        &format!(r#"{GRID},"required_rows":["taste"]"#),
-        &[
-            (r#"{"taste":"good"}"#, &[]),
-            (r#"{"a/b":"good"}"#, &["required/taste"]),
-            (r#"{"a/b":""}"#, &["required/taste"]),
-        ],
-    );
-    check_answers(
-        &format!(r#"{GRID},"required":true"#),
-        &[("{}", &["required"]), (r#"{"taste":null,"a/b":[]}"#, &["required"]), (r#"{"a/b":"bad"}"#, &[])],
-    );
+    question(&format!(r#"{GRID},"required_rows":true"#)).check(&[
+        (r#"[{"taste":"good","a/b":"bad"}, {}]"#, &[]),
+        (r#"[{"taste":"good"}, {"taste":"good","a/b":" "}]"#, &["required/a~1b"]),
+        (r#"[{"taste":null}]"#, &["required/taste", "required/a~1b"]),
+    ]);
+    question(&format!(r#"{GRID},"required_rows":["taste"]"#))
+        .check(&[(r#"[{"taste":"good"}]"#, &[]), (r#"[{"a/b":"good"}, {"a/b":""}]"#, &["required/taste"])]);
+    question(&format!(r#"{GRID},"required":true"#))
+        .check(&[(r#"[{}, {"taste":null,"a/b":[]}]"#, &["required"]), (r#"[{"a/b":"bad"}]"#, &[])]);
 }
 
 #[test]

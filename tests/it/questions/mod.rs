@@ -59,16 +59,27 @@ fn violations(version: &Version, answer: &Value) -> Vec<String> {
     violations.iter().map(describe).collect()
 }
 
-/// Checks the violations of each answer to a question with `settings`.
-#[track_caller]
-fn check_answers(settings: &str, cases: &[(&str, &[&str])]) {
-    let version = define(settings).unwrap();
-    for (text, expected) in cases {
-        let answer = json::parse(text).unwrap();
-        let found = violations(&version, &answer);
-        assert_eq!(found, *expected, "{settings}: {text}");
-        if !version.questions[0].kind.rules().is_empty(&answer) {
-            check_schema_agrees(&version, &answer, &found);
+/// A question with `settings`.
+fn question(settings: &str) -> Question {
+    Question(define(settings).unwrap())
+}
+
+/// A form with one question.
+struct Question(Version);
+
+impl Question {
+    /// Checks JSON lists of answers, and the violations that each answer of a list has.
+    #[track_caller]
+    fn check(&self, cases: &[(&str, &[&str])]) {
+        let question = &self.0.questions[0];
+        for (list, expected) in cases {
+            for answer in json::parse(list).unwrap().as_array().unwrap() {
+                let found = violations(&self.0, answer);
+                assert_eq!(found, *expected, "{question:?}: {answer}");
+                if !question.kind.rules().is_empty(answer) {
+                    check_schema_agrees(&self.0, answer, &found);
+                }
+            }
         }
     }
 }
@@ -111,20 +122,21 @@ fn check_settings(cases: &[(&str, &[&str])]) {
     for (settings, expected) in cases {
         let violations = define(settings).err().unwrap_or_default();
         let describe = |found: &Violation| {
-            format!(
-                "{}{}",
-                found.code.known().unwrap().name(),
-                found.pointer.strip_prefix("/questions/0").unwrap()
-            )
+            let place = found.pointer.strip_prefix("/questions/0").unwrap();
+            format!("{}{place}", found.code.known().unwrap().name())
         };
         assert_eq!(violations.iter().map(describe).collect::<Vec<_>>(), *expected, "{settings}");
     }
 }
 
-/// Fails unless the canonical form of a question with `settings` equals `settings`.
+/// Fails unless the canonical form of a question with `settings` equals `settings`, in whatever order they are written.
 #[track_caller]
 fn check_canonical(settings: &str) {
-    let version = define(settings).unwrap();
+    let Value::Object(mut members) = json::parse(&format!("{{{settings}}}")).unwrap() else { unreachable!() };
+    members.reverse();
+    members.push(("description".to_owned(), Value::Null));
+    let reversed = Value::Object(members).to_string();
+    let version = define(&reversed[1..reversed.len() - 1]).unwrap();
     let kept = serde_json::to_string(&version.questions[0]).unwrap();
     let (kind, rest) = settings.split_once(',').unwrap();
     assert_eq!(kept, format!(r#"{{"id":"q1",{kind},"title":"How?","required":false,{rest}}}"#));

@@ -2,65 +2,33 @@
 
 use forms::domain::json;
 
-use super::{check_answers, check_canonical, check_settings, define, violations};
+use super::{check_canonical, check_settings, define, question, violations};
 
 #[test]
 fn number_accepts_numbers_within_its_bounds() {
-    check_answers(
-        r#""type":"number""#,
-        &[
-            ("0", &[]),
-            ("-1.5e300", &[]),
-            ("18446744073709551616", &[]),
-            ("\"5\"", &["type_mismatch"]),
-            ("true", &["type_mismatch"]),
-            ("[5]", &["type_mismatch"]),
-        ],
-    );
-    check_answers(
-        r#""type":"number","min":-0.5,"max":0.3"#,
-        &[
-            ("-0.5", &[]),
-            ("-0.50000000000000000001", &["out_of_range"]),
-            ("0.3", &[]),
-            ("3e-1", &[]),
-            ("0.30000000000000000001", &["out_of_range"]),
-        ],
-    );
-    check_answers(
-        r#""type":"number","integer":true,"min":0"#,
-        &[
-            ("5.0", &[]),
-            ("18446744073709551617", &[]),
-            ("4.9999999999999999999", &["not_an_integer"]),
-            ("-0.5", &["not_an_integer", "out_of_range"]),
-        ],
-    );
+    question(r#""type":"number""#)
+        .check(&[("[0, -1.5e300, 18446744073709551616]", &[]), (r#"["5", true, [5]]"#, &["type_mismatch"])]);
+    question(r#""type":"number","min":-0.5,"max":0.3"#).check(&[
+        ("[-0.5, 0.3, 3e-1]", &[]),
+        ("[-0.50000000000000000001, 0.30000000000000000001]", &["out_of_range"]),
+    ]);
+    question(r#""type":"number","integer":true,"min":0"#).check(&[
+        ("[5.0, 18446744073709551617]", &[]),
+        ("[4.9999999999999999999]", &["not_an_integer"]),
+        ("[-0.5]", &["not_an_integer", "out_of_range"]),
+    ]);
 }
 
 #[test]
 fn steps_are_counted_from_the_minimum_and_are_exact() {
-    check_answers(
-        r#""type":"number","step":0.1"#,
-        &[
-            ("0.3", &[]),
-            ("-0.7", &[]),
-            ("1e2", &[]),
-            ("0.35", &["not_a_step"]),
-            ("0.30000000000000001", &["not_a_step"]),
-        ],
-    );
-    check_answers(
-        r#""type":"number","min":1,"max":10,"step":3"#,
-        &[
-            ("1", &[]),
-            ("4", &[]),
-            ("10", &[]),
-            ("3", &["not_a_step"]),
-            ("-2", &["out_of_range"]),
-            ("12", &["out_of_range", "not_a_step"]),
-        ],
-    );
+    question(r#""type":"number","step":0.1"#)
+        .check(&[("[0.3, -0.7, 1e2]", &[]), ("[0.35, 0.30000000000000001]", &["not_a_step"])]);
+    question(r#""type":"number","min":1,"max":10,"step":3"#).check(&[
+        ("[1, 4, 10]", &[]),
+        ("[3]", &["not_a_step"]),
+        ("[-2]", &["out_of_range"]),
+        ("[12]", &["out_of_range", "not_a_step"]),
+    ]);
 }
 
 #[test]
@@ -81,27 +49,17 @@ fn the_settings_of_numbers_are_checked() {
 
 #[test]
 fn boolean_accepts_true_and_false_and_consent_only_true() {
-    check_answers(
-        r#""type":"boolean","required":true"#,
-        &[
-            ("true", &[]),
-            ("false", &[]),
-            ("\"yes\"", &["type_mismatch"]),
-            ("1", &["type_mismatch"]),
-            ("null", &["required"]),
-        ],
-    );
-    check_answers(
-        r#""type":"consent","required":true"#,
-        &[
-            ("true", &[]),
-            ("false", &["required"]),
-            ("null", &["required"]),
-            ("\"true\"", &["type_mismatch"]),
-            ("1", &["type_mismatch"]),
-        ],
-    );
-    check_answers(r#""type":"consent""#, &[("true", &[]), ("false", &[])]);
+    question(r#""type":"boolean","required":true"#).check(&[
+        ("[true, false]", &[]),
+        (r#"["yes", 1]"#, &["type_mismatch"]),
+        ("[null]", &["required"]),
+    ]);
+    question(r#""type":"consent","required":true"#).check(&[
+        ("[true]", &[]),
+        ("[false, null]", &["required"]),
+        (r#"["true", 1]"#, &["type_mismatch"]),
+    ]);
+    question(r#""type":"consent""#).check(&[("[true, false]", &[])]);
     check_canonical(r#""type":"boolean","labels":{"true":"Coming","false":"Not this time"}"#);
     check_canonical(r#""type":"consent","text":"I agree to **the rules**""#);
     check_settings(&[

@@ -5,22 +5,16 @@ mod limits; // what each service refuses
 mod literal; // how each service reads its markup
 mod requests; // addresses, headers and secrets
 
-use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::integration::Integration;
-use forms::domain::integration::event::{Event, EventType, Subject};
-use forms::domain::json;
-use forms::domain::submission::{Submission, SubmissionStatus};
-use forms::domain::validation::limits::Limits;
-use forms::id::{EventId, FormId, SubmissionId};
+use forms::domain::integration::event::Event;
 use serde_json::{Map, Value};
 
 use self::limits::check_limits;
 use self::literal::shown;
-use super::at;
+use super::{at, attempt, completed, integrated};
 use crate::engine::random::Random;
 use crate::golden::assert_golden;
-use crate::harness::definition_context;
 
 /// The members of an integration of each type.
 const CHATS: [(&str, &str); 8] = [
@@ -78,47 +72,23 @@ fn form(titles: &[String], integration: &str) -> (Form, Version, Integration) {
 }
 
 fn form_of(questions: Value, integration: &str) -> (Form, Version, Integration) {
-    let mut definition = serde_json::json!({"title": "Visit <!here> @all *x*"});
-    definition["questions"] = questions;
+    let mut definition = serde_json::json!({"title": "Visit <!here> @all *x*", "questions": questions});
     definition["integrations"] = serde_json::from_str(&format!("[{integration}]")).unwrap();
-    let context = definition_context(at(0));
-    let body = json::parse(&definition.to_string()).unwrap();
-    let definition = Definition::read_on_server(&body, &Limits::default(), context).unwrap();
-    let id = FormId::from_bytes(7_u64.to_be_bytes());
-    let (form, version) = Form::create(id, context.workspace, definition, at(0));
-    let integration = form.integrations[0].clone();
-    (form, version, integration)
+    integrated(&definition.to_string())
 }
 
 /// The event of a submission with `answers` to the questions in their order.
-fn completed(answers: &[String]) -> Event {
+fn answered(answers: &[String]) -> Event {
     let named = answers.iter().enumerate();
     let answers: Map<_, _> =
         named.map(|(place, text)| (format!("q{}", place + 1), Value::from(text.as_str()))).collect();
-    let submission = Submission {
-        id: SubmissionId::first_of(1_763_654_400_123),
-        form: FormId::from_bytes(7_u64.to_be_bytes()),
-        form_version: 1,
-        status: SubmissionStatus::Completed,
-        answers: Value::Object(answers).to_string().into(),
-        metadata: None,
-        edited: None,
-        deleted_at: None,
-    };
-    Event {
-        id: EventId::of_completed(submission.id),
-        event_type: EventType::SubmissionCompleted,
-        at: at(1_763_654_400_123),
-        sequence: 42,
-        form: submission.form,
-        subject: Subject::Submission(Box::new(submission)),
-    }
+    completed(&Value::Object(answers).to_string())
 }
 
 /// What `chat` sends about `answers` to questions with `titles`.
 fn message(chat: &str, members: &str, titles: &[String], answers: &[String]) -> Value {
     let (form, version, integration) = form(titles, &format!(r#"{{"type":"{chat}",{members}}}"#));
-    let body = integration.render(&completed(answers), &form, Some(&version)).unwrap();
+    let body = integration.render(&answered(answers), &form, Some(&version)).unwrap();
     serde_json::from_slice(&body).unwrap()
 }
 
@@ -189,7 +159,7 @@ fn links(chat: &str, members: &str, url: &str, email: &str) -> String {
     let (form, version, integration) =
         form_of(questions.into(), &format!(r#"{{"type":"{chat}",{members}}}"#));
     let answers = owned(&[url, email]);
-    String::from_utf8(integration.render(&completed(&answers), &form, Some(&version)).unwrap()).unwrap()
+    String::from_utf8(integration.render(&answered(&answers), &form, Some(&version)).unwrap()).unwrap()
 }
 
 #[test]

@@ -2,25 +2,21 @@
 
 use forms::domain::integration::Integration;
 use forms::domain::integration::outbound::{HttpRequest, Outbound};
-use forms::domain::integration::plan::PlannedAttempt;
 use forms::domain::json;
 use forms::domain::validation::violation::Violation;
-use forms::id::{DeliveryId, EventId, SubmissionId};
 use serde_json::Value;
 
 use super::super::pointers;
-use super::{CHATS, at, form, owned};
+use super::{CHATS, at, attempt, form, owned};
 use crate::harness::{VAULT, definition_context};
 
 /// A request of `chat` with an empty message.
 pub(super) fn request(chat: &str) -> HttpRequest {
     let (_, members) = CHATS.into_iter().find(|(name, _)| *name == chat).unwrap();
     let (form, _, integration) = form(&owned(&["Name"]), &format!(r#"{{"type":"{chat}",{members}}}"#));
-    let event = EventId::of_completed(SubmissionId::first_of(1_763_654_400_123));
-    let delivery = DeliveryId::of(event, integration.id.into());
-    let attempt =
-        PlannedAttempt { event, delivery, number: 1, redelivery: 0, to: None, body: b"{}", now: at(0) };
-    let Outbound::Http(request) = integration.plan(attempt, &form, &VAULT).unwrap() else {
+    let Outbound::Http(request) =
+        integration.plan(attempt(&integration, 1, b"{}", at(0)), &form, &VAULT).unwrap()
+    else {
         panic!("no request")
     };
     request
@@ -143,31 +139,19 @@ fn what_a_service_would_never_take_is_refused_with_its_place() {
 
 #[test]
 fn secrets_do_not_follow_to_another_server() {
-    for (text, patch, secret) in [
-        (
-            r#"{"type":"ntfy","topic":"t","access_token":"a"}"#,
-            r#"{"server":"https://evil.example"}"#,
-            &[("secret_required", "/topic"), ("secret_required", "/access_token")][..],
-        ),
-        (
-            r#"{"type":"ntfy","server":"https://n.example","topic":"t"}"#,
-            r#"{"server":null}"#,
-            &[("secret_required", "/topic")],
-        ),
-        (
-            r#"{"type":"matrix","homeserver":"https://m.example","room_id":"!a:m.example","access_token":"a"}"#,
-            r#"{"homeserver":"https://evil.example"}"#,
-            &[("secret_required", "/access_token")],
-        ),
-        (
-            r#"{"type":"matrix","homeserver":"https://m.example","room_id":"!a:m.example","access_token":"a"}"#,
-            r#"{"homeserver":"https://m.example/sub"}"#,
-            &[],
-        ),
+    let ntfy = r#"{"type":"ntfy","topic":"t","access_token":"a"}"#;
+    let with_server = r#"{"type":"ntfy","server":"https://n.example","topic":"t"}"#;
+    let matrix =
+        r#"{"type":"matrix","homeserver":"https://m.example","room_id":"!a:m.example","access_token":"a"}"#;
+    for (text, patch, secrets) in [
+        (ntfy, r#"{"server":"https://evil.example"}"#, &["/topic", "/access_token"][..]),
+        (with_server, r#"{"server":null}"#, &["/topic"]),
+        (matrix, r#"{"homeserver":"https://evil.example"}"#, &["/access_token"]),
+        (matrix, r#"{"homeserver":"https://m.example/sub"}"#, &[]),
     ] {
-        let made = create(text).unwrap();
-        let patch = json::parse(patch).unwrap();
-        let updated = made.update(&patch, &[], &[], definition_context(at(1)));
-        assert_eq!(pointers(&updated.err().unwrap_or_default()), secret, "{text}");
+        let updated =
+            create(text).unwrap().update(&json::parse(patch).unwrap(), &[], &[], definition_context(at(1)));
+        let expected: Vec<_> = secrets.iter().map(|pointer| ("secret_required", *pointer)).collect();
+        assert_eq!(pointers(&updated.err().unwrap_or_default()), expected, "{text}");
     }
 }
