@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::{AcceptingReason, Refusal};
 use crate::domain::form::definition::{Definition, FormPatch};
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, RetiredIds, StoredVersion, Version};
+use crate::domain::form::{Form, RetiredQuestions, StoredVersion, Version};
 use crate::domain::integration::definition::GeneratedSecret;
 use crate::domain::json::{self, Value};
 use crate::domain::revision::ExpectedRevision;
@@ -34,6 +34,9 @@ pub struct FormListRequest {
 
 /// A form as a caller sees it, and its revision.
 type ShownForm = (FormDetail, u64);
+
+/// Versions read at a time to find the types of removed questions.
+const VERSIONS_READ: usize = 100;
 
 impl Session {
     /// Reads `body` on the pool: a form may have hundreds of patterns to compile.
@@ -200,10 +203,7 @@ impl Session {
         current: &Current,
         change: Arc<FormPatch>,
     ) -> Result<(Option<FormUpdate>, Vec<GeneratedSecret>)> {
-        let retired = match change.questions {
-            Some(_) => self.store.find_retired(current.form.reference()).await?,
-            None => RetiredIds::new(),
-        };
+        let retired = self.retired_questions(&current.form, &change).await?;
         let (Current { form, version }, app, now) = (current.clone(), Arc::clone(&self.app), self.now());
         let work = move || {
             let context = app.definition_context(form.workspace, now);
@@ -221,6 +221,23 @@ impl Session {
             Ok((Some(update), edited.generated))
         };
         self.run_job(work).await
+    }
+
+    /// Returns the removed questions, with the types of those that `change` brings back. Each version of the questions is
+    /// kept, so the newest one with the id has its type.
+    async fn retired_questions(&self, form: &Form, change: &FormPatch) -> Result<RetiredQuestions> {
+        if change.questions.is_none() {
+            return Ok(RetiredQuestions::default());
+        }
+        let mut retired = RetiredQuestions::new(self.store.find_retired(form.reference()).await?);
+        let mut before = Some(form.version);
+        while before.is_some() && retired.untyped(change).next().is_some() {
+            let page = self.store.list_versions(form.reference(), before, VERSIONS_READ).await?;
+            let Some(page) = page else { break };
+            page.rows.iter().for_each(|version| retired.learn_types(change, version));
+            before = page.next;
+        }
+        Ok(retired)
     }
 
     async fn refuse_taken_slug(&self, slug: Option<&str>) -> Result<()> {

@@ -7,7 +7,7 @@ pub mod json_schema;
 pub mod settings;
 pub mod slug;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -83,14 +83,55 @@ pub struct StoredVersion {
     pub questions: Box<RawValue>,
 }
 
-/// The ids of questions that were removed from a form. They are never assigned again.
+/// The ids of questions that were removed from a form. None is generated again.
 pub type RetiredIds = BTreeSet<String>;
+
+/// The questions that were removed from a form.
+#[derive(Debug, Clone, Default)]
+pub struct RetiredQuestions {
+    pub ids: RetiredIds,
+    /// The last type of each that a change brings back.
+    pub types: BTreeMap<String, String>,
+}
+
+impl RetiredQuestions {
+    /// Creates the list from `ids` before their types are known.
+    pub fn new(ids: RetiredIds) -> Self {
+        Self { ids, types: BTreeMap::new() }
+    }
+
+    /// Returns the ids that `change` brings back and whose types are not known.
+    pub fn untyped<'a>(&'a self, change: &'a FormPatch) -> impl Iterator<Item = &'a str> {
+        let questions = change.questions.iter().flatten();
+        let ids = questions.filter_map(|question| question.id.as_deref());
+        ids.filter(|id| self.ids.contains(*id) && !self.types.contains_key(*id))
+    }
+
+    /// Adds the types of the ids that `change` brings back from `version`, if they are not known from a newer one.
+    pub fn learn_types(&mut self, change: &FormPatch, version: &StoredVersion) {
+        let mut types = version.question_types();
+        let wanted: Vec<_> = self.untyped(change).map(str::to_owned).collect();
+        self.types.extend(wanted.into_iter().filter_map(|id| types.remove_entry(&id)));
+    }
+
+    /// Reports that `draft`, the question at `place`, has the id of a removed question of another type.
+    fn check(&self, place: usize, draft: &Question) -> Option<Violation> {
+        let id = draft.id.as_deref().filter(|id| self.ids.contains(*id))?;
+        let old = self.types.get(id).map_or("unknown", String::as_str);
+        if old == draft.kind.name() {
+            return None;
+        }
+        let message = format!("`{id}` belonged to a question of type `{old}` that was removed");
+        let violation = Violation::new(format!("/questions/{place}/id"), Rule::RetiredQuestionId, message);
+        Some(violation.question(id).help(format!("choose another id, or the type `{old}`")))
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct EditedForm {
     pub form: Form,
     pub version: Option<Version>,
-    /// All retired ids, if some were added.
+    /// All retired ids, if they changed.
     pub retired: Option<RetiredIds>,
     /// The secrets that were generated for integrations.
     pub generated: Vec<GeneratedSecret>,
@@ -148,16 +189,16 @@ impl Form {
         self.integrations.iter().filter(is_resumed).map(|one| one.id).collect()
     }
 
-    /// Applies `change` to this form, whose questions are `current`; `None` if nothing changes. `retired` has the ids that
-    /// new questions must not use.
+    /// Applies `change` to this form, whose questions are `current`; `None` if nothing changes. `retired` are the
+    /// questions that were removed before.
     ///
     /// # Errors
-    /// Refuses to reuse retired ids, to retire more than [`MAX_RETIRED_IDS`], to remove a question that an integration
-    /// refers to, and to publish a form without a question to answer.
+    /// Refuses to bring back a question with another type, to retire more than [`MAX_RETIRED_IDS`], to remove a question that
+    /// an integration refers to, and to publish a form without a question to answer.
     pub fn change(
         &self,
         current: &Version,
-        retired: &RetiredIds,
+        retired: &RetiredQuestions,
         change: &FormPatch,
         context: DefinitionContext<'_>,
     ) -> Result<Option<EditedForm>, Refusal> {
@@ -183,7 +224,7 @@ impl Form {
             None => None,
         };
         let retired = match &questions {
-            Some(questions) => current.retire(retired, questions)?,
+            Some(questions) => current.retire(&retired.ids, questions)?,
             None => None,
         };
         form.status = change.status.unwrap_or(form.status);
@@ -219,6 +260,18 @@ impl Form {
 }
 
 impl StoredVersion {
+    /// Returns the types of the questions by id. Unlike [`read`](Self::read), it compiles nothing.
+    fn question_types(&self) -> BTreeMap<String, String> {
+        #[derive(Deserialize)]
+        struct Typed {
+            id: Option<String>,
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        let questions: Vec<Typed> = serde_json::from_str(self.questions.get()).unwrap_or_default();
+        questions.into_iter().filter_map(|question| Some((question.id?, question.kind))).collect()
+    }
+
     /// Parses the questions with the parser for definitions, but without limits: what was accepted once is accepted again.
     /// Compiles their patterns, which may take long. `None` if the questions are not valid.
     pub fn read(&self) -> Option<Version> {
@@ -248,17 +301,11 @@ impl Version {
     }
 
     /// Builds the questions that replace these from `drafts`, and assigns missing ids.
-    fn replace(&self, retired: &RetiredIds, drafts: &[Question]) -> Result<Vec<Question>, Refusal> {
-        let mut violations = Vec::new();
-        for (place, draft) in drafts.iter().enumerate() {
-            if let Some(id) = draft.id.as_deref().filter(|id| retired.contains(*id)) {
-                let message = format!("`{id}` belonged to a question that was removed");
-                let violation =
-                    Violation::new(format!("/questions/{place}/id"), Rule::RetiredQuestionId, message);
-                violations.push(violation.question(id).help("choose another id"));
-            }
-        }
-        let used = self.ids().chain(retired.iter().map(String::as_str)).collect();
+    fn replace(&self, retired: &RetiredQuestions, drafts: &[Question]) -> Result<Vec<Question>, Refusal> {
+        let numbered = drafts.iter().enumerate();
+        let mut violations: Vec<_> =
+            numbered.filter_map(|(place, draft)| retired.check(place, draft)).collect();
+        let used = self.ids().chain(retired.ids.iter().map(String::as_str)).collect();
         let wanted: Vec<_> = drafts.iter().map(|draft| (draft.id.as_deref(), draft.takes_answer())).collect();
         let ids = assign_ids(&wanted, &used);
         let questions: Vec<_> = drafts.iter().zip(ids).map(|(draft, id)| draft.clone().with_id(id)).collect();
@@ -267,18 +314,18 @@ impl Version {
         if violations.is_empty() { Ok(questions) } else { Err(Refusal::InvalidDefinition(violations)) }
     }
 
-    /// Returns all retired ids after `questions` replace these; `None` if none is added.
+    /// Returns all retired ids after `questions` replace these; `None` if they stay the same.
     fn retire(&self, retired: &RetiredIds, questions: &[Question]) -> Result<Option<RetiredIds>, Refusal> {
         let kept: HashSet<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
-        let mut all = retired.clone();
-        all.extend(self.ids().filter(|id| !kept.contains(id)).map(str::to_owned));
+        let all = retired.iter().map(String::as_str).chain(self.ids());
+        let all: RetiredIds = all.filter(|id| !kept.contains(id)).map(str::to_owned).collect();
         if all.len() > MAX_RETIRED_IDS {
             let message =
                 format!("{} questions were removed from this form, {MAX_RETIRED_IDS} are allowed", all.len());
             let violation = Violation::new("/questions", Rule::TooMany, message);
             return Err(Refusal::InvalidDefinition(vec![violation.help("create a new form")]));
         }
-        Ok(Some(all).filter(|all| all.len() > retired.len()))
+        Ok(Some(all).filter(|all| all != retired))
     }
 
     /// Returns an example of an answer to each question, as an object. Conditions and optional settings are ignored.

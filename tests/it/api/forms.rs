@@ -67,20 +67,36 @@ async fn a_merge_patch_is_accepted_with_both_media_types() {
 }
 
 #[tokio::test]
-async fn new_questions_create_the_next_version_and_ids_are_never_reused() {
+async fn a_removed_question_comes_back_with_its_type_and_its_answers() {
     let server = Server::start().await;
     let form = server.draft_form(questions()).await;
     let path = format!("{FORMS}/{form}");
+    server.patch(&path, json!({"status": "published"})).send().await.expect(200);
+    let answers = json!({"answers": {"q1": "Ann"}});
+    server.post(format!("{path}/submissions"), answers).send().await.expect(201);
     let change = json!({"questions": [
         {"id": "q3", "type": "rating", "title": "How was it?"},
         {"type": "short_text", "title": "Why?"},
     ]});
-    let body = server.patch(&path, change).send().await.expect(200);
+    let body = server.patch(&path, change.clone()).send().await.expect(200);
     let ids: Vec<_> = body["questions"].as_array().unwrap().iter().map(|question| &question["id"]).collect();
     assert_eq!((&body["version"], ids), (&json!(2), vec![&json!("q3"), &json!("q4")]));
-    let back = json!({"questions": [{"id": "q1", "type": "short_text", "title": "Your name?"}]});
-    let refused = server.patch(&path, back).send().await.expect(422);
-    assert_eq!(refused["errors"][0]["code"], "retired_question_id");
+    let back = |kind: &str| json!({"questions": [{"id": "q1", "type": kind, "title": "Your name?"}]});
+    let refused = server.patch(&path, back("email")).send().await.expect(422);
+    let error = &refused["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["pointer"]),
+        (&json!("retired_question_id"), &json!("/questions/0/id"))
+    );
+    assert_eq!(error["message"], "`q1` belonged to a question of type `short_text` that was removed");
+    assert_eq!(error["help"], "choose another id, or the type `short_text`");
+    let found = format!("{path}/submissions?filter[q1]=Ann");
+    assert_eq!(server.get(&found).send().await.code(), "invalid_query");
+    assert_eq!(server.patch(&path, back("short_text")).send().await.expect(200)["version"], 3);
+    assert_eq!(server.get(&found).send().await.expect(200)["submissions"][0]["answers"]["q1"], "Ann");
+    // A question that came back can go and come back again.
+    server.patch(&path, change).send().await.expect(200);
+    server.patch(&path, back("short_text")).send().await.expect(200);
 }
 
 #[tokio::test]

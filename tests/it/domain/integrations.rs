@@ -4,7 +4,7 @@ use forms::clock::Timestamp;
 use forms::domain::form::Version;
 use forms::domain::form::admission::Refusal;
 use forms::domain::form::definition::{Definition, FormPatch};
-use forms::domain::form::{EditedForm, Form, RetiredIds};
+use forms::domain::form::{EditedForm, Form, RetiredQuestions};
 use forms::domain::integration::Integration;
 use forms::domain::integration::address::AddressPolicy;
 use forms::domain::integration::definition::{DefinitionContext, IntegrationLists};
@@ -374,7 +374,7 @@ fn change(
     now: Timestamp,
 ) -> Result<Option<EditedForm>, Vec<Violation>> {
     let patch = FormPatch::read(&json::parse(patch).unwrap(), &Limits::default())?;
-    match form.change(version, &RetiredIds::new(), &patch, definition_context(now)) {
+    match form.change(version, &RetiredQuestions::default(), &patch, definition_context(now)) {
         Ok(edited) => Ok(edited),
         Err(Refusal::InvalidDefinition(violations)) => Err(violations),
         Err(other) => panic!("{other:?}"),

@@ -13,7 +13,7 @@ mod values; // ids, keys, times, slugs, similar names, descriptions
 use forms::clock::Timestamp;
 use forms::domain::form::admission::{AcceptingReason, Admission, Refusal, admit};
 use forms::domain::form::definition::{Definition, FormPatch};
-use forms::domain::form::{EditedForm, Form, RetiredIds, Version};
+use forms::domain::form::{EditedForm, Form, RetiredQuestions, Version};
 use forms::domain::integration::Integration;
 use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::integration::plan::PlannedAttempt;
@@ -168,7 +168,7 @@ fn ids(version: &Version) -> Vec<&str> {
 
 fn change(form: &Form, version: &Version, text: &str) -> Result<Option<EditedForm>, Refusal> {
     let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-    form.change(version, &RetiredIds::new(), &change, definition_context(at(2_000)))
+    form.change(version, &RetiredQuestions::default(), &change, definition_context(at(2_000)))
 }
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
@@ -179,7 +179,7 @@ fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
 }
 
 #[test]
-fn a_question_without_an_id_gets_the_next_free_one_and_ids_are_never_reused() {
+fn a_generated_id_is_never_reused_and_a_chosen_one_only_with_its_type() {
     let (form, version) = form(
         r#"{"title":"F","questions":[{"type":"email","title":"a"},{"id":"q1","type":"email","title":"b"},
             {"type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#,
@@ -193,8 +193,14 @@ fn a_question_without_an_id_gets_the_next_free_one_and_ids_are_never_reused() {
     assert_eq!(ids(&version), ["q1", "q4"]);
     assert!(retired.iter().eq(["mail", "q2", "q3"]));
     assert_eq!((form.version, form.revision, version.number), (2, 2, 2));
+    let mut retired = RetiredQuestions::new(retired);
+    retired.types = [("mail", "email"), ("q3", "url")].map(|(id, kind)| (id.into(), kind.into())).into();
+    let mail = r#"{"questions":[{"id":"mail","type":"email","title":"d"}]}"#;
+    let mail = FormPatch::read(&json::parse(mail).unwrap(), &Limits::default()).unwrap();
+    let edited = form.change(&version, &retired, &mail, definition_context(at(2_000))).unwrap().unwrap();
+    assert!(edited.retired.unwrap().iter().eq(["q1", "q2", "q3", "q4"]));
     let back =
-        r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"mail","type":"email","title":"d"}]}"#;
+        r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"q2","type":"email","title":"d"}]}"#;
     let back = FormPatch::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
     let Err(Refusal::InvalidDefinition(violations)) =
         form.change(&version, &retired, &back, definition_context(at(2_000)))
@@ -212,7 +218,8 @@ fn a_form_keeps_the_ids_of_at_most_5000_removed_questions() {
     let (form, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
     let other = FormPatch::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
-    let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<RetiredIds>();
+    let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect();
+    let some = |count: usize| RetiredQuestions::new(some(count));
     let Some(edited) =
         form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, definition_context(at(2_000))).unwrap()
     else {

@@ -1,7 +1,7 @@
 //! Conditions in definitions: which are refused, and the code and pointer of each problem.
 
 use forms::clock::Timestamp;
-use forms::domain::form::RetiredIds;
+use forms::domain::form::RetiredQuestions;
 use forms::domain::form::admission::Refusal;
 use forms::domain::form::definition::FormPatch;
 use forms::domain::json;
@@ -277,7 +277,7 @@ fn the_conditions_of_a_change_are_checked_against_the_new_questions() {
     let change = |text: &str| {
         let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
         let context = definition_context(Timestamp::from_millis(2_000));
-        form.change(&version, &RetiredIds::new(), &change, context)
+        form.change(&version, &RetiredQuestions::default(), &change, context)
     };
     let same = r#"{"questions":[{"id":"q1","type":"rating","title":"A"},{"id":"q2","type":"email","title":"B","show_if":{"q1":5}}]}"#;
     assert!(matches!(change(same), Ok(None)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forms::clock::Timestamp;
 use forms::domain::form::definition::FormPatch;
-use forms::domain::form::{Form, Version};
+use forms::domain::form::{Form, RetiredQuestions, Version};
 use forms::domain::revision::ExpectedRevision;
 use forms::id::{FormId, WorkspaceId};
 use forms::store::{FormUpdate, StepResult, Store};
@@ -41,7 +41,9 @@ pub(crate) async fn update_form(
         if let Err(why) = expected.check(form.revision) {
             return StepResult::Refused(why);
         }
-        let retired = store.find_retired(workspace.form(id)).await.unwrap();
+        let mut retired = RetiredQuestions::new(store.find_retired(workspace.form(id)).await.unwrap());
+        let versions = store.list_versions(workspace.form(id), None, 100).await.unwrap().unwrap();
+        versions.rows.iter().for_each(|version| retired.learn_types(&change, version));
         let edited = match form.change(&version, &retired, &change, definition_context(now)) {
             Ok(None) => return StepResult::Done(Current { form, version }),
             Ok(Some(edited)) => edited,
