@@ -107,8 +107,9 @@ fn check_test(id: &str, test: &Test, rules: &dyn Rules, matched: usize, root: &s
         Violation::new(pointer, Rule::ImpossibleCondition, format!("this {truth} of `{id}`: {why}"))
     };
     let refuse_value = |pointer: String, value: &Value, why: String| {
-        let help = suggestion(id, test.operator, value, rules);
-        Violation { help, ..refuse(pointer, why) }
+        let refused = refuse(pointer, why);
+        let message = mismatch(id, value, rules).unwrap_or(refused.message);
+        Violation { message, help: suggestion(id, test.operator, value, rules), ..refused }
     };
     let why = match test.operator {
         Operator::In => {
@@ -123,9 +124,10 @@ fn check_test(id: &str, test: &Test, rules: &dyn Rules, matched: usize, root: &s
             let why = value_error(rules, operand);
             return why.map(|why| refuse_value(pointer, operand, why)).into_iter().collect();
         }
-        Operator::Lt | Operator::Lte | Operator::Gt | Operator::Gte => {
-            order_error(rules, operand).or_else(|| range_error(test, rules))
-        }
+        Operator::Lt | Operator::Lte | Operator::Gt | Operator::Gte => match order_error(rules, operand) {
+            Some(why) => return vec![Violation { help: None, ..refuse_value(pointer, operand, why) }],
+            None => range_error(test, rules),
+        },
         Operator::Includes => inclusion_error(rules, operand),
         Operator::Matches if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
         Operator::Matches if rules.max_length() > matched => {
@@ -158,15 +160,26 @@ fn suggestion(id: &str, operator: Operator, value: &Value, rules: &dyn Rules) ->
     quoted(value).filter(|_| is_text_meant)
 }
 
+/// Describes a `value` that is nothing like the answers to `id`.
+fn mismatch(id: &str, value: &Value, rules: &dyn Rules) -> Option<String> {
+    let error = rules.check(value, None).into_iter().next()?;
+    let is_simple = !matches!(rules.example(), Value::Object(_));
+    let is_mismatch =
+        is_of_another_form(error.rule) || matches!(error.rule, Rule::OutOfRange | Rule::NotAnInteger);
+    let message = || format!("`{id}` is {}, not {}", rules.expects(), shortened(&value.to_string()));
+    (is_simple && is_mismatch).then(message)
+}
+
 pub(super) fn value_error(rules: &dyn Rules, value: &Value) -> Option<String> {
     rules.check(value, None).into_iter().next().map(|error| error.message)
 }
 
+fn is_of_another_form(rule: Rule) -> bool {
+    matches!(rule, Rule::TypeMismatch | Rule::InvalidDate | Rule::InvalidTime | Rule::InvalidDatetime)
+}
+
 /// Explains why `value` cannot be ordered among the answers. A value that is out of range can be.
 fn order_error(rules: &dyn Rules, value: &Value) -> Option<String> {
-    let is_of_another_form = |rule| {
-        matches!(rule, Rule::TypeMismatch | Rule::InvalidDate | Rule::InvalidTime | Rule::InvalidDatetime)
-    };
     let mut errors = rules.check(value, None).into_iter();
     errors.find(|error| is_of_another_form(error.rule)).map(|error| error.message)
 }

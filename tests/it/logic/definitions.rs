@@ -166,10 +166,10 @@ fn a_refused_condition_says_why_and_suggests_the_intended_one() {
         {"id":"s","type":"single_choice","title":"S","options":["x","y"]},
         {"id":"t","type":"short_text","title":"T"},{"type":"rating","title":"T","show_if":"#;
     let whole = "whole number from 1 to 5";
-    let list = "this can never be true of `food`: Enter a list, not text";
+    let list = "`food` is a list, each one of a, b, not ";
     for (condition, message, help) in [
-        (r#"{"stars":{"eq":9}}"#, &*format!("this can never be true of `stars`: Enter a {whole}"), ""),
-        (r#"{"stars":{"ne":9}}"#, &format!("this is always true of `stars`: Enter a {whole}"), ""),
+        (r#"{"stars":{"eq":9}}"#, &*format!("`stars` is a {whole}, not 9"), ""),
+        (r#"{"stars":{"ne":"a"}}"#, &format!("`stars` is a {whole}, not \"a\""), ""),
         (
             r#"{"stars":{"gt":5}}"#,
             &format!("never be true of `stars`: its answer is a {whole}, never > 5"),
