@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("http", "api app clock config cpu_pool domain id keyed_semaphore secret store"),
     ("server", "app clock config cpu_pool delivery domain http id secret store vault"),
     ("receiver", "clock request_error"),
-    ("client", "api clock id request_error secret"),
+    ("client", "api clock domain id request_error secret"),
     ("cli", "api client clock config domain id process receiver secret server store"),
     ("main", "cli"),
     (

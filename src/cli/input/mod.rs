@@ -11,5 +11,4 @@ pub mod editor;
 pub mod moment;
 pub mod prompt;
 pub mod secret_file;
-pub mod secret_members;
 pub mod values;

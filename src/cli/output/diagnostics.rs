@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use crate::api::{Code, Problem};
@@ -37,7 +37,7 @@ pub struct Diagnostic {
     pub violation: Option<Violation>,
 }
 
-/// A location in a file, rendered with a caret.
+/// A location in a file, rendered with its lines and a caret, unless these have a secret.
 #[derive(Debug, Clone)]
 pub struct Location {
     pub file: String,
@@ -55,13 +55,6 @@ pub struct Source {
     text: String,
     /// Ranges of bytes that are secrets, in order; unset if it can have none.
     pub secrets: OnceLock<Vec<Range<usize>>>,
-}
-
-/// A [`Location`] in the text with its secrets masked.
-struct Excerpt {
-    source: String,
-    span: Range<usize>,
-    earlier: Option<(Range<usize>, &'static str)>,
 }
 
 /// All problems of one file or of one command's arguments.
@@ -119,10 +112,14 @@ impl Diagnostic {
             title = title.id(&**code);
         }
         let mut group = Group::with_title(title);
-        let excerpt = self.location.as_ref().map(|location| (location, location.masked()));
-        if let Some((location, excerpt)) = &excerpt {
-            group = group.element(location.snippet(excerpt));
-        }
+        group = match &self.location {
+            Some(location) if location.has_secret() => {
+                let (line, column) = location.line_and_column();
+                group.element(Origin::path(&*location.file).line(line).char_column(column))
+            }
+            Some(location) => group.element(location.snippet()),
+            None => group,
+        };
         let notes: Vec<_> = self.notes.iter().map(|note| visible_lines(note)).collect();
         let help = self.help.as_deref().map(visible_lines);
         group = group.elements(notes.iter().map(|note| Level::NOTE.message(&**note)));
@@ -172,49 +169,25 @@ impl Deref for Source {
     }
 }
 
-/// Shown instead of a secret.
-const MASK: &str = "***";
-
 impl Location {
-    /// Replaces each secret in the text by [`MASK`]. Lines keep their numbers.
-    fn masked(&self) -> Excerpt {
-        let secrets = self.source.secrets.get().map(Vec::as_slice).unwrap_or_default();
-        let (mut source, mut rest) = (String::new(), 0);
-        // The range of each secret, and that of its mask.
-        let mut masks = Vec::new();
-        for secret in secrets {
-            let (Some(before), Some(text)) =
-                (self.source.get(rest..secret.start), self.source.get(secret.clone()))
-            else {
-                continue;
-            };
-            source.push_str(before);
-            masks.push((secret.clone(), source.len()..source.len() + MASK.len()));
-            source.push_str(MASK);
-            source.extend(text.chars().filter(|character| *character == '\n'));
-            rest = secret.end;
-        }
-        source.push_str(self.source.get(rest..).unwrap_or_default());
-        let moved = |offset: usize| match masks.iter().rev().find(|(secret, _)| secret.start <= offset) {
-            None => offset,
-            Some((secret, mask)) if offset < secret.end => (mask.start + offset - secret.start).min(mask.end),
-            Some((secret, mask)) if offset == secret.end => mask.end,
-            Some((secret, mask)) => {
-                let newlines = self.source[secret.clone()].matches('\n').count();
-                mask.end + newlines + offset - secret.end
-            }
-        };
-        let moved = |span: &Range<usize>| moved(span.start)..moved(span.end);
-        let earlier = self.earlier.as_ref().map(|(span, label)| (moved(span), *label));
-        Excerpt { span: moved(&self.span), earlier, source }
+    /// Whether a secret is on one of the lines that a snippet shows.
+    fn has_secret(&self) -> bool {
+        let spans = || std::iter::once(&self.span).chain(self.earlier.iter().map(|(span, _)| span));
+        let first = spans().map(|span| span.start).min().unwrap_or_default();
+        let last = spans().map(|span| span.end).max().unwrap_or_default();
+        let start = self.source.get(..first).and_then(|text| text.rfind('\n')).unwrap_or_default();
+        let end = self.source.get(last..).and_then(|text| text.find('\n'));
+        let end = end.map_or(self.source.len(), |length| last + length);
+        let mut secrets = self.source.secrets.get().into_iter().flatten();
+        secrets.any(|secret| secret.start < end && start < secret.end)
     }
 
-    fn snippet<'a>(&'a self, excerpt: &'a Excerpt) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-        let primary = AnnotationKind::Primary.span(excerpt.span.clone()).label(self.label);
+    fn snippet(&self) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+        let primary = AnnotationKind::Primary.span(self.span.clone()).label(self.label);
         // The earlier location is context only: the caret marks what to change.
-        let earlier = excerpt.earlier.iter();
+        let earlier = self.earlier.iter();
         let earlier = earlier.map(|(span, label)| AnnotationKind::Context.span(span.clone()).label(*label));
-        Snippet::source(&*excerpt.source).path(&*self.file).annotation(primary).annotations(earlier)
+        Snippet::source(&**self.source).path(&*self.file).annotation(primary).annotations(earlier)
     }
 
     /// Returns line and column, from 1; columns are characters.
@@ -268,11 +241,16 @@ impl Report {
         text.trim_end().to_owned()
     }
 
+    /// Converts the diagnostics to entries of a problem document.
+    pub fn errors(&self) -> Value {
+        self.diagnostics.iter().map(Diagnostic::to_json).collect()
+    }
+
     /// Converts the report to a problem document with `exit`, `hint`, and line and column of each error.
     pub fn to_json(&self) -> Value {
         let mut document = serde_json::to_value(&self.problem).unwrap_or_default();
         document["title"] = json!(self.summary);
-        document["errors"] = self.diagnostics.iter().map(Diagnostic::to_json).collect();
+        document["errors"] = self.errors();
         document["exit"] = json!(self.exit().code());
         document["hint"] = json!(self.diagnostics.iter().find_map(Diagnostic::hint));
         document

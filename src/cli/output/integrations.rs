@@ -1,9 +1,9 @@
 //! Integrations in authoring form: with names, without defaults, and with `{ env: NAME }` for secrets.
 
-use crate::cli::input::secret_members::type_of;
 use crate::domain::integration::IntegrationType;
+use crate::domain::integration::secret_members::{env, type_of, visit_secrets};
 use crate::domain::integration::spec::Need;
-use crate::domain::json::{self, Value, join};
+use crate::domain::json::{self, Value};
 
 /// Members that only the server sets.
 const SET_BY_SERVER: [&str; 4] = ["id", "health", "created_at", "updated_at"];
@@ -12,19 +12,15 @@ const SET_BY_SERVER: [&str; 4] = ["id", "health", "created_at", "updated_at"];
 const DEFAULTS: [(&str, &str); 3] =
     [("enabled", "true"), ("events", r#"["submission.completed"]"#), ("headers", "{}")];
 
-/// Returns a list of integrations, from a file or the server, in authoring form. A secret with the member `changed` is kept
-/// as it is. Anything but a list of objects is returned
-/// unchanged.
+/// Returns a list of integrations, from a file or the server, in authoring form. Anything but a list of objects is
+/// returned unchanged.
 pub fn authoring(list: &Value) -> Value {
     let mut list = with_names(list);
-    visit_secrets(&mut list, &mut |_, _, secret| {
-        if secret.get("changed").is_some() {
-            return;
-        }
-        if let Some(name) = env(secret) {
-            *secret = Value::Object(vec![("env".to_owned(), name.into())]);
-        } else if secret.get("set") == Some(&Value::Bool(true)) {
-            *secret = is_set();
+    visit_secrets(&mut list, |member| {
+        if let Some(name) = member.env() {
+            *member.value = Value::Object(vec![("env".to_owned(), name.into())]);
+        } else if member.value.get("set") == Some(&Value::Bool(true)) {
+            *member.value = set_secret();
         }
     });
     if let Value::Array(items) = &mut list {
@@ -49,11 +45,11 @@ fn is_implied(kind: Option<IntegrationType>, name: &str, value: &Value) -> bool 
     let default = own.or(common).and_then(|text| json::parse(text).ok());
     SET_BY_SERVER.contains(&name)
         || default.as_ref() == Some(value)
-        || (name == "secret" && *value == is_set())
+        || (name == "secret" && *value == set_secret())
 }
 
-/// A secret that has a value which is in no variable.
-fn is_set() -> Value {
+/// Creates a secret as it is shown if its value is in no variable.
+pub fn set_secret() -> Value {
     Value::Object(vec![("set".to_owned(), Value::Bool(true))])
 }
 
@@ -73,35 +69,6 @@ fn with_names(list: &Value) -> Value {
         Value::Object([name].into_iter().chain(members.iter().cloned()).collect())
     };
     Value::Array(items.iter().map(&mut named).collect())
-}
-
-/// Is given the type of an integration, the JSON pointer of a member in the list, and the member.
-type Visit<'a> = dyn FnMut(Option<IntegrationType>, &str, &mut Value) + 'a;
-
-/// Calls `visit` with each member of an integration that may be a secret, headers included.
-pub fn visit_secrets(list: &mut Value, visit: &mut Visit<'_>) {
-    let Value::Array(items) = list else { return };
-    for (index, item) in items.iter_mut().enumerate() {
-        let kind = type_of(item);
-        let Value::Object(members) = item else { continue };
-        for (name, value) in members {
-            let pointer = format!("/{index}/{name}");
-            match value {
-                Value::Object(headers) if name == "headers" => {
-                    for (name, value) in headers {
-                        visit(kind, &join(&pointer, name), value);
-                    }
-                }
-                _ if name == "when" || name == "fields" => {}
-                value => visit(kind, &pointer, value),
-            }
-        }
-    }
-}
-
-/// Returns the environment variable that a secret is taken from.
-pub fn env(secret: &Value) -> Option<&str> {
-    matches!(secret, Value::Object(_)).then(|| secret.get("env")?.as_str())?
 }
 
 /// Finds the integration `name` in a list.

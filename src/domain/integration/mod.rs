@@ -19,6 +19,7 @@ pub mod outbound;
 pub mod plan;
 pub mod row;
 mod sealer;
+pub mod secret_members;
 pub mod settings;
 pub mod smtp;
 pub mod spec;

@@ -123,6 +123,30 @@ impl Value {
         }
     }
 
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        let Self::Object(members) = self else { return None };
+        members.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Sets the member at the path `names` of this object. What is on the way becomes an object.
+    pub fn set(&mut self, names: &[&str], value: Value) {
+        let [name, rest @ ..] = names else {
+            *self = value;
+            return;
+        };
+        if !matches!(self, Self::Object(_)) {
+            *self = Self::Object(Object::new());
+        }
+        if let Self::Object(members) = self
+            && members.iter().all(|(known, _)| known != name)
+        {
+            members.push(((*name).to_owned(), Self::Null));
+        }
+        if let Some(member) = self.get_mut(name) {
+            member.set(rest, value);
+        }
+    }
+
     /// The value that the JSON pointer `pointer` (RFC 6901) leads to.
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         pointer.split('/').skip(1).try_fold(self, |value, step| match value {

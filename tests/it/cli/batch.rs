@@ -86,14 +86,22 @@ fn several_files_are_validated_and_reported_together() {
     let csv = home.ok(&["validate", "-o", "csv", "survey.yaml", "survey.yaml"]);
     assert_eq!(csv, "file,valid\nsurvey.yaml,true\nsurvey.yaml,true\n");
     let mixed = home.run(&["validate", "-o", "json", "bad.yaml", "survey.yaml", "missing.yaml"]).expect(6);
-    assert_eq!(mixed.json(), json!([{"file": "survey.yaml", "valid": true}]));
+    let results = mixed.json();
+    assert_eq!(results[1], json!({"file": "survey.yaml", "valid": true}));
+    assert_eq!((&results[0]["file"], &results[0]["valid"]), (&json!("bad.yaml"), &json!(false)));
     let failures = &mixed.problem()["failures"];
     assert_eq!((&failures[0]["item"], &failures[1]["item"]), (&json!("bad.yaml"), &json!("missing.yaml")));
-    let hints: Vec<_> = (0..2).map(|place| &failures[0]["errors"][place]["hint"]).collect();
+    let hints: Vec<_> = (0..2).map(|place| &results[0]["errors"][place]["hint"]).collect();
     assert_eq!(
         hints,
         ["a field with a similar name exists: `title`", "a type with a similar name exists: `rating`"]
     );
+    home.write("a.yaml", "title: A\nslug: same\n");
+    home.write("b.yaml", "title: B\nslug: same\n");
+    let shared = home.run(&["validate", "a.yaml", "b.yaml"]).expect(6);
+    assert_eq!(shared.stdout, "a.yaml: ok\n");
+    let message = "error[slug_taken]: a.yaml and b.yaml both have the slug `same`\n --> b.yaml:2:7\n";
+    assert!(shared.stderr.starts_with(message), "{shared:?}");
     let text = home.run(&["validate", "bad.yaml", "survey.yaml"]).expect(6);
     assert_eq!(text.stdout, "survey.yaml: ok\n");
     assert!(text.stderr.contains("bad.yaml: 2 problems found\nerror: 1 of 2 failed\n"), "{text:?}");

@@ -87,7 +87,7 @@ fn a_failure_leaves_stdout_empty_and_writes_one_line_of_json() {
     let home = Home::new();
     home.write("bad.yaml", "title: A\nquestions:\n  - {type: ratting, title: T}\n  - {type: email}\n");
     for format in ["json", "jsonl", "csv", "yaml"] {
-        let run = home.run(&["validate", "-o", format, "bad.yaml"]).expect(6);
+        let run = home.run(&["--data", "store", "create", "-o", format, "-f", "bad.yaml"]).expect(6);
         assert!(run.stdout.is_empty());
         let problem = run.problem();
         assert_eq!(problem["exit"], 6);
@@ -103,6 +103,19 @@ fn a_failure_leaves_stdout_empty_and_writes_one_line_of_json() {
         );
         assert_eq!((&error["line"], &error["column"]), (&json!(4), &json!(5)));
     }
+    // The problems that `validate` finds are its result.
+    let run = home.run(&["validate", "-o", "json", "bad.yaml"]).expect(6);
+    let (result, problem) = (run.json(), run.problem());
+    assert_eq!((&result["file"], &result["valid"]), (&json!("bad.yaml"), &json!(false)));
+    assert_eq!(
+        (&result["errors"][0]["line"], &result["errors"][1]["code"]),
+        (&json!(3), &json!("missing_field"))
+    );
+    assert_eq!((&problem["title"], &problem["errors"]), (&json!("bad.yaml: 2 problems found"), &json!([])));
+    assert_eq!(
+        home.run(&["validate", "-o", "csv", "bad.yaml"]).expect(6).stdout,
+        "file,valid\nbad.yaml,false\n"
+    );
     let usage = home.run(&["-o", "json", "publsh"]).expect(2).problem();
     assert_eq!(usage["code"], "usage");
     assert_eq!(usage["hint"], "some similar subcommands exist: 'unpublish', 'publish'");

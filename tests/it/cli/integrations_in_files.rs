@@ -1,5 +1,7 @@
 //! `integrations` in form files: created, shown, edited, compared and validated.
 
+use forms::domain::integration::IntegrationType;
+use forms::domain::integration::secret_members::secret_names;
 use serde_json::json;
 
 use super::Home;
@@ -83,11 +85,11 @@ fn an_edit_shows_changed_members_and_no_secrets() {
     let variables = [("CRM_SECRET", SECRET), ("CRM_KEY", "another-key-of-a-good-length")];
     let edit = ["--data", "store", "edit", "lunch", "-f", "lunch.yaml", "--yes"];
     let run = home.run_with(&variables, &edit).expect(0);
-    let lines = "  ~ title                      \"Lunch\" → \"Dinner\"
-  ~ integrations.crm.url       \"https://example.com/hooks\" → \"https://example.com/v2\"
-  ~ integrations.crm.headers.X-Team  \"blue\" → \"red\"
-  ~ integrations.csv_file.path  \"lunch.csv\" → \"other.csv\"
-  + integrations.webhook       webhook https://example.org/
+    let lines = "  title                      \"Lunch\" → \"Dinner\"
+  integrations.crm.url       \"https://example.com/hooks\" → \"https://example.com/v2\"
+  integrations.crm.headers.X-Team  \"blue\" → \"red\"
+  integrations.csv_file.path  \"lunch.csv\" → \"other.csv\"
+  integrations.webhook       added: webhook https://example.org/
 updated \"Dinner\"
 ";
     let compact = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -97,7 +99,7 @@ updated \"Dinner\"
     home.write("lunch.yaml", FORM.split("integrations:").next().unwrap());
     let removed = home.run_with(&variables, &edit).expect(0);
     for name in ["crm", "csv_file", "webhook"] {
-        assert!(removed.stderr.contains(&format!("  - integrations.{name} ")), "{removed:?}");
+        assert!(removed.stderr.contains(&format!("  integrations.{name} ")), "{removed:?}");
     }
     assert_eq!(home.ok(&["--data", "store", "integrations", "list", "lunch"]), "");
 }
@@ -118,7 +120,7 @@ fn a_variable_that_is_not_set_is_an_error_where_its_value_is_needed() {
     let unset = home.run_with(&[("OTHER_KEY", "")], &edit).expect(6);
     assert!(unset.stderr.contains("environment variable `OTHER_KEY` is not set"), "{unset:?}");
     let set = home.run_with(&[("OTHER_KEY", KEY)], &edit).expect(0);
-    assert!(set.stderr.contains("secret changed (OTHER_KEY)"), "{set:?}");
+    assert!(set.stderr.contains("X-Key  secret from CRM_KEY → secret from OTHER_KEY"), "{set:?}");
 }
 
 #[test]
@@ -133,7 +135,7 @@ fn validate_warns_of_unset_variables_and_of_secrets_in_the_file() {
     let wrong = home.run(&["validate", "lunch.yaml"]).expect(6);
     for text in [
         "error[unknown_field]: unknown field `ulr`",
-        "not a field of this integration",
+        "not a field here",
         "a field with a similar name exists: `url`",
         " --> lunch.yaml:13:11",
     ] {
@@ -172,7 +174,7 @@ integrations:
     home.write("a.yaml", file);
     let run = home.run(&["validate", "a.yaml"]).expect(6);
     assert!(!run.stderr.contains("CANARY"), "{run:?}");
-    for line in ["6 |     secret: ***\n  |             ^^^\n", "9 |       vlaue: ***\n", "2 | x: 1"] {
+    for line in ["\n--> a.yaml:6:13\n", "\n--> a.yaml:9:7\n", "2 | x: 1"] {
         assert!(run.stderr.contains(line), "{line}: {run:?}");
     }
     // Texts with a syntax error, or with questions that have the names of secrets.
@@ -182,7 +184,7 @@ integrations:
     {
         home.write(name, text);
         let run = home.run(&["validate", name]).expect(6);
-        assert!(run.stderr.contains("***") && !run.stderr.contains("CANARY"), "{run:?}");
+        assert!(run.stderr.contains(&format!("--> {name}:")) && !run.stderr.contains("CANARY"), "{run:?}");
     }
     let blocks = "title: A\nintegrations:\n- type: webhook\n  url: https://a/\n  secret: |\n    CANARY\n    CANARY\n  x: 1\n";
     home.write("e.yaml", blocks);
@@ -235,4 +237,35 @@ fn a_secret_as_it_is_shown_needs_a_variable_in_a_new_form() {
     let run = home.run(&["--data", "store", "create", "-f", "shown.yaml"]).expect(6);
     assert!(run.stderr.contains("error[secret_required]: `bearer_token` has no stored value"), "{run:?}");
     assert!(run.stderr.contains("= help: use { env: NAME }, and set the variable"), "{run:?}");
+}
+
+#[test]
+fn the_log_of_bodies_shows_no_secret_of_any_type() {
+    const CANARY: &str = "https://example.com/CANARY";
+    let home = home();
+    let log = |arguments: &[&str]| {
+        let arguments = [&["--data", "store", "-vv", "integrations"], arguments].concat();
+        let run = home.run_with(&[("SECRET", CANARY)], &arguments);
+        assert!(!run.stderr.contains("CANARY"), "{run:?}");
+        run.stderr.lines().find(|line| line.starts_with("> ")).unwrap_or_default().to_owned()
+    };
+    let mut form = "title: All\nslug: all\nintegrations:\n".to_owned();
+    for kind in IntegrationType::ALL {
+        let sources: Vec<_> =
+            secret_names(Some(kind)).iter().map(|name| format!("{name}=env:SECRET")).collect();
+        let flags: Vec<_> = sources.iter().flat_map(|source| ["--set-secret", source]).collect();
+        let sent = log(&[&["create", "lunch", "--type", kind.name()], &flags[..]].concat());
+        assert_eq!(sent.matches("(secret)").count(), sources.len(), "{sent}");
+        // An update does not name the type.
+        if !flags.is_empty() {
+            assert!(log(&[&["update", "lunch", "crm"], &flags[..]].concat()).contains("(secret)"));
+        }
+        let headers = if kind == IntegrationType::Webhook { "headers: {X-Token: CANARY}, " } else { "" };
+        form += &format!("- {{{headers}type: {}", kind.name());
+        form.extend(secret_names(Some(kind)).iter().map(|name| format!(", {name}: {CANARY}")));
+        form += "}\n";
+    }
+    home.write("all.yaml", &form);
+    let run = home.run(&["--data", "store", "-vv", "edit", "lunch", "-f", "all.yaml", "--yes"]);
+    assert!(!run.stderr.contains("CANARY"), "{run:?}");
 }

@@ -59,14 +59,6 @@ email\tasked\tno answer
 }
 
 #[test]
-fn a_terminal_shows_full_messages_below_the_table() {
-    let home = home();
-    let arguments = ["validate", "feedback.yaml", "score=3", "email=nope"];
-    let (code, screen) = Session::start(&home, &[("NO_COLOR", "1")], &arguments).finish();
-    assert!(code == Some(6) && screen.contains("error[invalid_email]: \"Mail\": Enter an email"), "{screen}");
-}
-
-#[test]
 fn evaluations_are_available_as_json_csv_and_github_annotations() {
     let home = home();
     let evaluation = validate(&home, &["score=2", "-o", "json"]).expect(6);
@@ -218,8 +210,8 @@ fn github_annotations_have_file_and_line() {
 "
     );
     let json = home.run(&["validate", "--format", "json", "bad.yaml"]).expect(6);
-    assert_eq!(json.problem(), home.run(&["validate", "-o", "json", "bad.yaml"]).expect(6).problem());
-    assert_eq!((&json.problem()["errors"][0]["line"], &*json.stdout), (&2.into(), ""));
+    assert_eq!(json.json(), home.run(&["validate", "-o", "json", "bad.yaml"]).expect(6).json());
+    assert_eq!(json.json()["errors"][0]["line"], 2);
     home.run(&["validate", "--format", "json", "-o", "json", "bad.yaml"]).expect(2);
 }
 

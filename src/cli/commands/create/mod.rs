@@ -189,9 +189,8 @@ impl Create {
     fn to_form(&self, session: &Session, document: &Document) -> Result<Value, CliError> {
         let mut form = document.value.clone();
         let integrations = document.integrations(None, &session.environment)?;
-        if let (Value::Object(members), Some(integrations)) = (&mut form, integrations) {
-            let own = members.iter_mut().filter(|(name, _)| name == "integrations");
-            own.for_each(|(_, list)| *list = integrations.sent.clone());
+        if let (Some(list), Some(integrations)) = (form.get_mut("integrations"), integrations) {
+            *list = integrations.sent;
         }
         self.fields().try_fold(form, |form, (name, text)| Setting::named(name, text).apply(&form))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::api::FormDetail;
-use crate::cli::commands::create::{locate_in_file, report_generated_secrets};
+use crate::cli::commands::create::locate_in_file;
 use crate::cli::commands::edit::diff::{diff, lines};
 use crate::cli::commands::edit::{Edit, EditBase, explain_conflict};
 use crate::cli::commands::read_input;
@@ -53,14 +53,14 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
         let own = strip_comments(&edited);
         if is_empty(&own) || (own == initial && command.file.is_none()) {
             draft.discard();
-            return report(session, command, &base, None);
+            return command.report(session, &base, None);
         }
         match send_text(session, command, &base, &draft.name(), &edited).await {
             Ok(form) => {
                 if form.is_none() || !command.dry_run {
                     draft.discard();
                 }
-                return report(session, command, &base, form.as_ref());
+                return command.report(session, &base, form.as_ref());
             }
             Err(error) => match problems(&error, &edited) {
                 Some(problems) if last.as_ref() != Some(&own) => comments = problems,
@@ -80,23 +80,7 @@ pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) ->
     let (name, text) = read_input(move || document::text(&path)).await?;
     let base = EditBase::read(session, &command.form).await?;
     let form = send_text(session, command, &base, &name, &text).await?;
-    report(session, command, &base, form.as_ref())
-}
-
-/// Reports the form as updated; `None` if there was nothing to send.
-fn report(
-    session: &Session,
-    command: &Edit,
-    base: &EditBase,
-    sent: Option<&ReceivedBody<FormDetail>>,
-) -> Result<(), CliError> {
-    let Some(form) = sent else { return command.report(session, &base.form, None) };
-    let updated = [format!("updated \"{}\"", form.title)];
-    command.report(session, form, Some(if command.dry_run { &[] } else { &updated }))?;
-    if !command.dry_run {
-        report_generated_secrets(session, &base.id(), &form.integrations);
-    }
-    Ok(())
+    command.report(session, &base, form.as_ref())
 }
 
 /// Shows the changes in `text`, the content of `file`, and sends them; `None` if there are none.
@@ -110,19 +94,13 @@ async fn send_text(
     let document = parse_single(file, text, &base.definition)?;
     let integrations = document.integrations(Some(&base.integrations), &session.environment)?;
     let (sent, compared) = integrations.map(|list| (list.sent, list.compared)).unzip();
-    let new = with_integrations(&document.value, compared);
-    let changes = diff(&base.definition, &new);
-    if changes.is_empty() {
-        return Ok(None);
-    }
-    lines(&changes).iter().for_each(|line| session.output.status(line));
-    let is_lossy = command.warn_of_losses(session, base, &new).await;
-    if is_lossy || command.file.is_some() {
-        command.confirm(session, base).await?;
+    let mut new = document.value.clone();
+    if let (Some(list), Some(compared)) = (new.get_mut("integrations"), compared) {
+        *list = compared;
     }
     let (prefix, id) = (session.command_prefix(), base.id());
-    let error = match base.send(session, &new, sent.as_ref(), command.dry_run).await {
-        Ok(form) => return Ok(Some(form)),
+    let error = match command.send(session, base, &new, sent.as_ref()).await {
+        Ok(form) => return Ok(form),
         Err(CliError::Client { error, .. }) => locate_in_file(&document, error),
         Err(error) => error,
     };
@@ -133,16 +111,6 @@ async fn send_text(
         format!("see what it is now: {prefix} show {id}")
     };
     Err(explain_conflict(error, help))
-}
-
-/// Returns `form` with `integrations` in place of its own.
-fn with_integrations(form: &Value, integrations: Option<Value>) -> Value {
-    let mut form = form.clone();
-    if let (Value::Object(members), Some(list)) = (&mut form, integrations) {
-        let own = members.iter_mut().filter(|(name, _)| name == "integrations");
-        own.for_each(|(_, value)| *value = list.clone());
-    }
-    form
 }
 
 /// Parses `text`, which must contain one form, edited from `base`.
@@ -161,17 +129,13 @@ fn parse_single(file: &str, text: &str, base: &Value) -> Result<Document, CliErr
 async fn show_conflict(session: &Session, base: &EditBase) {
     let Ok(now) = EditBase::read(session, &base.id()).await else { return };
     session.output.status("changed on the server after you read it:");
+    let with_status = |form: &EditBase| {
+        let mut shown = form.definition.clone();
+        shown.set(&["status"], form.form.status.to_string().as_str().into());
+        shown
+    };
     let changes = diff(&with_status(base), &with_status(&now));
     lines(&changes).iter().for_each(|line| session.output.status(line));
-}
-
-/// Returns the definition with the form's status, which may have changed on the server too.
-fn with_status(base: &EditBase) -> Value {
-    let mut members = vec![("status".to_owned(), base.form.status.to_string().as_str().into())];
-    if let Value::Object(definition) = &base.definition {
-        members.extend(definition.iter().cloned());
-    }
-    Value::Object(members)
 }
 
 fn is_conflict(error: &CliError) -> bool {

@@ -2,6 +2,7 @@
 
 mod diff;
 mod edit_loop;
+mod hidden_answers;
 mod patch;
 
 use std::path::PathBuf;
@@ -11,7 +12,9 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::Run;
-use crate::cli::commands::edit::diff::{AnswerLoss, Change, diff, lines, losses};
+use crate::cli::commands::create::report_generated_secrets;
+use crate::cli::commands::edit::diff::{diff, lines};
+use crate::cli::commands::edit::hidden_answers::{HiddenAnswers, Reason, find_hidden};
 use crate::cli::commands::edit::patch::patch;
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
@@ -19,7 +22,6 @@ use crate::cli::input::document::violations::{describe_violations, not_stored, r
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::count_noun;
 use crate::cli::output::render_error;
 use crate::cli::output::yaml;
 use crate::client::{ClientError, ReceivedBody, Revision, SubmissionQuery};
@@ -42,6 +44,9 @@ If the text cannot be sent, it is kept in a file, and the command to continue
 is shown: `forms edit FORM -f FILE` opens FILE in the editor, compares it with
 the current form, asks for confirmation, and sends it. Without a terminal, or
 to skip the editor and the confirmation, add --yes: FILE replaces the form.
+
+Removing a question or an option hides its answers and deletes none: with the
+same id and type it can come back.
 
 PATH is title, description, slug, settings.NAME, or questions.ID.NAME with the
 question's id. VALUE is YAML: a number, true, a [list]; a field that takes text
@@ -108,7 +113,7 @@ impl EditBase {
 
     /// Sends the patch that turns the form into `new`, unless it was changed since it was read. If the patch has integrations,
     /// those of `integrations`, which have their secrets, are sent.
-    pub(super) async fn send(
+    async fn send(
         &self,
         session: &Session,
         new: &Value,
@@ -116,12 +121,19 @@ impl EditBase {
         dry_run: bool,
     ) -> Result<ReceivedBody<FormDetail>, CliError> {
         let mut patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
-        if let (Value::Object(members), Some(list)) = (&mut patch, integrations) {
-            let replaced = members.iter_mut().filter(|(name, _)| name == "integrations");
-            replaced.for_each(|(_, value)| *value = list.clone());
+        if let (Some(list), Some(with_secrets)) = (patch.get_mut("integrations"), integrations) {
+            with_secrets.clone_into(list);
         }
         let client = session.client().await?;
         Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
+    }
+
+    /// Counts the answers that a change hides; `None` if that is not possible, which does not fail the change.
+    async fn count_answers(&self, session: &Session, hidden: &HiddenAnswers) -> Option<u64> {
+        let (operator, value) = hidden.filter.clone();
+        let answers = vec![(hidden.question.clone(), operator.to_owned(), value)];
+        let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
+        session.client().await.ok()?.count_submissions(&self.id(), &query).await.ok()?
     }
 }
 
@@ -161,59 +173,65 @@ impl Edit {
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
         let base = EditBase::read(session, &self.form).await?;
         let new = apply(settings, &base.definition)?;
-        let changes = diff(&base.definition, &new);
-        if changes.is_empty() {
-            return self.report(session, &base.form, None);
-        }
-        if self.warn_of_losses(session, &base, &new).await {
-            self.confirm(session, &base).await?;
-        }
-        let sent = base.send(session, &new, None, self.dry_run).await;
-        let form = sent.map_err(|error| refused(error, session, &base.id(), &new))?;
-        let changes = diff(&base.definition, &yaml::authoring(&form)?);
-        let reports = match self.dry_run {
-            true => lines(&changes),
-            false => changes.iter().map(Change::report).collect(),
-        };
-        self.report(session, &form, Some(&reports))
+        let sent = self.send(session, &base, &new, None).await;
+        let sent = sent.map_err(|error| refused(error, session, &base.id(), &new))?;
+        self.report(session, &base, sent.as_ref())
     }
 
-    /// Prints the form's id and `lines` about the change; `None` if nothing changed.
+    /// Shows the changes of the form to `new`, warns of answers that they hide, and sends them; `None` if there are none.
+    pub(super) async fn send(
+        &self,
+        session: &Session,
+        base: &EditBase,
+        new: &Value,
+        integrations: Option<&Value>,
+    ) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
+        let changes = diff(&base.definition, new);
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        lines(&changes).iter().for_each(|line| session.output.status(line));
+        let is_retyped = self.warn_of_hidden(session, base, new).await;
+        if is_retyped || self.file.is_some() {
+            self.confirm(session, base).await?;
+        }
+        base.send(session, new, integrations, self.dry_run).await.map(Some)
+    }
+
+    /// Prints the form's id and whether it was changed; `sent` is `None` if there was nothing to send.
     pub(super) fn report(
         &self,
         session: &Session,
-        form: &ReceivedBody<FormDetail>,
-        lines: Option<&[String]>,
+        base: &EditBase,
+        sent: Option<&ReceivedBody<FormDetail>>,
     ) -> Result<(), CliError> {
-        let output = &session.output;
+        let (output, form) = (&session.output, sent.unwrap_or(&base.form));
         let text = || if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) };
         output.object(form, text)?;
-        match (lines, self.dry_run) {
-            (None, _) => output.status("no change"),
-            (Some(lines), true) => {
-                lines.iter().for_each(|line| output.status(line));
-                output.status("the server would accept it; nothing was stored");
+        match sent {
+            None => output.status("no change"),
+            Some(_) if self.dry_run => output.status("the server would accept it; nothing was stored"),
+            Some(form) => {
+                output.success(&format!("updated \"{}\"", form.title));
+                report_generated_secrets(session, &base.id(), &form.integrations);
             }
-            (Some(lines), false) => lines.iter().for_each(|line| output.success(line)),
         }
         Ok(())
     }
 
-    /// Warns of each question with answers that is removed or changes its type; returns whether there is one.
-    pub(super) async fn warn_of_losses(&self, session: &Session, base: &EditBase, new: &Value) -> bool {
-        let mut is_lossy = false;
-        for (id, loss) in losses(&base.definition, new) {
-            let Some(answers) = count_answers(session, &base.form, &id).await else { continue };
-            is_lossy = true;
-            let effect = match loss {
-                AnswerLoss::Removed => {
-                    "; answers to a removed question are kept, and listed in -o csv, xlsx and jsonl alone"
-                }
-                AnswerLoss::Retyped => " of the old type",
-            };
-            session.output.warn(&format!("`{id}` has {answers}{effect}"));
+    /// Warns of answers that the change to `new` hides; returns whether some cannot be read because of their type.
+    async fn warn_of_hidden(&self, session: &Session, base: &EditBase, new: &Value) -> bool {
+        let mut is_retyped = false;
+        let hidden =
+            if base.form.response_count == 0 { Vec::new() } else { find_hidden(&base.definition, new) };
+        for hidden in hidden {
+            let count = base.count_answers(session, &hidden).await;
+            if count != Some(0) {
+                session.output.warn(&hidden.warning(count));
+                is_retyped |= hidden.reason == Reason::Retyped;
+            }
         }
-        is_lossy
+        is_retyped
     }
 
     /// Asks whether to send the change, if interactive and without `--yes`. The store is closed meanwhile.
@@ -224,23 +242,6 @@ impl Edit {
         session.close().await?;
         let question = format!("Change \"{}\" on {}?", base.form.title, session.target_name()?);
         session.confirm("changing the form", question, ConfirmBy::Yes).await
-    }
-}
-
-/// Returns the number of answers to the question `id` as text; `None` if there are none. A failing count does not fail the
-/// change.
-async fn count_answers(session: &Session, form: &FormDetail, id: &str) -> Option<String> {
-    if form.response_count == 0 {
-        return None;
-    }
-    let answers = vec![(id.to_owned(), "answered".to_owned(), "true".to_owned())];
-    let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
-    let count =
-        async { session.client().await.ok()?.count_submissions(&form.id.to_string(), &query).await.ok()? };
-    match count.await {
-        Some(0) => None,
-        Some(count) => Some(count_noun(count, "answer")),
-        None => Some("answers".to_owned()),
     }
 }
 

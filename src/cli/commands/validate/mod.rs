@@ -36,7 +36,8 @@ is refused, the lines are still shown, and the exit code is 6.
 YAML, or several in JSON, one per line, as `forms responses -o jsonl` prints
 them; -o jsonl then prints one result per line. KEY=VALUE overrides the file.
 
---format json is the same as -o json; --format github writes workflow commands,
+With -o json, which --format json stands for too, the problems are part of the
+result: {\"file\", \"valid\", \"errors\"}. --format github writes workflow commands,
 which show the problems beside the lines of a pull request.
 
 Examples:
@@ -87,10 +88,15 @@ impl Run for Validate {
             return self.report_evaluations(session, &evaluations);
         }
         let mut batch = Batch::begin(session, self.arguments.len());
+        let mut documents = Vec::new();
         for path in &self.arguments {
             let file = path.display().to_string();
-            let checked = read(session, path).and_then(|_| self.report_valid(session, &file));
-            batch.record(&file, checked.map_err(|error| self.report_github(session, error)))?;
+            let checked = read(session, path).and_then(|read| {
+                refuse_shared_slugs(&documents, &read)?;
+                documents.extend(read);
+                self.report_valid(session, &file)
+            });
+            batch.record(&file, checked.map_err(|error| self.report_invalid(session, &file, error)))?;
         }
         batch.finish_with_worst()
     }
@@ -108,6 +114,19 @@ impl Validate {
             return Ok(());
         }
         session.output.object(&json!({"file": file, "valid": true}), text)
+    }
+
+    /// Prints the problems of `error` as the result of `file`, in formats for programs; returns what remains to be reported.
+    fn report_invalid(&self, session: &Session, file: &str, error: CliError) -> CliError {
+        let report = match self.report_github(session, error) {
+            CliError::Rejected(report) if session.output.format != Format::Table => report,
+            other => return other,
+        };
+        let result = json!({"file": file, "valid": false, "errors": report.errors()});
+        match session.output.object(&result, String::new) {
+            Ok(()) => Report { diagnostics: Vec::new(), ..*report }.into(),
+            Err(unwritten) => unwritten,
+        }
     }
 
     /// Prints the problems of `error` as workflow commands if asked to; returns what remains to be reported.
@@ -181,6 +200,15 @@ fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
         documents.iter().flat_map(|document| [document.default_limit_warnings(), secrets(document)].concat());
     warnings.for_each(|warning| session.output.warn(&warning));
     Ok(documents)
+}
+
+/// Refuses forms of another file that have the slug of one of the `earlier` ones: only one of them could be created.
+fn refuse_shared_slugs(earlier: &[Document], forms: &[Document]) -> Result<(), CliError> {
+    let shared: Vec<_> = forms.iter().filter_map(|form| form.shared_slug(earlier)).collect();
+    match forms.first() {
+        Some(form) if !shared.is_empty() => Err(Report::of_file(&form.file, shared).into()),
+        _ => Ok(()),
+    }
 }
 
 fn one(mut forms: Vec<Document>) -> Result<Document, CliError> {

@@ -1,16 +1,13 @@
 //! Form files: YAML or JSON to the definition that the API accepts, and back.
 //!
-//! The only user of `serde_yaml`. Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
+//! Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
 
-mod convert;
 mod load;
 mod mask;
-mod raw;
 mod read;
 mod record;
 mod secrets;
-mod spans;
-mod syntax;
+mod tree;
 pub mod violations;
 
 use std::ops::Range;
@@ -28,7 +25,7 @@ pub use read::{entry, read, read_text, read_value, text};
 pub use record::{Record, record, records};
 pub use secrets::FileIntegrations;
 
-use spans::{Node, Span};
+use tree::{Node, Span};
 
 /// Codes of file problems that the API does not have, with their meanings for `forms explain`.
 pub const FILE_CODES: [(&str, &str); 5] = [
@@ -42,7 +39,7 @@ pub const FILE_CODES: [(&str, &str); 5] = [
     ),
     (
         "unsupported_yaml",
-        "Merge keys (`<<`), custom tags and numbers like `.inf` have no counterpart in JSON. Write out their values.",
+        "Merge keys (`<<`), custom tags and keys that are not text have no counterpart in JSON. Write out their values.",
     ),
     ("file_too_large", "A form file can have at most 1 MiB."),
     (
@@ -91,24 +88,34 @@ impl Document {
                 Some("options" | "rows" | "columns") => " with --max-options",
                 _ => "",
             };
-            let span = self.span(&violation.pointer, false).unwrap_or_default();
-            let (line, _) = self.location(span, None, None).line_and_column();
-            let (file, message) = (&self.file, violation.message);
-            format!("{file}:{line}: {message}, unless the server was started{flag} to allow more")
+            let (place, message) = (self.place(&violation.pointer), violation.message);
+            format!("{place}: {message}, unless the server was started{flag} to allow more")
         };
         violations.into_iter().map(warning).collect()
     }
 
     /// Reports that an `earlier` form of the file has the same slug.
     fn duplicate_slug(&self, earlier: &[Self]) -> Option<Diagnostic> {
-        let slug = self.value.get("slug")?.as_str()?;
-        let has_slug = |other: &&Self| other.value.get("slug").and_then(Value::as_str) == Some(slug);
-        let first = earlier.iter().find(has_slug)?.span("/slug", false);
+        let slug = self.slug()?;
+        let first = earlier.iter().find(|other| other.slug() == Some(slug))?.span("/slug", false);
         let first = first.map(|span| (span, "first used here"));
         let span = self.span("/slug", false);
         let location = span.map(|span| self.location(span, Some("used again here"), first));
         let message = format!("two forms of the file have the slug `{slug}`");
         Some(Diagnostic { location, ..Diagnostic::new(Rule::SlugTaken.name(), message) })
+    }
+
+    /// Reports that a form of another file, among `others`, has the same slug.
+    pub fn shared_slug(&self, others: &[Self]) -> Option<Diagnostic> {
+        let slug = self.slug()?;
+        let other = others.iter().find(|other| other.slug() == Some(slug) && other.file != self.file)?;
+        let message = format!("{} and {} both have the slug `{slug}`", other.file, self.file);
+        let location = self.span("/slug", false).map(|span| self.location(span, None, None));
+        Some(Diagnostic { location, ..Diagnostic::new(Rule::SlugTaken.name(), message) })
+    }
+
+    fn slug(&self) -> Option<&str> {
+        self.value.get("slug")?.as_str()
     }
 
     /// Returns where the value at `pointer` is in the source: its first line, or its key if it spans several lines.

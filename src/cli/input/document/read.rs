@@ -3,24 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::cli::input::document::Document;
-use crate::cli::input::document::convert::{Converter, TextMode};
 use crate::cli::input::document::load::load;
 use crate::cli::input::document::mask::find_secrets;
-use crate::cli::input::document::raw::Raw;
-use crate::cli::input::document::spans::{self, Node, Span, YamlIssue};
-use crate::cli::input::document::syntax::explain;
+use crate::cli::input::document::tree::{self, Issue, MERGE, Node, TextMode};
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Value};
 
 /// Maximum size of a form file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-
-/// Message about a merge key.
-const MERGE: &str = "merge keys are not supported";
 
 /// Reads the forms of the file at `path`, `-` for standard input; several are separated by `---`.
 ///
@@ -91,69 +83,38 @@ pub fn read_value(text: &str) -> Option<Value> {
 /// Reads one file.
 pub(super) struct FileReader<'a> {
     file: &'a str,
-    pub(super) source: Arc<Source>,
-    pub(super) is_json: bool,
+    source: Arc<Source>,
 }
 
 impl<'a> FileReader<'a> {
     /// Creates a reader of `text`, the content of `file`.
     pub(super) fn of(file: &'a str, text: &str) -> Self {
-        let source = Arc::new(Source::new(text.strip_prefix('\u{feff}').unwrap_or(text)));
-        let is_json =
-            Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-        Self { file, source, is_json }
+        Self { file, source: Arc::new(Source::new(text.strip_prefix('\u{feff}').unwrap_or(text))) }
     }
 
     /// Returns the values of the file, up to the first syntax error, with their positions and all problems of notation.
     pub(super) fn values(&self, text: TextMode) -> (Vec<(Value, Option<Node>)>, Vec<Diagnostic>) {
-        let walked = spans::walk(&self.source);
+        let parsed = tree::parse(&self.source);
         if text == TextMode::Named {
-            self.source.secrets.get_or_init(|| find_secrets(&self.source, &walked));
+            self.source.secrets.get_or_init(|| find_secrets(&self.source, &parsed));
         }
-        let mut diagnostics: Vec<_> =
-            walked.issues.iter().map(|issue| self.issue_diagnostic(issue)).collect();
-        let mut values = Vec::new();
-        let mut roots = walked.roots.into_iter();
-        if walked.is_too_costly {
-            return (values, diagnostics);
-        }
-        if self.is_json && diagnostics.is_empty() {
+        let is_json = self.source.trim_start().starts_with(['{', '[']);
+        let has_json_name =
+            Path::new(self.file).extension().is_some_and(|name| name.eq_ignore_ascii_case("json"));
+        if is_json || has_json_name {
             match json::parse(&self.source) {
-                Ok(value) => values.push((value, roots.next())),
-                Err(error) => diagnostics.push(self.malformed(error.message, error.line, error.column)),
-            }
-            return (values, diagnostics);
-        }
-        for raw in self.raw() {
-            match (raw, roots.next()) {
-                (Ok(Raw::Null), _) => {}
-                (Ok(raw), root) => {
-                    let mut converter = Converter { reader: self, diagnostics: &mut diagnostics };
-                    values.push((converter.value(&raw, root.as_ref(), text, 0), root));
+                Ok(value) => return (vec![(value, parsed.roots.into_iter().next())], Vec::new()),
+                // Only the walk of the file goes on after a duplicate key.
+                Err(error) if has_json_name && parsed.issues.iter().all(|issue| issue.first.is_none()) => {
+                    return (Vec::new(), vec![self.malformed(error.message, error.line, error.column)]);
                 }
-                (Err(diagnostic), _) => diagnostics.push(diagnostic),
+                // YAML may begin with a bracket, too.
+                Err(_) => {}
             }
         }
-        (values, diagnostics)
-    }
-
-    /// Returns the parsed values, up to the first syntax error.
-    fn raw(&self) -> Vec<Result<Raw, Diagnostic>> {
-        if self.is_json {
-            let raw = serde_json::from_str(&self.source)
-                .map_err(|error| self.malformed("not valid JSON".to_owned(), error.line(), error.column()));
-            return vec![raw];
-        }
-        let mut values = Vec::new();
-        for document in serde_yaml::Deserializer::from_str(&self.source) {
-            let raw = Raw::deserialize(document).map_err(|error| self.syntax(&error));
-            let is_malformed = raw.is_err();
-            values.push(raw);
-            if is_malformed {
-                break;
-            }
-        }
-        values
+        let values = parsed.roots.into_iter().map(|root| (root.value(text), Some(root)));
+        let diagnostics = parsed.issues.into_iter().map(|issue| self.diagnostic(issue)).collect();
+        (values.filter(|(value, _)| *value != Value::Null).collect(), diagnostics)
     }
 
     /// Creates a document from `value` unchanged.
@@ -180,57 +141,18 @@ impl<'a> FileReader<'a> {
         Document { format_version, ..self.document(value, root) }
     }
 
-    fn issue_diagnostic(&self, issue: &YamlIssue) -> Diagnostic {
-        match issue {
-            YamlIssue::Duplicate { key, span, first } => {
-                let earlier = Some((first.clone(), "first given here"));
-                let message = format!("field `{key}` given more than once");
-                self.diagnostic("duplicate_field", message, span, earlier)
-            }
-            YamlIssue::Deep { span } => {
-                let message = format!("more than {} levels of nesting", json::MAX_DEPTH);
-                self.diagnostic("malformed_file", message, span, None)
-            }
-            YamlIssue::Expanded { span } => {
-                let message = format!("aliases expand to more than {} MiB", spans::MAX_EXPANDED >> 20);
-                self.diagnostic("file_too_large", message, span, None)
-            }
-            YamlIssue::Merge { span } => self
-                .diagnostic("unsupported_yaml", MERGE, span, None)
-                .help(Some("write out the merged fields".to_owned())),
-            YamlIssue::Tag { span } => {
-                let message = format!("unknown tag `{}`", &self.source[span.clone()]);
-                self.diagnostic("unsupported_yaml", message, span, None)
-            }
-        }
-    }
-
-    fn syntax(&self, error: &serde_yaml::Error) -> Diagnostic {
-        let text = error.to_string();
-        let Some(at) = error.location() else {
-            return Diagnostic::new("malformed_file", explain(&text, None).0);
-        };
-        let next = self.source[position(&self.source, at.line(), at.column())..].chars().next();
-        let (message, help) = explain(&text, next);
-        self.malformed(message, at.line(), at.column()).help(help.map(str::to_owned))
-    }
-
     pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Diagnostic {
-        let start = position(&self.source, line, column);
-        self.diagnostic("malformed_file", message, &(start..start), None)
+        let at = position(&self.source, line, column);
+        self.diagnostic(Issue::new("malformed_file", message, at..at))
     }
 
-    pub(super) fn diagnostic(
-        &self,
-        code: &str,
-        message: impl Into<String>,
-        span: &Span,
-        earlier: Option<(Span, &'static str)>,
-    ) -> Diagnostic {
-        let label = earlier.is_some().then_some("given again here");
+    fn diagnostic(&self, issue: Issue) -> Diagnostic {
+        let Issue { code, message, span, first, help } = issue;
+        let label = first.is_some().then_some("given again here");
+        let earlier = first.map(|first| (first, "first given here"));
         let (file, source) = (self.file.to_owned(), Arc::clone(&self.source));
-        let location = Location { file, source, span: span.clone(), label, earlier };
-        Diagnostic { location: Some(location), ..Diagnostic::new(code, message) }
+        let location = Some(Location { file, source, span, label, earlier });
+        Diagnostic { location, ..Diagnostic::new(code, message) }.help(help.map(str::to_owned))
     }
 }
 
@@ -241,13 +163,11 @@ fn is_file_only(key: &str) -> bool {
 
 /// Converts settings of the file to those of the API: `confirmation` may be plain text, and members `x-…` are removed.
 fn convert_settings(settings: &mut Value) {
-    let Value::Object(members) = settings else { return };
-    members.retain(|(key, _)| !is_file_only(key));
-    for (_, value) in members.iter_mut().filter(|(key, _)| key == "confirmation") {
-        if let Value::String(_) = value {
-            let message = std::mem::replace(value, Value::Null);
-            *value = Value::Object(vec![("message".to_owned(), message)]);
-        }
+    if let Value::Object(members) = settings {
+        members.retain(|(key, _)| !is_file_only(key));
+    }
+    if let Some(message @ Value::String(_)) = settings.get_mut("confirmation") {
+        *message = Value::Object(vec![("message".to_owned(), message.clone())]);
     }
 }
 

@@ -6,10 +6,9 @@ use std::mem;
 use std::path::Path;
 
 use crate::cli::input::document::Document;
-use crate::cli::input::document::convert::TextMode;
 use crate::cli::input::document::load::load;
 use crate::cli::input::document::read::FileReader;
-use crate::cli::input::document::spans::Node;
+use crate::cli::input::document::tree::{Node, TextMode};
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Object, Value};

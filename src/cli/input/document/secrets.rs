@@ -2,11 +2,10 @@
 
 use crate::cli::environment::Environment;
 use crate::cli::input::document::Document;
-use crate::cli::input::secret_members::{is_secret, is_secret_member};
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::integrations::{self, env, visit_secrets};
-use crate::domain::integration::IntegrationType;
+use crate::cli::output::integrations::{self, set_secret};
+use crate::domain::integration::secret_members::{env, visit_secrets};
 use crate::domain::json::Value;
 
 /// The integrations of a file.
@@ -14,24 +13,13 @@ use crate::domain::json::Value;
 pub struct FileIntegrations {
     /// The members to send, with the values of variables.
     pub sent: Value,
-    /// In authoring form. A secret from another variable than the stored one has the member `changed`.
+    /// In authoring form, without values.
     pub compared: Value,
-}
-
-/// Problems of the secrets of one file.
-#[derive(Default)]
-struct SecretLint {
-    /// JSON pointers of `{ env: NAME }` whose variable is not set, with the name.
-    unset: Vec<(String, String)>,
-    /// JSON pointers of secrets written in the file.
-    literals: Vec<String>,
-    /// JSON pointers of `{ set: true }`, which is how a secret is shown.
-    shown: Vec<String>,
 }
 
 impl Document {
     /// Returns the integrations with the values of variables; `None` if the file has none. `stored` are those of the form
-    /// now: a secret from the same variable may be kept if the variable is not set.
+    /// now: a secret from the same variable is kept if the variable is not set.
     ///
     /// # Errors
     /// If a variable is not set, with all of them.
@@ -42,23 +30,18 @@ impl Document {
     ) -> Result<Option<FileIntegrations>, CliError> {
         let Some(list) = self.value.get("integrations") else { return Ok(None) };
         let names = integrations::authoring(list);
-        let stored_secret = |pointer: &str| {
+        let stored_variable = |pointer: &str| {
             let (index, member) = pointer.trim_start_matches('/').split_once('/')?;
             let name = names.pointer(&format!("/{index}/name"))?.as_str()?;
-            integrations::find(stored, name)?.pointer(&format!("/{member}"))
+            env(integrations::find(stored, name)?.pointer(&format!("/{member}"))?)
         };
+        let sent = self.with_values(list, "/integrations", stored_variable, environment)?;
         let mut compared = list.clone();
-        let sent = self.with_values(list, "/integrations", &stored_secret, environment)?;
-        visit_secrets(&mut compared, &mut |kind, pointer, secret| {
-            *secret = match (env(secret), &*secret) {
-                (Some(name), _) => {
-                    with_mark([("env", name.into())], is_same(stored_secret(pointer), Some(name)))
-                }
-                (None, Value::String(_)) if is_whole_secret(kind, pointer) => {
-                    with_mark([("set", true.into())], is_same(stored_secret(pointer), None))
-                }
-                _ => return,
-            };
+        visit_secrets(&mut compared, |member| {
+            let is_shown = matches!(member.value, Value::String(_)) && member.pointer.contains("/headers/");
+            if member.env().is_none() && member.is_literal() && !is_shown {
+                *member.value = set_secret();
+            }
         });
         Ok(Some(FileIntegrations { sent, compared: integrations::authoring(&compared) }))
     }
@@ -68,68 +51,58 @@ impl Document {
     /// # Errors
     /// If a variable is not set, with all of them.
     pub fn entry_with_secrets(&self, environment: &Environment) -> Result<Value, CliError> {
-        let list = Value::Array(vec![self.value.clone()]);
-        let sent = self.with_values(&list, "", &|_| None, environment)?;
-        Ok(sent.as_array().and_then(<[_]>::first).cloned().unwrap_or(Value::Null))
+        self.with_values(&self.value, "", |_| None, environment)
     }
 
-    /// Returns `list`, which is at `base` in the file or whose only item is the file, with the values of variables. A secret
-    /// that `stored_secret` has from the same variable may be kept if the variable is not set.
+    /// Returns `integrations`, which are at `base` in the file, with the values of variables. A secret that has the variable in
+    /// `stored_variable` is kept if the variable is not set.
     fn with_values<'a>(
         &self,
-        list: &Value,
+        integrations: &Value,
         base: &str,
-        stored_secret: &dyn Fn(&str) -> Option<&'a Value>,
+        stored_variable: impl Fn(&str) -> Option<&'a str>,
         environment: &Environment,
     ) -> Result<Value, CliError> {
-        let (mut sent, mut unset) = (list.clone(), Vec::new());
-        visit_secrets(&mut sent, &mut |_, pointer, secret| {
-            let Some(name) = env(secret).map(str::to_owned) else { return };
+        let (mut sent, mut unset) = (integrations.clone(), Vec::new());
+        visit_secrets(&mut sent, |member| {
+            let Some(name) = member.env().map(str::to_owned) else { return };
             match environment.get(&name) {
-                Some(value) => *secret = object([("value", value.into()), ("env", Value::String(name))]),
-                None if stored_secret(pointer).and_then(env) == Some(&name) => {}
-                None => unset.push((pointer.to_owned(), name)),
+                Some(value) => {
+                    let members = [("value", value.to_owned()), ("env", name)];
+                    let members = members.map(|(name, text)| (name.to_owned(), Value::String(text)));
+                    *member.value = Value::Object(members.into());
+                }
+                None if stored_variable(&member.pointer) == Some(&name) => {}
+                None => unset.push(self.unset_variable(&format!("{base}{}/env", member.pointer), &name)),
             }
         });
-        if unset.is_empty() {
-            return Ok(sent);
-        }
-        let diagnostic = |(pointer, name): &(String, String)| {
-            let pointer = if base.is_empty() { pointer.trim_start_matches("/0") } else { pointer };
-            self.unset_variable(&format!("{base}{pointer}/env"), name)
-        };
-        Err(Report::of_file(&self.file, unset.iter().map(diagnostic).collect()).into())
+        if unset.is_empty() { Ok(sent) } else { Err(Report::of_file(&self.file, unset).into()) }
     }
 
-    /// Returns a warning for each variable that is not set, and for each secret that is written in the file.
+    /// Returns a warning for each variable that is not set, then for each secret that is written in the file, then for each
+    /// that is written as it is shown.
     pub fn secret_warnings(&self, environment: &Environment) -> Vec<String> {
-        let SecretLint { unset, literals, shown } = self.lint_secrets(environment);
-        let unset = unset.into_iter().map(|(pointer, name)| {
-            format!("{}: environment variable `{name}` is not set here", self.place(&pointer))
-        });
-        let literals = literals.into_iter().map(|pointer| {
-            let (place, name) = (self.place(&pointer), last_name(&pointer));
-            format!("{place}: the text of `{name}` is in the file: {{ env: NAME }} keeps it out")
-        });
-        let shown = shown.into_iter().map(|pointer| {
-            let (place, name) = (self.place(&pointer), last_name(&pointer));
-            format!("{place}: the value of `{name}` is not in the file: a new form needs {{ env: NAME }}")
-        });
-        unset.chain(literals).chain(shown).collect()
-    }
-
-    fn lint_secrets(&self, environment: &Environment) -> SecretLint {
-        let mut lint = SecretLint::default();
         let mut list = self.value.get("integrations").cloned().unwrap_or(Value::Null);
-        visit_secrets(&mut list, &mut |kind, pointer, secret| match (env(secret), &*secret) {
-            (Some(name), _) if environment.get(name).is_none() => {
-                lint.unset.push((pointer.to_owned(), name.to_owned()));
+        let (mut unset, mut literals, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+        visit_secrets(&mut list, |member| {
+            let place = || self.place(&format!("/integrations{}", member.pointer));
+            let name = member.pointer.rsplit('/').next().unwrap_or_default();
+            match member.env() {
+                Some(variable) if environment.get(variable).is_none() => {
+                    unset.push(format!("{}: environment variable `{variable}` is not set here", place()));
+                }
+                None if member.is_literal() => literals.push(format!(
+                    "{}: the text of `{name}` is in the file: {{ env: NAME }} keeps it out",
+                    place()
+                )),
+                None if member.value.get("set").is_some() => shown.push(format!(
+                    "{}: the value of `{name}` is not in the file: a new form needs {{ env: NAME }}",
+                    place()
+                )),
+                _ => {}
             }
-            (None, secret) if is_literal(kind, pointer, secret) => lint.literals.push(pointer.to_owned()),
-            (None, secret) if secret.get("set").is_some() => lint.shown.push(pointer.to_owned()),
-            _ => {}
         });
-        lint
+        [unset, literals, shown].concat()
     }
 
     fn unset_variable(&self, pointer: &str, name: &str) -> Diagnostic {
@@ -140,39 +113,9 @@ impl Document {
         Diagnostic { location, ..Diagnostic::new("unset_variable", message) }.help(help)
     }
 
-    /// Returns file and line of the value at `pointer` in the list of integrations.
-    fn place(&self, pointer: &str) -> String {
-        let span = self.span(&format!("/integrations{pointer}"), false).unwrap_or_default();
+    /// Returns file and line of the value at `pointer`.
+    pub(super) fn place(&self, pointer: &str) -> String {
+        let span = self.span(pointer, false).unwrap_or_default();
         format!("{}:{}", self.file, self.location(span, None, None).line_and_column().0)
     }
-}
-
-fn last_name(pointer: &str) -> &str {
-    pointer.rsplit('/').next().unwrap_or_default()
-}
-
-/// Whether the stored secret is from the variable `name`, or from none.
-fn is_same(stored: Option<&Value>, name: Option<&str>) -> bool {
-    stored.is_some_and(|stored| env(stored) == name)
-}
-
-/// Whether the server stores the member at `pointer` as a secret, also if it is sent as text.
-fn is_whole_secret(kind: Option<IntegrationType>, pointer: &str) -> bool {
-    matches!(pointer.split('/').collect::<Vec<_>>()[..], [_, _, member] if is_secret_member(kind, member))
-}
-
-/// Whether `secret`, the member at `pointer`, has the text of a secret.
-fn is_literal(kind: Option<IntegrationType>, pointer: &str, secret: &Value) -> bool {
-    let names: Vec<_> = pointer.split('/').skip(2).collect();
-    matches!(secret, Value::String(_)) && is_secret(kind, &names) || secret.get("value").is_some()
-}
-
-fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    Value::Object(members.map(|(name, value)| (name.to_owned(), value)).into())
-}
-
-/// Creates an object, with `changed: true` unless `is_same`.
-fn with_mark<const N: usize>(members: [(&str, Value); N], is_same: bool) -> Value {
-    let members = members.into_iter().chain((!is_same).then_some(("changed", true.into())));
-    Value::Object(members.map(|(name, value)| (name.to_owned(), value)).collect())
 }

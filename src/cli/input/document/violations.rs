@@ -5,8 +5,8 @@ use crate::cli::input::aliases;
 use crate::cli::input::document::Document;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::integrations::env;
 use crate::cli::output::wrap;
+use crate::domain::integration::secret_members::env;
 use crate::domain::json::Value;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule, Violation};
@@ -120,15 +120,9 @@ fn is_of_name(violation: &Violation) -> bool {
 }
 
 fn label(violation: &Violation) -> Option<&'static str> {
-    let in_question = violation.pointer.starts_with("/questions/");
     Some(match violation.code.known()? {
         Rule::UnknownField if is_in_condition(violation) => "not an operator",
-        Rule::UnknownField if in_question => "not a field of this question",
-        Rule::UnknownField if violation.pointer.starts_with("/settings/") => "not a setting",
-        Rule::UnknownField if violation.pointer.starts_with("/integrations/") => {
-            "not a field of this integration"
-        }
-        Rule::UnknownField => "not a form field",
+        Rule::UnknownField => "not a field here",
         Rule::UnknownQuestionType => "not a question type",
         Rule::UnknownReference => "not an earlier question",
         Rule::ImpossibleCondition => "never true",
