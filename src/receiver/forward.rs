@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
 use axum::http::header::{self, HeaderName};
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Client, Url};
 
 use crate::request_error;
 
@@ -60,26 +60,13 @@ impl Forward {
         NOT_FORWARDED.iter().for_each(|name| drop(forwarded.remove(name)));
         let request = self.client.post(self.url.clone()).headers(forwarded).body(body.clone());
         let why = |error: reqwest::Error| format!("{}: {}", self.url, request_error::reason(&error));
-        let mut answer = request.send().await.map_err(why)?;
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        let mut body = Vec::new();
-        while body.len() < MAX_ANSWER
-            && let Some(part) = answer.chunk().await.map_err(why)?
-        {
-            body.extend_from_slice(&part);
+        let answer = request.send().await.map_err(why)?;
+        let (status, mut headers) = (answer.status(), HeaderMap::new());
+        for name in PASSED_ON {
+            headers.extend(answer.headers().get(&name).map(|value| (name, value.clone())));
         }
+        let mut body = answer.bytes().await.map_err(why)?;
         body.truncate(MAX_ANSWER);
-        Ok(respond(status, &headers, body))
+        Ok((status, headers, Body::from(body)).into_response())
     }
-}
-
-fn respond(status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> Response {
-    let mut response = (status, body).into_response();
-    response.headers_mut().remove(header::CONTENT_TYPE);
-    let passed_on = PASSED_ON.into_iter().filter_map(|name| {
-        let value: HeaderValue = headers.get(&name)?.clone();
-        Some((name, value))
-    });
-    response.headers_mut().extend(passed_on);
-    response
 }

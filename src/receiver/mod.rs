@@ -8,21 +8,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::clock::{Clock, Timestamp};
 
 pub use forward::{Forward, InvalidTarget};
 pub use signature::{InvalidSecret, Signature, SigningSecret};
 
-/// Maximum size of all bodies that are being received or reported, in bytes.
-pub const MAX_BODY: usize = 1 << 20;
+/// Maximum size of a body, in bytes.
+const MAX_BODY: usize = 1 << 20;
+
+/// Maximum number of requests that are received and answered at the same time.
+const MAX_REQUESTS: usize = 16;
 
 /// Maximum time to receive a body. Senders give up after 15 seconds.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -48,8 +51,6 @@ pub struct ReceivedEvent {
     pub answered: StatusCode,
     /// Why the event could not be forwarded.
     pub forward_error: Option<String>,
-    /// The body's share of [`MAX_BODY`].
-    _share: OwnedSemaphorePermit,
 }
 
 impl ReceivedEvent {
@@ -61,14 +62,14 @@ impl ReceivedEvent {
 
 struct Receiver {
     settings: Settings,
-    memory: Arc<Semaphore>,
+    requests: Semaphore,
     events: mpsc::Sender<ReceivedEvent>,
 }
 
 /// A receiver that has its address, and runs once `run` is called.
 pub struct BoundReceiver {
     listener: TcpListener,
-    router: Router,
+    service: MethodRouter,
     pub address: SocketAddr,
 }
 
@@ -83,9 +84,9 @@ pub async fn bind(
 ) -> std::io::Result<BoundReceiver> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
-    let receiver = Receiver { settings, memory: Arc::new(Semaphore::new(MAX_BODY)), events };
-    let router = Router::new().fallback(receive).with_state(Arc::new(receiver));
-    Ok(BoundReceiver { listener, router, address })
+    let receiver = Receiver { settings, requests: Semaphore::new(MAX_REQUESTS), events };
+    let service = post(receive).layer(DefaultBodyLimit::max(MAX_BODY)).with_state(Arc::new(receiver));
+    Ok(BoundReceiver { listener, service, address })
 }
 
 impl BoundReceiver {
@@ -94,7 +95,7 @@ impl BoundReceiver {
     /// # Errors
     /// If the system does not accept connections.
     pub async fn run(self) -> std::io::Result<()> {
-        axum::serve(self.listener, self.router).await
+        axum::serve(self.listener, self.service.into_make_service()).await
     }
 }
 
@@ -104,60 +105,33 @@ fn refuse(status: StatusCode, why: &'static str) -> Response {
 }
 
 async fn receive(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
-    if request.method() != Method::POST {
-        let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, "webhooks are sent with POST");
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
-        return response;
-    }
     // Browsers name the page that sends; whoever sends webhooks does not.
     if request.headers().contains_key(header::ORIGIN) {
         return refuse(StatusCode::FORBIDDEN, "a web page sent this: webhooks have no Origin header");
     }
-    let (parts, body) = request.into_parts();
-    let (body, share) = match receiver.read(&parts.headers, body).await {
-        Ok(read) => read,
-        Err(refusal) => return refusal,
+    let Ok(_released_when_dropped) = receiver.requests.acquire().await else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the receiver stops");
+    };
+    let headers = request.headers().clone();
+    let body = match tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(rejection)) => return rejection.into_response(),
+        Err(_elapsed) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
     };
     let settings = &receiver.settings;
     let received_at = settings.clock.now();
-    let signature = signature::verify(&settings.secrets, &parts.headers, &body, received_at);
+    let signature = signature::verify(&settings.secrets, &headers, &body, received_at);
     let (response, forward_error) = match (&signature, &settings.forward) {
         (Signature::Invalid(why), _) => (refuse(StatusCode::UNAUTHORIZED, why), None),
         (_, None) => (settings.status.into_response(), None),
-        (_, Some(forward)) => match forward.send(&parts.headers, &body).await {
+        (_, Some(forward)) => match forward.send(&headers, &body).await {
             Ok(response) => (response, None),
             Err(why) => (refuse(StatusCode::BAD_GATEWAY, "the program does not answer"), Some(why)),
         },
     };
-    let answered = response.status();
-    let headers = parts.headers;
     let event =
-        ReceivedEvent { received_at, headers, body, signature, answered, forward_error, _share: share };
+        ReceivedEvent { received_at, headers, body, signature, answered: response.status(), forward_error };
     // Nobody reads the events once the command ends.
     let _ended = receiver.events.send(event).await;
     response
-}
-
-impl Receiver {
-    /// Reads `body`, once there is memory for it.
-    async fn read(&self, headers: &HeaderMap, body: Body) -> Result<(Bytes, OwnedSemaphorePermit), Response> {
-        let declared =
-            headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let length: usize = declared.unwrap_or(MAX_BODY);
-        if length > MAX_BODY {
-            return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body has more than 1 MiB"));
-        }
-        let share = u32::try_from(length).unwrap_or(u32::MAX);
-        let memory = Arc::clone(&self.memory).acquire_many_owned(share).await;
-        let Ok(memory) = memory else {
-            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "the receiver stops"));
-        };
-        match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, length)).await {
-            Ok(Ok(body)) => Ok((body, memory)),
-            Ok(Err(_)) => {
-                Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body broke off, or has more than 1 MiB"))
-            }
-            Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
-        }
-    }
 }

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("config", "domain"),
     ("http", "api app clock config cpu_pool domain id keyed_semaphore secret store"),
     ("server", "app clock config cpu_pool delivery domain http id secret store vault"),
-    ("receiver", "clock request_error"),
+    ("receiver", "clock domain request_error secret"),
     ("client", "api clock domain id request_error secret"),
     ("cli", "api client clock config domain id process receiver secret server store"),
     ("main", "cli"),
@@ -86,7 +86,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
         "ring",
         "secret.rs vault.rs app/cursor.rs delivery/google_sheets/token.rs \
          domain/integration/google_sheets/service_account.rs \
-         domain/integration/webhook/signature.rs receiver/signature.rs",
+         domain/integration/webhook/signature.rs",
     ),
 ];
 
