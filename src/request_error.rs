@@ -8,7 +8,8 @@ use rustls::CertificateError;
 pub fn certificate_fault(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let rustls::Error::InvalidCertificate(fault) = find_cause(error)? else { return None };
     Some(match fault {
-        CertificateError::UnknownIssuer => "it is from an unknown authority",
+        // Another authority may have the name of a trusted one.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => "it is from an unknown authority",
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired",
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "it is not valid yet",
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
@@ -16,7 +17,10 @@ pub fn certificate_fault(error: &(dyn Error + 'static)) -> Option<&'static str> 
         }
         CertificateError::Revoked => "it was revoked",
         // The library has no code of its own for the certificate of an authority.
-        _ => "it is not valid for a server; is it the certificate of an authority (CA:TRUE)?",
+        other if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is the certificate of an authority (CA:TRUE), not of a server"
+        }
+        _ => "it is not valid for a server",
     })
 }
 
@@ -53,7 +57,7 @@ pub fn reason(error: &reqwest::Error) -> String {
 
 /// Descriptions of library errors, found by a part of the library's text.
 const CAUSES: [(&str, &str); 7] = [
-    ("received corrupt message", "it does not answer in TLS; http:// may be meant"),
+    ("received corrupt message", "it does not answer in TLS"),
     ("failed to lookup address", "the host name is not known"),
     ("connection closed before message completed", "it closed the connection without an answer"),
     ("end of file before message length reached", "its answer broke off"),

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 
 use commands::{Cli, Run, block_on, help};
+use connection::hints;
 use connection::session::Session;
 use environment::Environment;
 use output::exit::{CliError, Exit};
@@ -66,7 +67,7 @@ fn explain_usage(output: &Output, error: &clap::Error) -> Exit {
 }
 
 /// Converts clap's message to a usage error: the first paragraph is the message, a tip is the help.
-fn usage(text: &str) -> CliError {
+pub(crate) fn usage(text: &str) -> CliError {
     let paragraph = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let message = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let help = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: ")).map(str::to_owned);
@@ -84,7 +85,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Exit {
     let session = Session::new(global, environment, output);
     let ended = opened.and_then(|()| block_on(&session, command));
     let finished = session.output.finish();
-    let ended = ended.map_err(|error| session.annotate(error)).and(finished);
+    let ended = ended.map_err(|error| hints::annotate(&session, error)).and(finished);
     match ended.and_then(|()| session.output.save()) {
         Ok(()) => {
             session.output.flush_warnings();

@@ -1,13 +1,17 @@
 //! Request and response: sends a request, repeats it while a retry may help, and classifies the response.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use regex::{Captures, Regex};
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
+use serde::Serialize;
 
 use super::redaction::redact_secrets;
 use super::transport::{MAX_RESPONSE_BYTES, RawResponse};
-use super::{Client, ClientError, Revision, redacted};
+use super::{Client, ClientError, Result, RetryPolicy, Revision, redacted};
 use crate::api::Problem;
 
 pub(super) struct Request {
@@ -15,11 +19,11 @@ pub(super) struct Request {
     pub(super) path: String,
     pub(super) body: Option<String>,
     /// Value of `If-Match`, if the request applies to one revision only.
-    pub(super) at: Option<Revision>,
+    at: Option<Revision>,
 }
 
 impl Request {
-    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
+    fn new(method: Method, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), body: None, at: None }
     }
 
@@ -31,20 +35,29 @@ impl Request {
         Self::new(Method::POST, path)
     }
 
-    pub(super) fn body(mut self, body: &str) -> Self {
-        self.body = Some(body.to_owned());
+    pub(super) fn patch(path: impl Into<String>) -> Self {
+        Self::new(Method::PATCH, path)
+    }
+
+    pub(super) fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    pub(super) fn body(mut self, body: impl Into<String>) -> Self {
+        self.body = Some(body.into());
         self
     }
 
-    /// Adds the query parameter `name=true` if `is_set`.
-    pub(super) fn flag(self, name: &str, is_set: bool) -> Self {
-        if is_set { self.parameter(name, "true") } else { self }
+    pub(super) fn json(self, body: &impl Serialize) -> Self {
+        self.body(serde_json::to_string(body).expect("a request of texts can be written as JSON"))
     }
 
-    /// Adds a query parameter.
-    pub(super) fn parameter(mut self, name: &str, value: &str) -> Self {
-        let separator = if self.path.contains('?') { '&' } else { '?' };
-        self.path += &format!("{separator}{name}={value}");
+    /// Adds a query parameter, such as `dry_run=true`, if `is_set`.
+    pub(super) fn parameter(mut self, parameter: &str, is_set: bool) -> Self {
+        if is_set {
+            let separator = if self.path.contains('?') { '&' } else { '?' };
+            self.path += &format!("{separator}{parameter}");
+        }
         self
     }
 
@@ -58,11 +71,6 @@ impl Request {
         self.method != Method::GET && !self.path.contains("?dry_run")
     }
 
-    /// Whether the request would create two things when sent twice without an idempotency key.
-    fn creates_resource(&self) -> bool {
-        self.method == Method::POST && self.is_write()
-    }
-
     /// Marks `error` as one after which the request may have been applied.
     fn mark_maybe_applied(&self, error: ClientError) -> ClientError {
         match self.is_write() {
@@ -72,58 +80,50 @@ impl Request {
     }
 }
 
-/// Why a response is not a success.
-struct ErrorResponse {
+/// Why an attempt failed.
+struct Failure {
     error: ClientError,
+    /// Whether a retry may help.
     is_temporary: bool,
+    /// Whether the server may have carried out the request.
+    maybe_applied: bool,
+    /// How long to wait before a retry, if the server says so.
     wait: Option<Duration>,
 }
 
-impl From<ClientError> for ErrorResponse {
+impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        Self { error, is_temporary: false, wait: None }
+        Self { error, is_temporary: false, maybe_applied: false, wait: None }
     }
 }
 
 impl Client {
     /// Sends the request, with retries, until it succeeds, the retry policy is exhausted, or an error comes that a
     /// retry cannot change.
-    pub(super) async fn send(&self, request: &Request) -> Result<RawResponse, ClientError> {
+    pub(super) async fn send(&self, request: &Request) -> Result<RawResponse> {
+        let RetryPolicy { timeout, retries } = self.retry_policy;
         let started = Instant::now();
         let headers = self.headers(request);
         let mut maybe_applied = false;
         for tries in 1.. {
-            let left = self.retry_policy.timeout.saturating_sub(started.elapsed());
-            let (wait, error) = match self.transport.send(request, &headers, left).await {
-                Ok(reply) => {
-                    self.observe(request, &reply, started);
-                    match self.classify(request, reply, maybe_applied) {
-                        Ok(answer) => return Ok(answer),
-                        Err(ErrorResponse { error, is_temporary: false, .. }) => return Err(error),
-                        Err(ErrorResponse { error, wait, .. }) => {
-                            // An error from a proxy does not show whether the server carried out the request.
-                            maybe_applied |=
-                                matches!(error, ClientError::WithoutProblem { status: 500.., .. });
-                            (wait, error)
-                        }
-                    }
-                }
-                Err(send_failure) => {
-                    let Request { method, path, .. } = request;
-                    (self.observer)(&format!("{method} {path} -> no answer: {}", send_failure.why), false);
-                    maybe_applied |= send_failure.maybe_applied;
-                    let url = self.transport.address().to_owned();
-                    if let Some(why) = send_failure.untrusted {
-                        return Err(ClientError::Untrusted { url, why });
-                    }
-                    let (why, after) = (send_failure.why, started.elapsed());
-                    (None, ClientError::Unreachable { url, why, tries, after, was_sent: maybe_applied })
-                }
+            let left = timeout.saturating_sub(started.elapsed());
+            let received = self.transport.send(request, &headers, left).await;
+            self.observe(request, &received, started);
+            let answer = match received {
+                Ok(response) => self.classify(request, response, maybe_applied),
+                Err(error) => Err(unanswered(error, maybe_applied)),
             };
-            let wait = wait.unwrap_or_else(|| self.backoff(tries));
-            if tries > self.retry_policy.retries
-                || started.elapsed().saturating_add(wait) >= self.retry_policy.timeout
-            {
+            let failure = match answer {
+                Ok(response) => return Ok(response),
+                Err(failure) => failure,
+            };
+            if !failure.is_temporary {
+                return Err(failure.error);
+            }
+            maybe_applied |= failure.maybe_applied;
+            let wait = failure.wait.unwrap_or_else(|| self.backoff(tries));
+            if tries > retries || started.elapsed().saturating_add(wait) >= timeout {
+                let error = failure.error;
                 return Err(if maybe_applied { request.mark_maybe_applied(error) } else { error });
             }
             tokio::time::sleep(wait).await;
@@ -135,33 +135,56 @@ impl Client {
     fn classify(
         &self,
         request: &Request,
-        reply: RawResponse,
+        response: RawResponse,
         maybe_applied: bool,
-    ) -> Result<RawResponse, ErrorResponse> {
-        let RawResponse { status, headers, body } = &reply;
-        let status = *status;
+    ) -> Result<RawResponse, Failure> {
+        let RawResponse { status, headers, body } = &response;
         if body.len() > MAX_RESPONSE_BYTES {
-            let error = self.unexpected(format!("its answer has more than {} MiB", MAX_RESPONSE_BYTES >> 20));
+            let error = self.foreign(format!("its answer has more than {} MiB", MAX_RESPONSE_BYTES >> 20));
             return Err(request.mark_maybe_applied(error).into());
         }
-        let gone = request.method == Method::DELETE && status == StatusCode::NOT_FOUND;
-        if status.is_success() || (maybe_applied && gone) {
-            return Ok(reply);
+        if status.is_success() {
+            return Ok(response);
         }
-        if let Some(location) = headers.get(LOCATION).filter(|_| status.is_redirection()) {
-            // The API key was given for this server only, so redirects are not followed.
-            let location = String::from_utf8_lossy(location.as_bytes());
-            return Err(self.unexpected(format!("it redirects to {location}")).into());
+        let (is_temporary, wait) = (is_retryable(*status), retry_after(headers));
+        let Some(mut problem) = Problem::read(body, status.as_u16()).filter(|_| status.as_u16() >= 400)
+        else {
+            // An error from a proxy does not show whether the server carried out the request.
+            let maybe_applied = status.is_server_error();
+            return Err(Failure {
+                error: self.without_problem(*status, headers),
+                is_temporary,
+                maybe_applied,
+                wait,
+            });
+        };
+        if maybe_applied && request.method == Method::DELETE && *status == StatusCode::NOT_FOUND {
+            return Ok(response);
         }
-        if status < StatusCode::BAD_REQUEST {
-            return Err(self.unexpected(format!("it answered {status}")).into());
-        }
-        let error = self.refusal(request, status, body);
+        problem.instance.get_or_insert_with(|| request.path.clone());
+        let error = ClientError::Problem(Box::new(problem));
         // The request whose response was lost may have made the change that fails this precondition.
-        if maybe_applied && status == StatusCode::PRECONDITION_FAILED {
+        if maybe_applied && *status == StatusCode::PRECONDITION_FAILED {
             return Err(request.mark_maybe_applied(error).into());
         }
-        Err(ErrorResponse { error, is_temporary: is_retryable(status), wait: retry_after(headers) })
+        Err(Failure { error, is_temporary, maybe_applied: false, wait })
+    }
+
+    /// Returns the error for a response that is neither a success nor a problem document.
+    fn without_problem(&self, status: StatusCode, headers: &HeaderMap) -> ClientError {
+        let number = status.as_u16();
+        let shown =
+            status.canonical_reason().map_or(number.to_string(), |reason| format!("{number} {reason}"));
+        match headers.get(LOCATION) {
+            // The API key was given for this server only, so redirects are not followed.
+            Some(location) if status.is_redirection() => {
+                self.foreign(format!("it redirects to {}", String::from_utf8_lossy(location.as_bytes())))
+            }
+            _ if is_retryable(status) => {
+                self.unexpected(format!("cannot serve the request now: it responded {shown}"))
+            }
+            _ => self.foreign(format!("it responded {shown}")),
+        }
     }
 
     fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
@@ -171,7 +194,7 @@ impl Client {
             headers.push(("content-type", "application/json".to_owned()));
         }
         headers.extend(request.at.iter().map(|Revision(tag)| ("if-match", tag.clone())));
-        if request.creates_resource() {
+        if request.method == Method::POST && request.is_write() {
             headers.push(("idempotency-key", self.new_idempotency_key()));
         }
         headers
@@ -192,49 +215,45 @@ impl Client {
         Duration::from_millis(base + base * u64::from(byte[0]) / 512)
     }
 
-    /// Decodes an error response. The status of the response takes precedence over the one in `body`.
-    fn refusal(&self, request: &Request, status: StatusCode, body: &[u8]) -> ClientError {
-        match Problem::read(body, status.as_u16()) {
-            Some(mut problem) => {
-                problem.instance.get_or_insert_with(|| request.path.clone());
-                ClientError::Problem(Box::new(problem))
-            }
-            None => ClientError::WithoutProblem {
-                url: self.transport.address().to_owned(),
-                status: status.as_u16(),
-                reason: status.canonical_reason().unwrap_or_default(),
-            },
-        }
-    }
-
-    fn observe(&self, request: &Request, reply: &RawResponse, started: Instant) {
+    fn observe(&self, request: &Request, received: &Result<RawResponse>, started: Instant) {
+        let Some(observer) = &self.observer else { return };
         let Request { method, path, .. } = request;
+        let response = match received {
+            Ok(response) => response,
+            Err(ClientError::Unreachable { why, .. }) => {
+                return observer(&format!("{method} {path} -> no answer: {why}"), false);
+            }
+            Err(error) => return observer(&format!("{method} {path} -> {error}"), false),
+        };
         let millis = started.elapsed().as_millis();
         let key = self.key.as_ref().map(|key| redacted(key.reveal()));
         let key = key.map(|key| format!(" (Authorization: Bearer {key})")).unwrap_or_default();
-        (self.observer)(&format!("{method} {path} -> {} in {millis} ms{key}", reply.status.as_u16()), false);
+        observer(&format!("{method} {path} -> {} in {millis} ms{key}", response.status.as_u16()), false);
         if let Some(body) = &request.body {
-            (self.observer)(&format!("> {}", redact_secrets(path, body)), true);
+            observer(&format!("> {}", redact_secrets(path, body)), true);
         }
-        let body = without_keys(&String::from_utf8_lossy(&reply.body));
-        (self.observer)(&format!("< {}", redact_secrets(path, &body)), true);
+        let body = String::from_utf8_lossy(&response.body);
+        observer(&format!("< {}", redact_secrets(path, &without_keys(&body))), true);
     }
 }
 
-/// Redacts the text of each new API key in the body of a response.
-fn without_keys(body: &str) -> String {
-    let mut pieces = body.split("fk_");
-    let start = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(start, |text, piece| {
-        let length = piece.find(|next: char| !next.is_ascii_alphanumeric()).unwrap_or(piece.len());
-        let (key, rest) = piece.split_at(length);
-        let shown = if length == KEY_CHARS { redacted(&format!("fk_{key}")) } else { format!("fk_{key}") };
-        text + &shown + rest
-    })
+/// Classifies the failure of a request that was not answered. A server that cannot be reached is tried again only if it
+/// was reached before.
+fn unanswered(mut error: ClientError, maybe_applied: bool) -> Failure {
+    let mut is_lost = false;
+    if let ClientError::Unreachable { was_sent, .. } = &mut error {
+        *was_sent |= maybe_applied;
+        is_lost = *was_sent;
+    }
+    Failure { error, is_temporary: is_lost, maybe_applied: is_lost, wait: None }
 }
 
-/// Characters of an API key after `fk_`.
-const KEY_CHARS: usize = 44;
+/// Redacts each new API key in the body of a response.
+fn without_keys(body: &str) -> Cow<'_, str> {
+    static KEY: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\bfk_[0-9A-Za-z]{44}\b").expect("the expression is valid"));
+    KEY.replace_all(body, |key: &Captures<'_>| redacted(&key[0]))
+}
 
 fn is_retryable(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS

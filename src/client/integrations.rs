@@ -1,27 +1,16 @@
 //! Operations on integrations.
 
-use reqwest::Method;
-use serde::Deserialize;
-
-use super::{Client, ClientError, ReceivedBody, Request, Revision, check_name, form_path, to_json};
+use super::{Client, ReceivedBody, Request, Result, Revision, form_path, join};
 use crate::api::{Attempt, Code, IntegrationDetail, Rotate, SecretRotated};
 
 impl Client {
     /// Lists the integrations of a form, in its order.
-    pub async fn list_integrations(
-        &self,
-        form: &str,
-    ) -> Result<Vec<ReceivedBody<IntegrationDetail>>, ClientError> {
-        let path = form_path(form)? + "/integrations";
-        Ok(self.call::<IntegrationPage>(Request::get(path)).await?.integrations)
+    pub async fn list_integrations(&self, form: &str) -> Result<Vec<ReceivedBody<IntegrationDetail>>> {
+        self.list(form_path(form)? + "/integrations", "integrations").await
     }
 
     /// Returns the integration with this name or id.
-    pub async fn get_integration(
-        &self,
-        form: &str,
-        name: &str,
-    ) -> Result<ReceivedBody<IntegrationDetail>, ClientError> {
+    pub async fn get_integration(&self, form: &str, name: &str) -> Result<ReceivedBody<IntegrationDetail>> {
         self.call(Request::get(integration_path(form, name)?)).await
     }
 
@@ -31,7 +20,7 @@ impl Client {
         &self,
         form: &str,
         definition: &str,
-    ) -> Result<ReceivedBody<IntegrationDetail>, ClientError> {
+    ) -> Result<ReceivedBody<IntegrationDetail>> {
         self.call(Request::post(form_path(form)? + "/integrations").body(definition)).await
     }
 
@@ -42,21 +31,17 @@ impl Client {
         name: &str,
         patch: &str,
         at: Option<&Revision>,
-    ) -> Result<ReceivedBody<IntegrationDetail>, ClientError> {
-        self.call(Request::new(Method::PATCH, integration_path(form, name)?).body(patch).at(at)).await
+    ) -> Result<ReceivedBody<IntegrationDetail>> {
+        self.call(Request::patch(integration_path(form, name)?).body(patch).at(at)).await
     }
 
     /// Deletes an integration. After a lost response, 404 counts as success.
-    pub async fn delete_integration(&self, form: &str, name: &str) -> Result<(), ClientError> {
-        self.send(&Request::new(Method::DELETE, integration_path(form, name)?)).await.map(drop)
+    pub async fn delete_integration(&self, form: &str, name: &str) -> Result<()> {
+        self.send(&Request::delete(integration_path(form, name)?)).await.map(drop)
     }
 
     /// Sends a test event to an integration, and returns the attempt.
-    pub async fn test_integration(
-        &self,
-        form: &str,
-        name: &str,
-    ) -> Result<ReceivedBody<Attempt>, ClientError> {
+    pub async fn test_integration(&self, form: &str, name: &str) -> Result<ReceivedBody<Attempt>> {
         self.call(Request::post(integration_path(form, name)? + "/test")).await
     }
 
@@ -67,19 +52,11 @@ impl Client {
         form: &str,
         name: &str,
         rotation: &Rotate,
-    ) -> Result<ReceivedBody<SecretRotated>, ClientError> {
-        let path = integration_path(form, name)? + "/rotate-secret";
-        self.call(Request::post(path).body(&to_json(rotation))).await
+    ) -> Result<ReceivedBody<SecretRotated>> {
+        self.call(Request::post(integration_path(form, name)? + "/rotate-secret").json(rotation)).await
     }
 }
 
-#[derive(Deserialize)]
-struct IntegrationPage {
-    integrations: Vec<ReceivedBody<IntegrationDetail>>,
-}
-
-fn integration_path(form: &str, name: &str) -> Result<String, ClientError> {
-    let form = form_path(form)?;
-    check_name(name, Code::IntegrationNotFound, "integration")?;
-    Ok(format!("{form}/integrations/{name}"))
+fn integration_path(form: &str, name: &str) -> Result<String> {
+    join(&(form_path(form)? + "/integrations"), Code::IntegrationNotFound, "integration", name)
 }

@@ -15,10 +15,10 @@ mod transport;
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::Method;
 use reqwest::header::ETAG;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use crate::api::{
     Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, Whoami,
@@ -31,10 +31,9 @@ pub use reqwest::Url;
 pub use pages::{MAX_PAGE, Pages};
 pub use query::{DeliverySelection, FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;
-pub use transport::Transport;
+pub use transport::{Transport, has_certificate};
 
 use exchange::Request;
-use received_body::unreadable;
 
 /// Errors of a client operation.
 #[derive(Debug, thiserror::Error)]
@@ -42,21 +41,24 @@ pub enum ClientError {
     #[error("{}", .0.title)]
     Problem(Box<Problem>),
     /// No attempt was answered. If `was_sent`, the server may have received the request.
-    #[error("no answer from {url}: {why}")]
-    Unreachable { url: String, why: String, tries: u32, after: Duration, was_sent: bool },
+    #[error("{} {url} ({why})", if *was_sent { "no response from" } else { "no server responds at" })]
+    Unreachable { url: String, why: String, was_sent: bool },
     /// The server's certificate is not trusted, so nothing was sent.
     #[error("the certificate of {url} is not trusted: {why}")]
     Untrusted { url: String, why: &'static str },
+    /// The address begins with `https`, but its server does not use TLS: `url` begins with `http`.
+    #[error("the server speaks plain HTTP: use {url}")]
+    PlainHttp { url: String },
     /// The response to a change was lost: the change may have been applied. `path` includes the query.
     #[error("{error}")]
     MaybeApplied { error: Box<ClientError>, path: String },
-    /// An error without a problem document, as proxies send it.
-    #[error("{url} answered {status} {reason}, without a problem document")]
-    WithoutProblem { url: String, status: u16, reason: &'static str },
-    /// A response that no forms server sends.
-    #[error("{url} does not answer like a forms server: {message}")]
+    /// A response that no forms server sends: of another server, or of a proxy.
+    #[error("{url} {message}")]
     Unexpected { url: String, message: String },
 }
+
+/// Result of a client operation.
+pub type Result<T, E = ClientError> = std::result::Result<T, E>;
 
 /// Timeout and number of retries.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +84,7 @@ pub struct Client {
     key: Option<Secret<String>>,
     retry_policy: RetryPolicy,
     random: Box<dyn Random>,
-    observer: Observer,
+    observer: Option<Observer>,
 }
 
 impl fmt::Debug for Client {
@@ -103,19 +105,14 @@ impl ClientError {
             Self::MaybeApplied { error, .. } => error.problem(),
             Self::Unreachable { .. }
             | Self::Untrusted { .. }
-            | Self::WithoutProblem { .. }
+            | Self::PlainHttp { .. }
             | Self::Unexpected { .. } => None,
         }
     }
 
-    /// Returns the HTTP status of the error response, if one came.
+    /// Returns the HTTP status of the problem document, if one came.
     pub fn status(&self) -> Option<u16> {
-        match self {
-            Self::Problem(problem) => Some(problem.status),
-            Self::WithoutProblem { status, .. } => Some(*status),
-            Self::MaybeApplied { error, .. } => error.status(),
-            Self::Unreachable { .. } | Self::Untrusted { .. } | Self::Unexpected { .. } => None,
-        }
+        self.problem().map(|problem| problem.status)
     }
 }
 
@@ -127,42 +124,34 @@ impl Client {
         retry_policy: RetryPolicy,
         random: Box<dyn Random>,
     ) -> Self {
-        Self { transport, key, retry_policy, random, observer: Box::new(|_, _| {}) }
+        Self { transport, key, retry_policy, random, observer: None }
     }
 
     #[must_use]
     pub fn with_observer(mut self, observer: Observer) -> Self {
-        self.observer = observer;
+        self.observer = Some(observer);
         self
     }
 
     /// Creates a form from its definition in JSON. A `dry_run` only validates, and returns the form with an id of
     /// zeros.
-    pub async fn create_form(
-        &self,
-        definition: &str,
-        dry_run: bool,
-    ) -> Result<ReceivedBody<FormCreated>, ClientError> {
-        self.call(Request::post("/api/v1/forms").flag("dry_run", dry_run).body(definition)).await
+    pub async fn create_form(&self, definition: &str, dry_run: bool) -> Result<ReceivedBody<FormCreated>> {
+        self.call(Request::post(FORMS).parameter("dry_run=true", dry_run).body(definition)).await
     }
 
     /// Lists the forms of the workspace, newest first, `page` at a time.
     pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, ReceivedBody<FormEntry>> {
-        let read = |client: &Self, body: &[u8]| Ok(client.decode::<FormPage>(body)?.forms);
-        Pages::new(self, &format!("/api/v1/forms?{}", query.parameters(page)), read)
+        Pages::new(self, FORMS.to_owned(), query::parameters(query, page), "forms")
     }
 
-    pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>, ClientError> {
+    pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>> {
         self.call(Request::get(form_path(form)?)).await
     }
 
-    pub async fn get_revision(
-        &self,
-        form: &str,
-    ) -> Result<(ReceivedBody<FormDetail>, Revision), ClientError> {
+    pub async fn get_revision(&self, form: &str) -> Result<(ReceivedBody<FormDetail>, Revision)> {
         let answer = self.send(&Request::get(form_path(form)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-        let tag = tag.ok_or_else(|| self.unexpected("a form came without its revision".to_owned()))?;
+        let tag = tag.ok_or_else(|| self.foreign("a form came without its revision"))?;
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
     }
 
@@ -174,17 +163,17 @@ impl Client {
         patch: &str,
         at: Option<&Revision>,
         dry_run: bool,
-    ) -> Result<ReceivedBody<FormDetail>, ClientError> {
-        self.call(Request::new(Method::PATCH, form_path(form)?).flag("dry_run", dry_run).body(patch).at(at))
+    ) -> Result<ReceivedBody<FormDetail>> {
+        self.call(Request::patch(form_path(form)?).parameter("dry_run=true", dry_run).body(patch).at(at))
             .await
     }
 
     /// Moves a form to the trash, or erases it. After a lost response, 404 counts as success.
-    pub async fn delete_form(&self, form: &str, purge: bool) -> Result<(), ClientError> {
-        self.send(&Request::new(Method::DELETE, form_path(form)?).flag("purge", purge)).await.map(drop)
+    pub async fn delete_form(&self, form: &str, purge: bool) -> Result<()> {
+        self.send(&Request::delete(form_path(form)?).parameter("purge=true", purge)).await.map(drop)
     }
 
-    pub async fn restore_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>, ClientError> {
+    pub async fn restore_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>> {
         self.call(Request::post(form_path(form)? + "/restore")).await
     }
 
@@ -196,10 +185,9 @@ impl Client {
         body: &str,
         dry_run: bool,
         notify: bool,
-    ) -> Result<ReceivedBody<SubmissionBody>, ClientError> {
-        let request = Request::post(form_path(form)? + "/submissions").flag("dry_run", dry_run);
-        let request = if notify { request } else { request.parameter("notify", "false") };
-        self.call(request.body(body)).await
+    ) -> Result<ReceivedBody<SubmissionBody>> {
+        let request = Request::post(form_path(form)? + "/submissions").body(body);
+        self.call(request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify)).await
     }
 
     /// Lists the submissions of a form, newest first, `page` at a time.
@@ -208,79 +196,63 @@ impl Client {
         form: &str,
         query: &SubmissionQuery,
         page: usize,
-    ) -> Result<Pages<'_, ReceivedBody<SubmissionDetail>>, ClientError> {
-        let read = |client: &Self, body: &[u8]| Ok(client.decode::<SubmissionPage>(body)?.submissions);
-        let first = format!("{}/submissions?{}", form_path(form)?, query.parameters(page));
-        Ok(Pages::new(self, &first, read))
+    ) -> Result<Pages<'_, ReceivedBody<SubmissionDetail>>> {
+        let path = form_path(form)? + "/submissions";
+        Ok(Pages::new(self, path, query.parameters(page), "submissions"))
     }
 
     /// Counts the matching submissions of a form; `None` if the server gave up counting.
-    pub async fn count_submissions(
-        &self,
-        form: &str,
-        query: &SubmissionQuery,
-    ) -> Result<Option<u64>, ClientError> {
+    pub async fn count_submissions(&self, form: &str, query: &SubmissionQuery) -> Result<Option<u64>> {
         let path = format!("{}/submissions?{}&count=true", form_path(form)?, query.parameters(1));
         Ok(self.call::<CountedPage>(Request::get(path)).await?.total)
     }
 
     /// Moves a submission to the trash, or erases it. After a lost response, 404 counts as success.
-    pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<(), ClientError> {
-        self.send(&Request::new(Method::DELETE, submission_path(form, id)?).flag("purge", purge))
-            .await
-            .map(drop)
+    pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<()> {
+        self.send(&Request::delete(submission_path(form, id)?).parameter("purge=true", purge)).await.map(drop)
     }
 
-    pub async fn restore_submission(
-        &self,
-        form: &str,
-        id: &str,
-    ) -> Result<ReceivedBody<SubmissionDetail>, ClientError> {
+    pub async fn restore_submission(&self, form: &str, id: &str) -> Result<ReceivedBody<SubmissionDetail>> {
         self.call(Request::post(submission_path(form, id)? + "/restore")).await
     }
 
-    pub async fn get_submission(
-        &self,
-        form: &str,
-        id: &str,
-    ) -> Result<ReceivedBody<SubmissionDetail>, ClientError> {
+    pub async fn get_submission(&self, form: &str, id: &str) -> Result<ReceivedBody<SubmissionDetail>> {
         self.call(Request::get(submission_path(form, id)?)).await
     }
 
-    pub async fn whoami(&self) -> Result<Whoami, ClientError> {
+    pub async fn whoami(&self) -> Result<Whoami> {
         self.call(Request::get("/api/v1/whoami")).await
     }
 
-    async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ClientError> {
+    async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T> {
         self.decode(&self.send(&request).await?.body)
     }
 
-    fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
-        serde_json::from_slice(body).map_err(|error| self.unexpected(unreadable(&error).to_owned()))
+    fn decode<'a, T: Deserialize<'a>>(&self, body: &'a [u8]) -> Result<T> {
+        serde_json::from_slice(body).map_err(|error| match error.classify() {
+            _ if error.to_string().contains("recursion limit") => {
+                self.foreign("its answer is nested too deeply")
+            }
+            Category::Data => self.unexpected(
+                "is not a forms server of a known version: its answer lacks a field, or has one of another type",
+            ),
+            Category::Syntax | Category::Eof | Category::Io => self.foreign("its answer is not JSON"),
+        })
     }
 
-    fn unexpected(&self, message: String) -> ClientError {
-        ClientError::Unexpected { url: self.transport.address().to_owned(), message }
+    /// Returns the error for a response by another server.
+    fn foreign(&self, why: impl fmt::Display) -> ClientError {
+        self.unexpected(format!("is not a forms server: {why}"))
     }
-}
 
-#[derive(Deserialize)]
-struct FormPage {
-    forms: Vec<ReceivedBody<FormEntry>>,
-}
-
-#[derive(Deserialize)]
-struct SubmissionPage {
-    submissions: Vec<ReceivedBody<SubmissionDetail>>,
+    fn unexpected(&self, message: impl Into<String>) -> ClientError {
+        ClientError::Unexpected { url: self.transport.address().to_owned(), message: message.into() }
+    }
 }
 
 #[derive(Deserialize)]
 struct CountedPage {
     total: Option<u64>,
-}
-
-fn to_json(body: &impl Serialize) -> String {
-    serde_json::to_string(body).expect("a request of texts can be written as JSON")
 }
 
 /// Redacts an API key to its prefix and its last four characters.
@@ -289,24 +261,23 @@ pub fn redacted(key: &str) -> String {
     format!("fk_…{end}")
 }
 
+const FORMS: &str = "/api/v1/forms";
+
 /// Returns the path of `form`, an id or a slug.
-fn form_path(form: &str) -> Result<String, ClientError> {
-    check_name(form, Code::FormNotFound, "form")?;
-    Ok(format!("/api/v1/forms/{form}"))
+fn form_path(form: &str) -> Result<String> {
+    join(FORMS, Code::FormNotFound, "form", form)
 }
 
-fn submission_path(form: &str, id: &str) -> Result<String, ClientError> {
-    let form = form_path(form)?;
-    check_name(id, Code::SubmissionNotFound, "submission")?;
-    Ok(format!("{form}/submissions/{id}"))
+fn submission_path(form: &str, id: &str) -> Result<String> {
+    join(&(form_path(form)? + "/submissions"), Code::SubmissionNotFound, "submission", id)
 }
 
-/// Returns the error of a missing resource if `name` is neither an id nor a slug. The server is not asked: `..` and
-/// `a/b`, even percent-encoded, would address something else.
-fn check_name(name: &str, code: Code, noun: &str) -> Result<(), ClientError> {
+/// Returns the path of a member of the list at `path`, or the error that there is none if `name` is neither an id nor a
+/// slug. The server is not asked: `..` and `a/b`, even percent-encoded, would address something else.
+fn join(path: &str, missing: Code, noun: &str, name: &str) -> Result<String> {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !name.is_empty() && name.bytes().all(is_fine) {
-        return Ok(());
+        return Ok(format!("{path}/{name}"));
     }
-    Err(ClientError::Problem(Box::new(Problem::new(code).detail(format!("no {noun} `{name}`")))))
+    Err(ClientError::Problem(Box::new(Problem::new(missing).detail(format!("no {noun} `{name}`")))))
 }

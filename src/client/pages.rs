@@ -1,34 +1,38 @@
-//! Paginated lists: each page is fetched on demand.
+//! Lists: their items, and pages that are fetched on demand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use reqwest::header::{HeaderMap, LINK};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
-use super::{Client, ClientError, Request};
+use super::{Client, Request, Result};
 
 pub const MAX_PAGE: usize = 1_000;
 
+/// A list in pages of items.
 #[derive(Debug)]
 pub struct Pages<'a, T> {
     client: &'a Client,
     /// Path of the list, which all pages share.
     path: String,
+    /// The member of a page that has its items.
+    member: &'static str,
     /// Query of the next page; `None` after the last.
     next: Option<String>,
     /// Queries already sent, to detect cycles.
     visited: HashSet<String>,
     total: Option<u64>,
-    read: PageDecoder<T>,
+    read: fn(&Client, &[u8], &str) -> Result<Vec<T>>,
 }
 
-type PageDecoder<T> = fn(&Client, &[u8]) -> Result<Vec<T>, ClientError>;
-
 impl<'a, T> Pages<'a, T> {
-    /// Creates the list whose first page is at `first`, a path and a query.
-    pub(super) fn new(client: &'a Client, first: &str, read: PageDecoder<T>) -> Self {
-        let (path, query) = first.split_once('?').unwrap_or((first, ""));
-        let (path, next) = (path.to_owned(), Some(query.to_owned()));
-        Self { client, path, next, visited: HashSet::new(), total: None, read }
+    pub(super) fn new(client: &'a Client, path: String, query: String, member: &'static str) -> Self
+    where
+        T: DeserializeOwned,
+    {
+        let (next, visited) = (Some(query), HashSet::new());
+        Self { client, path, member, next, visited, total: None, read: Client::items }
     }
 
     /// Returns the total number of items, after the first page, if the server was asked to count.
@@ -37,20 +41,32 @@ impl<'a, T> Pages<'a, T> {
     }
 
     /// Fetches the next page; `None` after the last.
-    pub async fn next(&mut self) -> Result<Option<Vec<T>>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<Vec<T>>> {
         let Some(query) = self.next.take() else { return Ok(None) };
         if !self.visited.insert(query.clone()) {
-            let message = "the link to the next page leads back to an earlier one";
-            return Err(self.client.unexpected(message.to_owned()));
+            return Err(self.client.foreign("the link to the next page leads back to an earlier one"));
         }
         let answer = self.client.send(&Request::get(format!("{}?{query}", self.path))).await?;
         self.next = next_query(&answer.headers);
         self.total = self.total.or(total(&answer.headers));
-        (self.read)(self.client, &answer.body).map(Some)
+        (self.read)(self.client, &answer.body, self.member).map(Some)
     }
 
     pub fn has_more(&self) -> bool {
         self.next.is_some()
+    }
+}
+
+impl Client {
+    /// Fetches a list that has one page.
+    pub(super) async fn list<T: DeserializeOwned>(&self, path: String, member: &str) -> Result<Vec<T>> {
+        self.items(&self.send(&Request::get(path)).await?.body, member)
+    }
+
+    /// Decodes the items of a list.
+    fn items<T: DeserializeOwned>(&self, body: &[u8], member: &str) -> Result<Vec<T>> {
+        let members: HashMap<String, &RawValue> = self.decode(body)?;
+        self.decode(members.get(member).map_or("null", |items| items.get()).as_bytes())
     }
 }
 

@@ -2,10 +2,11 @@
 
 use form_urlencoded::Serializer;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::pages::MAX_PAGE;
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct FormQuery<'a> {
     pub status: Option<&'a str>,
     /// Only forms that do not accept submissions for this reason.
@@ -15,43 +16,30 @@ pub struct FormQuery<'a> {
     pub count: bool,
 }
 
-impl FormQuery<'_> {
-    pub(super) fn parameters(&self, page: usize) -> String {
-        let mut parameters = page_params(page);
-        parameters.extend_pairs(self.status.map(|status| ("status", status)));
-        parameters.extend_pairs(self.accepting_reason.map(|reason| ("accepting_reason", reason)));
-        parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
-        parameters.extend_pairs(self.count.then_some(("count", "true")));
-        parameters.finish()
-    }
-}
-
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SubmissionQuery {
     /// Only submissions created at this time or later, in RFC 3339.
     pub since: Option<String>,
     /// Only submissions created before this time, in RFC 3339.
     pub until: Option<String>,
-    /// Conditions on answers: question, operator and value.
-    pub answers: Vec<(String, String, String)>,
     /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
+    /// Conditions on answers: question, operator and value.
+    #[serde(skip)]
+    pub answers: Vec<(String, String, String)>,
 }
 
 impl SubmissionQuery {
     pub fn is_empty(&self) -> bool {
-        self.since.is_none() && self.until.is_none() && self.answers.is_empty() && !self.trashed
+        self.answers.is_empty() && members(self).is_empty()
     }
 
     pub(super) fn parameters(&self, page: usize) -> String {
-        let mut parameters = page_params(page);
-        parameters.extend_pairs(self.trashed.then_some(("trashed", "true")));
-        parameters.extend_pairs(self.since.iter().map(|since| ("since", since)));
-        parameters.extend_pairs(self.until.iter().map(|until| ("until", until)));
-        for (question, operator, value) in &self.answers {
-            parameters.append_pair(&format!("filter[{question}][{operator}]"), value);
-        }
-        parameters.finish()
+        let filter = |(question, operator, value): &(String, String, String)| {
+            (format!("filter[{question}][{operator}]"), value.clone())
+        };
+        let mut parameters = Serializer::new(parameters(self, page));
+        parameters.extend_pairs(self.answers.iter().map(filter)).finish()
     }
 }
 
@@ -59,51 +47,38 @@ impl SubmissionQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DeliverySelection {
     /// Id or slug.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
     /// Id, or with `form` also the name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub integration: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<String>,
     /// Names of statuses; empty for the operation's default.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<String>,
     /// Earliest time of the event, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// The time of the event is earlier, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// Only count.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// How fast to send again, such as `10/s`; `None` for at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
 }
 
-impl DeliverySelection {
-    pub(super) fn parameters(&self, page: usize) -> String {
-        let mut parameters = page_params(page);
-        let status = (!self.status.is_empty()).then(|| self.status.join(","));
-        for (name, value) in [
-            ("form", &self.form),
-            ("integration", &self.integration),
-            ("submission", &self.submission),
-            ("status", &status),
-            ("since", &self.since),
-            ("until", &self.until),
-        ] {
-            parameters.extend_pairs(value.iter().map(|value| (name, value)));
-        }
-        parameters.finish()
-    }
+/// Returns the members of a filter that are set.
+pub(super) fn members(filter: &impl Serialize) -> Map<String, Value> {
+    let Ok(Value::Object(members)) = serde_json::to_value(filter) else { return Map::new() };
+    let is_set =
+        |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value != &Value::Array(vec![]);
+    members.into_iter().filter(|(_, value)| is_set(value)).collect()
 }
 
-/// Creates the parameters of a page of `page` items.
-fn page_params(page: usize) -> Serializer<'static, String> {
+/// Returns the query for a page of at most `page` items that match the filter.
+pub(super) fn parameters(filter: &impl Serialize, page: usize) -> String {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
     let mut parameters = Serializer::new(String::new());
     parameters.append_pair("limit", &page.clamp(1, MAX_PAGE).to_string());
-    parameters
+    parameters.extend_pairs(members(filter).into_iter().map(|(name, value)| (name, text(value)))).finish()
 }

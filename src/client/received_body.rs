@@ -4,7 +4,6 @@ use std::ops::Deref;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 /// A parsed body that serializes as it was received, with fields that only a newer server knows.
@@ -12,15 +11,6 @@ use serde_json::value::RawValue;
 pub struct ReceivedBody<T> {
     parsed: T,
     text: Box<RawValue>,
-}
-
-/// Describes a decoding error for users.
-pub(super) fn unreadable(error: &serde_json::Error) -> &'static str {
-    match error.classify() {
-        _ if error.to_string().contains("recursion limit") => "its answer is nested too deeply",
-        Category::Data => "its answer lacks a field, or has one of another type",
-        Category::Syntax | Category::Eof | Category::Io => "its answer is not JSON",
-    }
 }
 
 impl<T> Deref for ReceivedBody<T> {

@@ -51,7 +51,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     (
         "ipnet",
         "config.rs domain/integration/address.rs cli/commands/serve.rs \
-         cli/input/values.rs",
+         cli/connection/local_store.rs cli/input/values.rs",
     ),
     ("utoipa", "http/ api/"),
     ("utoipa_axum", "http/"),
@@ -73,7 +73,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("annotate_snippets", "cli/"),
     ("granit_parser", "cli/"),
     ("serde_yaml", "cli/input/document/ cli/output/yaml.rs cli/connection/credentials.rs"),
-    ("regex", "domain/submission/filter.rs"),
+    ("regex", "client/exchange.rs domain/submission/filter.rs"),
     ("regex_automata", "domain/pattern/"),
     ("regex_syntax", "domain/pattern/ domain/pattern/ecma262.rs"),
     ("console", "cli/"),

@@ -3,6 +3,7 @@
 //! A single item prints its object, or fails with its error. Of several, `-o json` prints one document with all results,
 //! and one line with all failures.
 
+use crate::cli::connection::hints;
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::render_error;
@@ -38,7 +39,7 @@ impl<'a> Batch<'a> {
         if self.total == 1 || matches!(error, CliError::ClosedPipe | CliError::Interrupted) {
             return Err(error);
         }
-        let error = self.session.annotate(error);
+        let error = hints::annotate(self.session, error);
         self.exits.push(error.exit());
         let help = render_error::to_diagnostic(&error).help.filter(|help| !self.helps.contains(help));
         self.session.output.report_item_error(item, &error, help.as_deref());

@@ -4,11 +4,12 @@ use std::future::pending;
 use std::io;
 
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
+use crate::process::ignores_hangup;
 
 /// Runs `command` until it ends or a signal arrives. On a signal it is dropped; guards then restore the terminal and keep
 /// drafts. A server has threads and handles signals itself.
@@ -48,26 +49,23 @@ pub(super) async fn read_input<T: Send + 'static>(
     tokio::task::spawn_blocking(read).await.unwrap_or(Err(CliError::Interrupted))
 }
 
-/// Waits for a signal that ends the command: Ctrl-C, SIGTERM or SIGHUP. The latter two keep their default action when not
-/// interactive: there is nothing to restore, and `nohup` must work.
+/// Waits for a signal that ends the command: Ctrl-C, SIGTERM or SIGHUP. Under `nohup`, SIGHUP has no effect.
 async fn wait_for_signal(session: &Session) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let interrupted = async {
-        while interrupt.recv().await.is_some() && session.has_lent_terminal() {}
-        Ok(())
-    };
-    let ended = async {
-        if !session.can_prompt() {
-            return pending().await;
-        }
-        let (mut terminate, mut hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
-        tokio::select! {
-            _ = terminate.recv() => Ok(()),
-            _ = hangup.recv() => Ok(()),
-        }
-    };
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+    let interrupted = async { while interrupt.recv().await.is_some() && session.has_lent_terminal() {} };
     tokio::select! {
-        ended = interrupted => ended,
-        ended = ended => ended,
+        () = interrupted => {}
+        _ = terminate.recv() => {}
+        () = receive(&mut hangup) => {}
+    }
+    Ok(())
+}
+
+/// Waits for a signal; forever if there is none to listen for.
+pub(super) async fn receive(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => pending().await,
     }
 }

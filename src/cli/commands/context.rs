@@ -183,13 +183,13 @@ pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {
         Credentials::update(&session.environment, &session.output, remove)?;
     let output = &session.output;
     output.object(&json!({"name": name, "removed": true}), || format!("{}\n", visible(name)))?;
-    output.success(&format!("the key for {} was removed from this machine", removed.url));
+    output.success(&format!("Removed the key for {} from this machine", removed.url));
     if let Ok(key) = removed.key.reveal().parse::<KeyText>() {
         let revoke = format!("forms --url {} keys revoke {}", shell_quote(&removed.url), key.id());
-        output.status(&format!("it was not revoked; to end it: {revoke}"));
+        output.status(&format!("The key still works. Revoke it: {revoke}"));
     }
     if let Some(other) = credentials.contexts.keys().next().filter(|_| was_current) {
-        output.status(&format!("no context is the current one now: forms context use {other}"));
+        output.status(&format!("No context selected. Select one: forms context use {other}"));
     }
     Ok(())
 }

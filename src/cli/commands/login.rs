@@ -5,9 +5,10 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::cli::commands::Run;
-use crate::cli::connection::credentials::{Context, Credentials, is_same};
+use crate::cli::connection::credentials::{Context, Credentials};
+use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::{self, Key, KeyOrigin, Source, Sourced, Target};
+use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
 use crate::cli::input::prompt;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -30,15 +31,22 @@ pub struct Login {
     /// Server address
     #[arg(value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     server: Option<String>,
-    /// Name of the context; default: the host of the server
+    /// Name of the context; default: its address
     #[arg(long, value_name = "NAME", value_parser = context_name)]
     name: Option<String>,
 }
 
+/// Maximum length of the name of a context.
+const MAX_NAME: usize = 64;
+
 /// Parses the name of a context: it must not need quotes in a shell or in YAML.
 fn context_name(text: &str) -> Result<String, String> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if text.len() <= 64 && text.bytes().all(is_allowed) && !text.starts_with(['-', '.']) && !text.is_empty() {
+    if text.len() <= MAX_NAME
+        && text.bytes().all(is_allowed)
+        && !text.starts_with(['-', '.'])
+        && !text.is_empty()
+    {
         return Ok(text.to_owned());
     }
     Err("expected 1 to 64 letters, digits, `.`, `_` and `-`".to_owned())
@@ -55,14 +63,17 @@ impl Run for Login {
         stored.path()?;
         let (url, chosen) = self.address(session)?;
         session.require_encryption(&url.value)?;
-        let name = self.name.clone().or(chosen).unwrap_or_else(|| default_name(session, stored, &url.value));
+        let name = match self.name.clone().or(chosen) {
+            Some(name) => name,
+            None => default_name(session, stored, &url.value)?,
+        };
         let key = key(session, &url.value).await?;
         let (address, text) = (target::display_url(&url.value), key.text.clone());
         let insecure_http = target::require_encryption(&url.value, false).is_err();
         session.use_target(Target::Server { url, context: None, key: Some(key) });
         let owner = session.client().await?.whoami().await.map_err(not_stored)?;
 
-        let context = Context { url: address.clone(), key: text, insecure_http };
+        let context = Context::new(address.clone(), text, insecure_http);
         let store = |credentials: &mut Credentials| {
             credentials.current = Some(name.clone());
             Ok(credentials.contexts.insert(name.clone(), context))
@@ -87,38 +98,42 @@ impl Login {
     /// Returns the address to log in to, and the name of its context if it was found by that.
     fn address(&self, session: &Session) -> Result<(Sourced<Url>, Option<String>), CliError> {
         let global = &session.global;
-        let flags = [
-            ("--data", global.data.is_some()),
-            ("--url", global.url.is_some() && self.server.is_some()),
-            ("--context", global.context.is_some() && self.server.is_some()),
-        ];
-        if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
-            let with = if self.server.is_some() { "a server address" } else { "forms login" };
-            return Err(CliError::usage(format!("{flag} cannot be used with {with}")));
+        if global.data.is_some() {
+            return Err(CliError::usage("--data cannot be used with forms login"));
         }
-        match &self.server {
-            Some(url) => Ok((Sourced { value: target::parse(url, "URL")?, source: Source::Flag }, None)),
-            None => {
-                let (url, chosen) = session.with_sources(target::address)?;
-                Ok((url, chosen.map(|chosen| chosen.name)))
-            }
+        if self.server.is_some() && (global.url.is_some() || global.context.is_some()) {
+            return Err(CliError::usage("--url and --context cannot be used with a server address"));
         }
+        let url = self.server.clone().or_else(|| global.url.clone());
+        target::address(session, &Global { url, ..global.clone() })
     }
 }
 
-/// Returns the name under which `url` is stored already; else its host, with a port that is not the scheme's.
-fn default_name(session: &Session, stored: &Credentials, url: &Url) -> String {
+/// Returns the name under which `url` is stored already; else the whole address, without `https`.
+///
+/// # Errors
+/// If another server's context has the name.
+fn default_name(session: &Session, stored: &Credentials, url: &Url) -> Result<String, CliError> {
     if let Some((name, _)) = stored.find_by_url(url, session.chosen_context().as_deref()) {
-        return name.to_owned();
+        return Ok(name.to_owned());
     }
-    // An IPv6 address has brackets and colons.
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).replace(':', "_");
-    url.port().map_or_else(|| host.clone(), |port| format!("{host}-{port}"))
+    let address = target::display_url(url);
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || "._".contains(character);
+    let words = address.trim_start_matches("https://").split(|character| !is_allowed(character));
+    let name = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    let name = name.get(..MAX_NAME).unwrap_or(&name).to_owned();
+    match stored.contexts.get(&name) {
+        Some(other) => Err(CliError::usage_with_help(
+            format!("context `{name}` is for another server, {}", other.url),
+            "add --name NAME",
+        )),
+        None => Ok(name),
+    }
 }
 
 /// Returns the key in the file of `--key-file`, or asks for one. Variables are not read: they would override what is stored.
 async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
-    if let Some(key) = target::key_of_flag(&session.global, &session.output)? {
+    if let Some(key) = target::key_of_flag(session)? {
         return Ok(key);
     }
     if let Some(obstacle) = prompt::prompt_obstacle(session.global.no_input, &session.environment) {
@@ -129,7 +144,7 @@ async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
     let question = format!("API key for {}", target::display_url(url));
     let typed =
         prompt::dialogue(&session.output, "canceled, nothing was stored", prompt::secret(&question)).await?;
-    target::parse_key(&typed, KeyOrigin::Typed)
+    target::parse_key(&typed, Source::Flag, "the text typed".to_owned())
 }
 
 /// Adds to the refusal of the key that it was not stored.
@@ -145,18 +160,11 @@ fn not_stored(error: ClientError) -> CliError {
 
 /// Warns of each variable that overrides the context `name` for the server at `url`.
 pub(super) fn warn_of_variables(session: &Session, name: &str, url: &str) {
-    let is_other_server = |value: &str| {
-        let both = (Url::parse(value), Url::parse(url));
-        !matches!(both, (Ok(value), Ok(own)) if is_same(&value, &own))
-    };
-    let overrides = |variable: &str, value: &str| match variable {
-        "FORMS_URL" => is_other_server(value),
-        "FORMS_CONTEXT" => value != name,
-        _ => true,
-    };
-    for variable in ["FORMS_DATA", "FORMS_URL", "FORMS_CONTEXT", "FORMS_API_KEY", "FORMS_API_KEY_FILE"] {
-        let value = session.environment.get(variable);
-        if value.is_some_and(|value| overrides(variable, value)) {
+    let own = [("FORMS_DATA", ""), ("FORMS_URL", url), ("FORMS_CONTEXT", name)];
+    let keys = [("FORMS_API_KEY", ""), ("FORMS_API_KEY_FILE", "")];
+    for (variable, own) in own.into_iter().chain(keys) {
+        let value = session.environment.get(variable).map(|value| value.trim_end_matches('/'));
+        if value.is_some_and(|value| value != own) {
             session.output.warn(&format!(
                 "{variable} is set and overrides context `{name}`; unset it to use this context"
             ));

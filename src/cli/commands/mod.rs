@@ -36,6 +36,7 @@ use block_on::read_input;
 pub(super) use block_on::block_on;
 
 use crate::cli::connection::global_flags::Global;
+use crate::cli::connection::local_store::ignore_empty_variables;
 use crate::cli::connection::session::Session;
 use crate::cli::output::Format;
 use crate::cli::output::columns::Columns;
@@ -175,5 +176,5 @@ pub struct Cli {
 
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
-    help::with_common(Cli::command())
+    help::with_common(Cli::command()).mut_subcommand("serve", ignore_empty_variables)
 }

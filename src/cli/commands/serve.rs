@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use clap::Args;
 use ipnet::IpNet;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::commands::Run;
-use crate::cli::connection::local_store;
+use crate::cli::commands::block_on::receive;
+use crate::cli::connection::local_store::{StoreFlags, open_error};
 use crate::cli::connection::running_servers::{self, Announcement};
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Sourced};
@@ -21,9 +22,7 @@ use crate::cli::input::values::{count, duration, network, size, socket_address};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{BaseUrl, Config, HttpSettings, MailConfig, Rate, TlsFiles, WebOrigin};
-use crate::domain::integration::google_sheets::{GoogleEndpoints, InvalidGoogleUrl};
-use crate::domain::integration::smtp::{InvalidSmtpUrl, MailFrom, SmtpUrl};
+use crate::config::{BaseUrl, Config, HttpSettings, Rate, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
 use crate::process::{ignores_hangup, raise_open_files};
 use crate::server::{self, Serving};
@@ -78,7 +77,7 @@ pub struct Serve {
     #[command(flatten)]
     delivery: DeliveryFlags,
     #[command(flatten)]
-    mail: MailFlags,
+    store: StoreFlags,
     #[command(flatten)]
     limits: Box<LimitFlags>,
 }
@@ -102,88 +101,16 @@ struct NetworkFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Integrations")]
 struct DeliveryFlags {
-    /// Private network, such as 10.0.0.0/8, that integrations may call, also over HTTP; repeatable
-    #[arg(long, value_name = "CIDR", value_parser = network)]
-    allow_net: Vec<IpNet>,
-    /// URL in place of Google's hosts, for private endpoints and tests: /token and /v4/spreadsheets below it
-    #[arg(long, value_name = "URL", value_parser = google_url, hide_short_help = true)]
-    google_url: Option<Box<GoogleEndpoints>>,
     /// Waits between attempts, such as 5s,5m,2h [default: by type of integration]
-    #[arg(long, value_name = "TIMES", value_parser = retry_schedule, hide_short_help = true)]
-    retry_schedule: Option<RetrySchedule>,
-    /// File with the key that seals secrets: 32 bytes in base64 [default: master-key in the data directory, made at the first start]
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    master_key_file: Option<PathBuf>,
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', hide_short_help = true)]
+    #[arg(value_parser = in_range(duration, "1ms", "7d"))]
+    retry_schedule: Vec<Duration>,
     /// Make a new master key in place of a lost one; stored secrets of integrations must be set again
     #[arg(long, hide_short_help = true, conflicts_with = "master_key_file")]
     new_master_key: bool,
     /// Deliver nothing; deliveries wait for the next start without this flag
     #[arg(long, hide_short_help = true)]
     pause_deliveries: bool,
-}
-
-/// Flags about sending mail.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Mail")]
-struct MailFlags {
-    #[arg(
-        long,
-        value_name = "URL",
-        hide_short_help = true,
-        help = "Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25"
-    )]
-    // Parsed after the command line, whose errors would quote a password in it.
-    smtp_url: Option<String>,
-    /// User name on the mail server
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    smtp_username: Option<String>,
-    /// File with the password on the mail server
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    smtp_password_file: Option<PathBuf>,
-    /// Sender of all mail, such as "Example Forms <forms@example.com>"
-    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
-    mail_from: Option<MailFrom>,
-    /// Write mail to files in this folder instead of sending it, for development
-    #[arg(long, value_name = "DIR", hide_short_help = true)]
-    mail_dir: Option<PathBuf>,
-}
-
-impl MailFlags {
-    /// Returns the settings of the flags, and of the environment where a flag is not given. A server and a folder exclude each
-    /// other: the one given by a flag is used.
-    ///
-    /// # Errors
-    /// If the address of the mail server is not valid.
-    fn config(self, environment: MailConfig) -> Result<MailConfig, CliError> {
-        let invalid = |error: InvalidSmtpUrl| CliError::usage(format!("invalid --smtp-url: {error}"));
-        let smtp_url: Option<SmtpUrl> =
-            self.smtp_url.as_deref().map(str::parse).transpose().map_err(invalid)?;
-        let environment = match (&smtp_url, &self.mail_dir) {
-            (None, Some(_)) => MailConfig { from: environment.from, ..MailConfig::default() },
-            (Some(_), None) => MailConfig { folder: None, ..environment },
-            _ => environment,
-        };
-        Ok(MailConfig {
-            smtp_url: smtp_url.or(environment.smtp_url),
-            smtp_username: self.smtp_username.or(environment.smtp_username),
-            smtp_password_file: self.smtp_password_file.or(environment.smtp_password_file),
-            from: self.mail_from.or(environment.from),
-            folder: self.mail_dir.or(environment.folder),
-        })
-    }
-}
-
-/// Waits between attempts, in milliseconds.
-#[derive(Debug, Clone)]
-struct RetrySchedule(Vec<i64>);
-
-fn retry_schedule(text: &str) -> Result<RetrySchedule, String> {
-    let waits = text.split(',').map(in_range(duration, "1ms", "7d")).collect::<Result<Vec<_>, _>>()?;
-    if waits.len() > MAX_WAITS || waits.iter().sum::<Duration>() > MAX_TOTAL_WAIT {
-        return Err(format!("expected at most {MAX_WAITS} times, of 7 days together"));
-    }
-    let millis = |wait: Duration| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-    Ok(RetrySchedule(waits.into_iter().map(millis).collect()))
 }
 
 /// Maximum waits between the attempts of a delivery.
@@ -197,11 +124,11 @@ const MAX_TOTAL_WAIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
     /// Maximum size of a request body
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1KiB", "16MiB"), default_value = "1MiB", hide_short_help = true)]
-    max_body: u64,
+    #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "1KiB", "16MiB"), default_value = "1MiB", hide_short_help = true)]
+    max_body: usize,
     /// Maximum size of a form definition
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
-    max_definition: u64,
+    #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
+    max_definition: usize,
     /// Maximum number of questions in a form
     #[arg(long, value_name = "N", value_parser = in_range(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
     max_questions: usize,
@@ -212,17 +139,17 @@ struct LimitFlags {
     #[arg(long, value_name = "N", value_parser = in_range(count, "1", "10000"), default_value_t = 300, hide_short_help = true)]
     max_title: usize,
     /// Maximum size of one answer
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1", "16MiB"), default_value = "64KiB", hide_short_help = true)]
-    max_answer: u64,
+    #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "1", "16MiB"), default_value = "64KiB", hide_short_help = true)]
+    max_answer: usize,
     /// Maximum number of answers in a submission
     #[arg(long, value_name = "N", value_parser = in_range(count, "1", "100000"), default_value_t = 1_000, hide_short_help = true)]
     max_answers: usize,
     /// Maximum length of a request URI
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "64", "60KiB"), default_value = "8KiB", hide_short_help = true)]
-    max_uri: u64,
+    #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "64", "60KiB"), default_value = "8KiB", hide_short_help = true)]
+    max_uri: usize,
     /// Maximum size of all request headers
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1KiB", "1MiB"), default_value = "32KiB", hide_short_help = true)]
-    max_head: u64,
+    #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "1KiB", "1MiB"), default_value = "32KiB", hide_short_help = true)]
+    max_head: usize,
     /// Maximum number of request headers
     #[arg(long, value_name = "N", value_parser = in_range(count, "8", "1000"), default_value_t = 64, hide_short_help = true)]
     max_headers: usize,
@@ -296,8 +223,7 @@ impl Run for Serve {
         };
         session.refuse_if_served(&data, IF_IN_USE)?;
         init_logging(session, level);
-        let config = local_store::config(&data, &session.environment)?;
-        let mut config = self.config(config, session.global.insecure_http)?;
+        let mut config = self.config(&data, session.global.insecure_http)?;
         if config.http.fit_open_files(raise_open_files()) {
             let max_connections = config.http.max_connections;
             tracing::warn!(max_connections, "the limit of open files allows no more connections");
@@ -307,12 +233,10 @@ impl Run for Serve {
 }
 
 impl Serve {
-    /// Returns `config` with the settings of the flags.
-    ///
-    /// # Errors
-    /// If the address of the mail server is not valid.
-    fn config(self, mut config: Config, insecure_http: bool) -> Result<Config, CliError> {
+    /// Returns the settings of the flags.
+    fn config(self, data: &Path, insecure_http: bool) -> Result<Config, CliError> {
         let (network, delivery, limits) = (self.network, self.delivery, self.limits);
+        let mut config = self.store.config(data)?;
         config.listen = self.listen;
         config.insecure_http = insecure_http;
         let tls_files = |(certificate, key)| TlsFiles { certificate, key };
@@ -324,15 +248,15 @@ impl Serve {
             questions: limits.max_questions,
             options: limits.max_options,
             title: limits.max_title,
-            answer: bytes(limits.max_answer),
+            answer: limits.max_answer,
             answers: limits.max_answers,
             ..Limits::default()
         };
         config.http = HttpSettings {
-            max_body: bytes(limits.max_body),
-            max_definition: bytes(limits.max_definition),
-            max_uri: bytes(limits.max_uri),
-            max_head: bytes(limits.max_head),
+            max_body: limits.max_body,
+            max_definition: limits.max_definition,
+            max_uri: limits.max_uri,
+            max_head: limits.max_head,
             max_headers: limits.max_headers,
             head_timeout: limits.head_timeout,
             first_byte_timeout: limits.first_byte_timeout,
@@ -347,34 +271,26 @@ impl Serve {
             base_url: network.base_url,
             cors_origins: network.cors_origin,
         };
-        if !delivery.allow_net.is_empty() {
-            config.delivery.policy.allowed = delivery.allow_net;
-        }
-        config.delivery.retry_schedule = delivery.retry_schedule.map(|RetrySchedule(waits)| waits);
-        config.delivery.master_key_file = delivery.master_key_file.or(config.delivery.master_key_file);
+        config.delivery.retry_schedule = retry_schedule(&delivery.retry_schedule)?;
         config.delivery.new_master_key = delivery.new_master_key;
         config.delivery.is_paused = delivery.pause_deliveries;
-        config.delivery.google = delivery.google_url.map_or(config.delivery.google, |google| *google);
-        config.delivery.mail = self.mail.config(config.delivery.mail)?;
         Ok(config)
     }
 }
 
-/// Parses a URL in place of Google's hosts, boxed because clap keeps the flags of all commands in one value.
-fn google_url(text: &str) -> Result<Box<GoogleEndpoints>, InvalidGoogleUrl> {
-    text.parse().map(Box::new)
-}
-
-fn bytes(size: u64) -> usize {
-    usize::try_from(size).unwrap_or(usize::MAX)
-}
-
-/// Waits for a signal; forever if there is none to listen for.
-async fn receive(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+/// Returns the waits between attempts in milliseconds, if any are given.
+fn retry_schedule(waits: &[Duration]) -> Result<Option<Vec<i64>>, CliError> {
+    if waits.len() > MAX_WAITS || waits.iter().sum::<Duration>() > MAX_TOTAL_WAIT {
+        let expected = format!("expected at most {MAX_WAITS} times, of 7 days together");
+        return Err(CliError::usage(format!("invalid --retry-schedule: {expected}")));
     }
+    let millis = |wait: &Duration| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    Ok((!waits.is_empty()).then(|| waits.iter().map(millis).collect()))
+}
+
+/// Parses a size in memory.
+fn bytes(text: &str) -> Result<usize, String> {
+    size(text)?.try_into().map_err(|_too_large| String::new())
 }
 
 /// Serves until the first signal, then until the requests in progress finish or a second signal arrives.
@@ -406,7 +322,7 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
     let ended = tokio::select! {
         ended = server::run(config, stopped, next_reload, ready) => {
-            ended.map_err(|error| with_holder(session, local_store::open_error(&data, error, IF_IN_USE)))
+            ended.map_err(|error| with_holder(session, open_error(&data, error, IF_IN_USE)))
         }
         () = signals => Err(CliError::Interrupted),
     };
@@ -480,6 +396,6 @@ mod tests {
         let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(["forms", "serve"]) else {
             panic!("`forms serve` is a command");
         };
-        assert_eq!(serve.config(Config::new("store"), false).unwrap(), Config::new("store"));
+        assert_eq!(serve.config("store".as_ref(), false).unwrap(), Config::new("store"));
     }
 }

@@ -31,10 +31,11 @@ impl Run for Whoami {
         let asked = async { Ok::<_, CliError>(session.client().await?.whoami().await?) }.await;
         let target = session.target()?;
         let answer = asked.as_ref().ok();
-        let (view, text) = (view(target, answer), || text(target, answer));
+        let view = view(target, answer);
+        let text = text(&view, target);
         match asked {
-            Ok(_) => session.output.object(&view, text),
-            Err(_) => session.output.partial_result(view, text),
+            Ok(_) => session.output.object(&view, || text),
+            Err(_) => session.output.partial_result(view, || text),
         }?;
         asked.map(drop)
     }
@@ -52,10 +53,10 @@ fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
     let workspace = answer.map(|answer| &answer.workspace);
     match target {
         Target::Server { url, context, key: found } => {
-            let origin = found.as_ref().map(|found| &found.origin);
-            let key = origin.map(|origin| with_context(key(json!(origin.source())), origin.context()));
+            let key =
+                found.as_ref().map(|found| with_context(key(json!(found.source)), found.context.as_deref()));
             let url = json!({"value": display_url(&url.value), "source": url.source});
-            let url = with_context(url, context.as_ref().map(|context| &*context.name));
+            let url = with_context(url, context.as_deref());
             json!({"url": url, "key": key, "workspace": workspace})
         }
         Target::Data(data) => {
@@ -73,32 +74,28 @@ fn with_context(mut value: Value, context: Option<&str>) -> Value {
     value
 }
 
-fn text(target: &Target, answer: Option<&WhoamiResponse>) -> String {
-    let view = view(target, answer);
-    let source = |name: &str| match (view[name]["source"].as_str(), view[name]["context"].as_str()) {
-        (Some(source), Some(context)) => format!("{source} {}", visible(context)),
-        (source, _) => source.unwrap_or_default().to_owned(),
+/// Returns the view as lines.
+fn text(view: &Value, target: &Target) -> String {
+    let words = |value: &Value, names: &[&str]| {
+        names.iter().filter_map(|name| value[*name].as_str()).map(visible).collect::<Vec<_>>().join(" ")
     };
-    let (name, place, key) = match target {
-        Target::Server { url, key, .. } => ("url", display_url(&url.value), key.as_ref()),
-        Target::Data(data) => ("data", data.value.display().to_string(), None),
-    };
-    let (key, workspace) = match answer {
-        Some(WhoamiResponse { key, workspace, .. }) => {
-            let scopes: Vec<_> = key.scopes.iter().map(ToString::to_string).collect();
-            let key = format!(
-                "{} \"{}\" {}  ({})",
-                key.id,
-                visible(&key.name),
-                visible(&scopes.join(", ")),
-                source("key")
-            );
-            (key, format!("{} \"{}\"", workspace.id, visible(&workspace.name)))
+    let source = |value: &Value| format!("({})", words(value, &["source", "context"]));
+    let name = if view["data"].is_null() { "url" } else { "data" };
+    let (key, workspace) = (&view["key"], &view["workspace"]);
+    let stored = if let Target::Server { key, .. } = target { key.as_ref().map(Key::redacted) } else { None };
+    let key = match (key["id"].as_str(), stored) {
+        (Some(id), _) => {
+            let scopes = key["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let scopes = visible(&scopes.collect::<Vec<_>>().join(", "));
+            format!("{id} \"{}\" {scopes}  {}", words(key, &["name"]), source(key))
         }
-        None => {
-            let key = key.map(|key| format!("{}  ({})", Key::redacted(key), source("key")));
-            (key.unwrap_or_else(|| "none".to_owned()), "unknown".to_owned())
-        }
+        (None, Some(stored)) => format!("{stored}  {}", source(key)),
+        (None, None) => "none".to_owned(),
     };
-    format!("{name:<10} {}  ({})\nkey        {key}\nworkspace  {workspace}\n", visible(&place), source(name))
+    let workspace = match workspace["id"].as_str() {
+        Some(id) => format!("{id} \"{}\"", words(workspace, &["name"])),
+        None => "unknown".to_owned(),
+    };
+    let place = words(&view[name], &["value"]);
+    format!("{name:<10} {place}  {}\nkey        {key}\nworkspace  {workspace}\n", source(&view[name]))
 }

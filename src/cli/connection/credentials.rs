@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::ops::Not;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde_yaml::{Mapping, Value};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_yaml::Mapping;
 
-use crate::cli::connection::target::display_url;
+use crate::cli::connection::target::{is_same, warn_if_public};
 use crate::cli::environment::Environment;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
@@ -27,44 +28,42 @@ const LOCK_NAME: &str = "credentials.lock";
 const MAX_SIZE: u64 = 1 << 20;
 
 /// A server and the key for it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Context {
     pub url: String,
+    #[serde(serialize_with = "reveal")]
     pub key: Secret<String>,
     /// Whether the key may be sent unencrypted beyond this machine.
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub insecure_http: bool,
+    /// Members of newer versions, which are kept.
+    #[serde(flatten)]
+    unknown: Mapping,
+}
+
+impl Context {
+    pub fn new(url: String, key: Secret<String>, insecure_http: bool) -> Self {
+        Self { url, key, insecure_http, unknown: Mapping::new() }
+    }
 }
 
 /// The contexts, and the file that has them.
-#[derive(Debug)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Credentials {
     /// `None` if the user has no home folder.
+    #[serde(skip)]
     path: Option<PathBuf>,
     /// The name of the context that is used by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    pub contexts: BTreeMap<String, Context>,
-    /// The file as read: members of newer versions are kept.
-    document: Mapping,
-}
-
-#[derive(Default, Deserialize)]
-struct Content {
-    current: Option<String>,
-    contexts: Option<BTreeMap<String, Entry>>,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    url: String,
-    key: String,
     #[serde(default)]
-    insecure_http: bool,
+    pub contexts: BTreeMap<String, Context>,
+    #[serde(flatten)]
+    unknown: Mapping,
 }
 
-impl From<Entry> for Context {
-    fn from(entry: Entry) -> Self {
-        Self { url: entry.url, key: Secret::new(entry.key), insecure_http: entry.insecure_http }
-    }
+fn reveal<S: Serializer>(key: &Secret<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(key.reveal())
 }
 
 impl Credentials {
@@ -75,13 +74,11 @@ impl Credentials {
     pub fn load(environment: &Environment, output: &Output) -> Result<Self, CliError> {
         let path = folder(environment).map(|folder| folder.join(FILE_NAME));
         let text = path.as_deref().map_or(Ok(None), |path| read(path, output))?;
-        let (content, document) = match (&path, text) {
+        let stored = match (&path, text) {
             (Some(path), Some(text)) => parse(path, &text)?,
-            _ => (Content::default(), Mapping::new()),
+            _ => Self::default(),
         };
-        let contexts = content.contexts.unwrap_or_default();
-        let contexts = contexts.into_iter().map(|(name, entry)| (name, entry.into())).collect();
-        Ok(Self { path, current: content.current, contexts, document })
+        Ok(Self { path, ..stored })
     }
 
     /// Reads the file, applies `edit` and writes the file, while no other command changes it. Returns the credentials
@@ -139,11 +136,8 @@ impl Credentials {
     }
 
     fn unknown(&self, name: &str) -> CliError {
-        let near = similar(name, self.contexts.keys().map(String::as_str));
-        let help = match near {
-            Some(near) => {
-                format!("a context with a similar name exists: `{near}`; forms context list shows all")
-            }
+        let help = match similar(name, self.contexts.keys().map(String::as_str)) {
+            Some(near) => format!("a similar name exists: {near}"),
             None if self.contexts.is_empty() => "forms login URL makes one".to_owned(),
             None => "forms context list shows all".to_owned(),
         };
@@ -156,7 +150,7 @@ impl Credentials {
         let path = self.path()?;
         let write = || -> io::Result<()> {
             let folder = path.parent().unwrap_or(Path::new("."));
-            let text = serde_yaml::to_string(&self.to_document()).map_err(io::Error::other)?;
+            let text = serde_yaml::to_string(self).map_err(io::Error::other)?;
             // Only its owner can read the new file.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(text.as_bytes())?;
@@ -166,33 +160,6 @@ impl Credentials {
         };
         write().map_err(|error| CliError::io(format!("cannot write {}", path.display()), error))
     }
-
-    fn to_document(&self) -> Mapping {
-        let mut document = self.document.clone();
-        match &self.current {
-            Some(name) => drop(document.insert("current".into(), name.as_str().into())),
-            None => drop(document.remove("current")),
-        }
-        let before = document.remove("contexts").unwrap_or_default();
-        let entry = |(name, context): (&String, &Context)| {
-            let mut entry = before.get(name).and_then(Value::as_mapping).cloned().unwrap_or_default();
-            entry.insert("url".into(), context.url.as_str().into());
-            entry.insert("key".into(), context.key.reveal().as_str().into());
-            match context.insecure_http {
-                true => drop(entry.insert("insecure_http".into(), true.into())),
-                false => drop(entry.remove("insecure_http")),
-            }
-            (Value::from(name.as_str()), Value::from(entry))
-        };
-        let contexts: Mapping = self.contexts.iter().map(entry).collect();
-        document.insert("contexts".into(), contexts.into());
-        document
-    }
-}
-
-/// Whether both are the same address; a slash at the end makes no difference.
-pub fn is_same(one: &Url, other: &Url) -> bool {
-    display_url(one) == display_url(other)
 }
 
 /// Returns the configuration folder, which may not exist; `None` if the user has no home folder.
@@ -243,9 +210,7 @@ fn read(path: &Path, output: &Output) -> Result<Option<String>, CliError> {
     if !metadata.is_file() {
         return Err(unreadable("it is not a file"));
     }
-    if metadata.mode() & 0o077 != 0 {
-        output.warn(&format!("{} is readable by others; chmod 600 {0}", path.display()));
-    }
+    warn_if_public(path, output);
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes));
     read.map_err(|error| unreadable(&reason(&error)))?;
@@ -255,16 +220,15 @@ fn read(path: &Path, output: &Output) -> Result<Option<String>, CliError> {
     String::from_utf8(bytes).map(Some).map_err(|_error| unreadable("it is not valid UTF-8"))
 }
 
-fn parse(path: &Path, text: &str) -> Result<(Content, Mapping), CliError> {
-    let broken = |error: &serde_yaml::Error| {
+fn parse(path: &Path, text: &str) -> Result<Credentials, CliError> {
+    let broken = |error: serde_yaml::Error| {
         // The parser's own message can quote a key.
         let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column())).unwrap_or_default();
         let help = "expected `current: NAME` and `contexts: {NAME: {url: URL, key: KEY}}`; \
                     correct the file, or move it away and log in again";
         CliError::usage_with_help(format!("{}{place} is not valid", path.display()), help)
     };
-    // An empty file is `null`. Only a mapping reports duplicate names.
-    let document: Option<Mapping> = serde_yaml::from_str(text).map_err(|error| broken(&error))?;
-    let content: Option<Content> = serde_yaml::from_str(text).map_err(|error| broken(&error))?;
-    Ok((content.unwrap_or_default(), document.unwrap_or_default()))
+    // Only a mapping reports duplicate names. An empty file is `null`.
+    let document: Option<Mapping> = serde_yaml::from_str(text).map_err(broken)?;
+    document.map_or(Ok(Credentials::default()), |_| serde_yaml::from_str(text).map_err(broken))
 }

@@ -1,94 +1,128 @@
-//! Help texts for errors, which depend on the target and its source.
+//! Notes and help for errors, which depend on the target and its source.
 
-use crate::cli::connection::target::{self, Chosen, Key, KeyOrigin, Source, Sourced};
-use crate::cli::output::diagnostics::Diagnostic;
-use crate::client::Url;
+use crate::api::Code;
+use crate::cli::connection::session::Session;
+use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
+use crate::cli::output::exit::CliError;
+use crate::client::{ClientError, Url};
 
-/// Help if a request was sent and no response came.
-pub(super) const UNANSWERED: &str = "try again later, or check the address; -v shows each request";
-
-/// Help for a certificate that is not trusted.
-pub(super) const UNTRUSTED: &str =
-    "use the host that the certificate is for; SSL_CERT_FILE=ca.pem trusts another authority";
-
-/// Help for a key that lacks a scope.
-pub(super) const LACKING_SCOPE: &str =
-    "use a key that has the scope; forms whoami shows the scopes of this one";
+/// Adds to an error where the server's address and the key came from, and the one thing to do.
+pub fn annotate(session: &Session, error: CliError) -> CliError {
+    let CliError::Client { mut error, mut notes, help } = error else { return error };
+    let advice = match (&mut error, session.target().ok()) {
+        (ClientError::MaybeApplied { path, .. }, _) => Some(inspection(&session.command_prefix(), path)),
+        (ClientError::Untrusted { why, .. }, _) => trust(session, why),
+        (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, context, .. })) => {
+            notes.push(address_note(url.source, context.as_deref()));
+            if *was_sent { None } else { start(url) }
+        }
+        (ClientError::Unexpected { .. }, Some(Target::Server { url, context, .. })) => {
+            notes.push(address_note(url.source, context.as_deref()));
+            None
+        }
+        (ClientError::Problem(problem), Some(Target::Server { url, key, .. })) => {
+            let (url, refused) = (&url.value, problem.code == Code::Unauthorized);
+            match key {
+                Some(key) if refused => {
+                    let shown = target::display_url(url);
+                    problem.detail = Some(format!("{shown} refused the API key {}", key.redacted()));
+                    refused_key(session, url, key, &mut notes)
+                }
+                Some(key) if problem.code == Code::InsufficientScope => {
+                    refused_key(session, url, key, &mut notes);
+                    Some("use a key that has the scope; forms whoami shows the scopes of this one".to_owned())
+                }
+                None if refused => {
+                    problem.detail = Some(format!("{} asks for an API key", target::display_url(url)));
+                    notes.extend(missing_key_note(session, url));
+                    Some(login(url))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    CliError::Client { error, notes, help: help.or(advice) }
+}
 
 /// Returns the command that shows what a request to `path` may have changed.
-pub(super) fn inspection_command(prefix: &str, path: &str) -> String {
-    let path = path.split('?').next().unwrap_or_default();
-    let mut names = path.trim_start_matches("/api/v1/forms").split('/').skip(1);
-    match (names.next(), names.next(), names.next()) {
-        (None, ..) => format!("{prefix} list"),
-        (Some(form), Some("submissions"), None) => format!("{prefix} responses {form}"),
-        (Some(form), Some("submissions"), Some(id)) => format!("{prefix} responses show {form} {id}"),
-        (Some(form), ..) => format!("{prefix} show {form}"),
+fn inspection(prefix: &str, path: &str) -> String {
+    let path = path.trim_start_matches("/api/v1/").split(['?', ':']).next().unwrap_or_default();
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["keys"] | ["keys", _, "rotate"] => {
+            format!("{prefix} keys list shows whether the key was created; its text is lost, so revoke it")
+        }
+        ["workspaces"] => {
+            format!("{prefix} workspaces list shows whether it was created; its key is lost, so delete it")
+        }
+        ["deliveries", id, ..] => format!("{prefix} deliveries show {id}"),
+        ["forms", form, "submissions"] => format!("{prefix} responses {form}"),
+        ["forms", form, "submissions", id, ..] => format!("{prefix} responses show {form} {id}"),
+        ["forms", form, "integrations"] => format!("{prefix} integrations list {form}"),
+        ["forms", form, "integrations", name, ..] => format!("{prefix} integrations show {form} {name}"),
+        ["forms", form, ..] => format!("{prefix} show {form}"),
+        ["forms"] => format!("{prefix} list"),
+        [list, ..] => format!("{prefix} {list} list"),
+        [] => prefix.to_owned(),
     }
 }
 
-/// Help if nothing responds at `url`; suggests starting a server only if that is this machine.
-pub(super) fn unreachable(Sourced { value: url, source, .. }: &Sourced<Url>) -> String {
-    if !target::is_loopback(url) {
-        return "check the address, and whether that host can be reached from here; -v shows each request"
-            .to_owned();
-    }
-    let host = url.host_str().unwrap_or_default();
-    let listen = match (source, url.port_or_known_default()) {
-        (Source::Flag | Source::Env | Source::Context, Some(port)) => format!(" --listen {host}:{port}"),
-        _ => String::new(),
-    };
-    let other = match source {
-        Source::Default => "store the address of another: forms login URL",
-        _ => "work without one: forms --data ./store …",
-    };
-    format!("start one: forms serve --data ./store{listen}, or {other}")
+fn trust(session: &Session, why: &str) -> Option<String> {
+    let is_unknown = why.contains("unknown authority") && session.environment.get("SSL_CERT_FILE").is_none();
+    let help = "set SSL_CERT_FILE to the certificate of its authority, or to its own if it is self-signed";
+    is_unknown.then(|| help.to_owned())
 }
 
-/// Help if another process holds the data directory.
-pub(super) fn in_use(named_by: Source) -> &'static str {
-    match named_by {
-        Source::Env => "unset FORMS_DATA, or stop it",
-        Source::Flag | Source::Context | Source::Runtime | Source::Default => "drop --data, or stop it",
+/// Returns how to start a server at the address, if `serve` can listen there without a certificate.
+fn start(Sourced { value: url, source }: &Sourced<Url>) -> Option<String> {
+    let start = "start one: forms serve --data ./store";
+    if matches!(source, Source::Default | Source::Runtime) {
+        return Some(start.to_owned());
     }
+    let can_listen = target::is_loopback(url) && url.scheme() == "http" && url.path() == "/";
+    let host = url.host_str()?.replace("localhost", "127.0.0.1");
+    can_listen.then(|| format!("{start} --listen {host}:{}", url.port_or_known_default().unwrap_or_default()))
 }
 
-/// Help for a key that the server at `url` refused; `overrides` is whether there is a context for this server that the
-/// key's variable overrides.
-pub(super) fn refused_key(key: &Key, url: &Url, overrides: bool) -> String {
-    let login = format!("forms login {}", target::display_url(url));
-    match &key.origin {
-        KeyOrigin::Env { variable, .. } if overrides => format!("unset {variable}, or log in again: {login}"),
-        KeyOrigin::Env { variable, .. } => format!("put a key of this server into {variable}, or unset it"),
-        KeyOrigin::Flag(_) => "name a file with a key of this server".to_owned(),
-        KeyOrigin::Context(_) | KeyOrigin::Typed => format!("log in again: {login}"),
-        KeyOrigin::Runtime(_) => "forms explain unauthorized".to_owned(),
+/// Adds where the key came from, and returns how to use another.
+fn refused_key(session: &Session, url: &Url, key: &Key, notes: &mut Vec<String>) -> Option<String> {
+    let overridden = session.credentials().ok().filter(|_| key.source == Source::Env);
+    let overridden = overridden.and_then(|credentials| credentials.find_by_url(url, None));
+    let end = overridden.map(|(name, _)| format!(", which overrides {}", target::context_origin(name)));
+    notes.push(format!("key from: {}{}", key.origin, end.unwrap_or_default()));
+    match (key.source, overridden) {
+        (Source::Env, Some(_)) => {
+            let (variable, _) = target::environment_key(session)?;
+            Some(format!("unset {variable}, or log in again: forms login {}", target::display_url(url)))
+        }
+        (Source::Context, _) => Some(login(url)),
+        _ => None,
     }
 }
 
-/// Help if the server at `url` asks for a key and none was sent.
-pub(super) fn missing_key(url: &Url) -> String {
-    let login = format!("forms login {}", target::display_url(url));
-    format!("log in: {login}, or set FORMS_API_KEY, or add --key-file PATH")
+fn login(url: &Url) -> String {
+    format!("log in: forms login {}", target::display_url(url))
 }
 
-/// Returns where the address came from, as text.
-pub(super) fn url_origin(source: Source, context: Option<&Chosen>) -> String {
-    match (source, context) {
-        (_, Some(Chosen { name, by })) => format!("{}, {by}", target::context_origin(name)),
+/// Returns why no key was sent, if one is known. A server's key is only sent to the exact address it announced: under
+/// another name, another server may respond.
+fn missing_key_note(session: &Session, url: &Url) -> Option<String> {
+    if let (Some((variable, _)), Some(own)) =
+        (target::environment_key(session), target::environment_url(session))
+    {
+        return Some(format!("{variable} was not sent: it is for {}", target::display_url(&own)));
+    }
+    let server = session.running_servers().into_iter().find(|server| server.may_be_at(url))?;
+    Some(format!("your own server is at --url {}", server.url))
+}
+
+fn address_note(source: Source, context: Option<&str>) -> String {
+    let origin = match (source, context) {
+        (_, Some(name)) => target::context_origin(name),
         (Source::Flag, _) => "the command line".to_owned(),
         (Source::Env, _) => "FORMS_URL".to_owned(),
         (Source::Runtime, _) => "a running server's file".to_owned(),
-        (Source::Context | Source::Default, _) => {
-            "default (no --url, FORMS_URL or context; no running server of this user was found)".to_owned()
-        }
-    }
-}
-
-/// Names the variable that allows an address to a command without a server, whose help names a flag of `serve`.
-pub(super) fn name_allow_net(diagnostic: &mut Diagnostic) {
-    if diagnostic.help.as_ref().is_some_and(|help| help.contains("--allow-net")) {
-        let help = "FORMS_ALLOW_NET allows networks without a server: FORMS_ALLOW_NET=127.0.0.0/8";
-        diagnostic.help = Some(help.to_owned());
-    }
+        (Source::Context | Source::Default, _) => "default (no --url, FORMS_URL or context)".to_owned(),
+    };
+    format!("address from: {origin}")
 }

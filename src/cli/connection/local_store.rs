@@ -1,18 +1,24 @@
-//! Errors from opening a store in this process.
+//! A store that is opened in this process: its settings, and its errors.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::env;
 use std::error::Error;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::cli::environment::Environment;
+use clap::builder::Resettable;
+use clap::{Args, Command, FromArgMatches};
+use ipnet::IpNet;
+
 use crate::cli::input::values::network;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error;
 use crate::cli::output::shell_quote::shell_quote;
+use crate::cli::usage;
 use crate::config::{Config, MailConfig};
+use crate::domain::integration::smtp::MailFrom;
 use crate::process::free_space;
 use crate::server::ServerError;
 use crate::store::{OpenError, StoreError, holds_store};
@@ -47,31 +53,92 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
     }
 }
 
-/// Returns the settings of the data directory `data`, with what the environment says about integrations: a command without
-/// a server needs it too.
-pub fn config(data: &Path, environment: &Environment) -> Result<Config, CliError> {
-    let mut config = Config::new(data);
-    config.delivery.master_key_file = environment.get("FORMS_MASTER_KEY_FILE").map(PathBuf::from);
-    let networks = environment.get("FORMS_ALLOW_NET").into_iter().flat_map(|text| text.split(','));
-    let parse = |text: &str| {
-        network(text.trim()).map_err(|error| CliError::usage(format!("FORMS_ALLOW_NET: {error}")))
-    };
-    config.delivery.policy.allowed = networks.map(parse).collect::<Result<_, _>>()?;
-    config.delivery.mail = MailConfig {
-        smtp_url: parsed(environment, "FORMS_SMTP_URL")?,
-        smtp_username: environment.get("FORMS_SMTP_USERNAME").map(str::to_owned),
-        smtp_password_file: environment.get("FORMS_SMTP_PASSWORD_FILE").map(PathBuf::from),
-        from: parsed(environment, "FORMS_MAIL_FROM")?,
-        folder: environment.get("FORMS_MAIL_DIR").map(PathBuf::from),
-    };
-    config.delivery.google = parsed(environment, "FORMS_GOOGLE_URL")?.unwrap_or_default();
-    Ok(config)
+/// Settings of deliveries that a command without a server needs too: flags of `serve`, else variables.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Integrations")]
+pub struct StoreFlags {
+    /// Private network, such as 10.0.0.0/8, that integrations may call, also over HTTP; repeatable
+    #[arg(long, value_name = "CIDR", env = "FORMS_ALLOW_NET", hide_env = true)]
+    #[arg(value_parser = network, value_delimiter = ',')]
+    allow_net: Vec<IpNet>,
+    /// URL in place of Google's hosts, for private endpoints and tests: /token and /v4/spreadsheets below it
+    #[arg(long, value_name = "URL", env = "FORMS_GOOGLE_URL", hide_env = true, hide_short_help = true)]
+    google_url: Option<String>,
+    /// File with the key that seals secrets: 32 bytes in base64 [default: master-key in the data directory, made at the first start]
+    #[arg(long, value_name = "FILE", env = "FORMS_MASTER_KEY_FILE", hide_env = true, hide_short_help = true)]
+    master_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    mail: MailFlags,
 }
 
-/// Returns the value of a variable, if it is set.
-fn parsed<T: FromStr<Err: Display>>(environment: &Environment, name: &str) -> Result<Option<T>, CliError> {
-    let parse = |text: &str| text.parse().map_err(|error| CliError::usage(format!("{name}: {error}")));
-    environment.get(name).map(parse).transpose()
+/// Flags about sending mail.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Mail")]
+struct MailFlags {
+    #[arg(long, value_name = "URL", env = "FORMS_SMTP_URL", hide_env = true, hide_short_help = true)]
+    #[arg(
+        help = "Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25"
+    )]
+    smtp_url: Option<String>,
+    /// User name on the mail server
+    #[arg(long, value_name = "NAME", env = "FORMS_SMTP_USERNAME", hide_env = true, hide_short_help = true)]
+    smtp_username: Option<String>,
+    /// File with the password on the mail server
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "FORMS_SMTP_PASSWORD_FILE",
+        hide_env = true,
+        hide_short_help = true
+    )]
+    smtp_password_file: Option<PathBuf>,
+    /// Sender of all mail, such as "Example Forms <forms@example.com>"
+    #[arg(long, value_name = "ADDRESS", env = "FORMS_MAIL_FROM", hide_env = true, hide_short_help = true)]
+    mail_from: Option<MailFrom>,
+    /// Write mail to files in this folder instead of sending it, for development
+    #[arg(long, value_name = "DIR", env = "FORMS_MAIL_DIR", hide_env = true, hide_short_help = true)]
+    mail_dir: Option<PathBuf>,
+}
+
+impl StoreFlags {
+    /// Returns the settings of the data directory `data` by the environment alone.
+    pub fn of_environment(data: &Path) -> Result<Config, CliError> {
+        let command = ignore_empty_variables(Self::augment_args(Command::new("forms")));
+        let matches = command.try_get_matches_from(["forms"]);
+        let flags = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        flags.map_err(|error| usage(&error.render().to_string()))?.config(data)
+    }
+
+    /// Returns the settings of the data directory `data`.
+    pub fn config(self, data: &Path) -> Result<Config, CliError> {
+        let mut config = Config::new(data);
+        config.delivery.policy.allowed = self.allow_net;
+        config.delivery.google = parsed("google-url", self.google_url.as_deref())?.unwrap_or_default();
+        config.delivery.master_key_file = self.master_key_file;
+        config.delivery.mail = MailConfig {
+            smtp_url: parsed("smtp-url", self.mail.smtp_url.as_deref())?,
+            smtp_username: self.mail.smtp_username,
+            smtp_password_file: self.mail.smtp_password_file,
+            from: self.mail.mail_from,
+            folder: self.mail.mail_dir,
+        };
+        Ok(config)
+    }
+}
+
+/// Parses the value of a flag here, because clap's errors would quote a password in it.
+fn parsed<T: FromStr<Err: Display>>(flag: &str, text: Option<&str>) -> Result<Option<T>, CliError> {
+    let parse =
+        |text: &str| text.parse().map_err(|error| CliError::usage(format!("invalid --{flag}: {error}")));
+    text.map(parse).transpose()
+}
+
+/// Has `command` ignore variables that are set but empty.
+pub fn ignore_empty_variables(command: Command) -> Command {
+    command.mut_args(|argument| match argument.get_env().and_then(env::var_os) {
+        Some(value) if value.is_empty() => argument.env(Resettable::Reset),
+        _ => argument,
+    })
 }
 
 /// Fails if the data directory has no store. Commands that create one do not call this.

@@ -2,7 +2,7 @@
 
 pub mod credentials;
 pub mod global_flags;
-mod hints;
+pub mod hints;
 pub mod local_store;
 pub mod running_servers;
 pub mod session;

@@ -1,6 +1,6 @@
 //! Discovery of running servers by files with their address and key.
 //!
-//! A file is trusted only if it and its process belong to the user, the process is running, and its store is locked.
+//! A file is trusted only if it belongs to the user, and its process is running and holds the lock of its store.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use rustix::process::{Pid, getuid, test_kill_process};
+use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::connection::target::{display_url, is_loopback};
@@ -152,7 +152,7 @@ fn read(path: PathBuf) -> Option<RunningServer> {
         return None;
     }
     let ServerFile { url, key, pid, data } = serde_json::from_reader(file).ok()?;
-    if !is_running(pid) || !is_held(&data) {
+    if has_ended(pid) || !is_held(&data, pid) {
         let _stale = fs::remove_file(&path);
         return None;
     }
@@ -161,24 +161,24 @@ fn read(path: PathBuf) -> Option<RunningServer> {
     Some(RunningServer { url, key: Secret::new(key), pid, data, file: path })
 }
 
-/// Whether the store in `data` is locked, as it is while its server is announced. The process id alone may have been
-/// reused.
-fn is_held(data: &Path) -> bool {
-    let lock = File::open(data.join("lock"));
-    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)))
+/// Whether the process `pid` holds the lock of the store in `data`, which names it. The process id alone may have been reused.
+fn is_held(data: &Path, pid: u32) -> bool {
+    let Ok(lock) = File::open(data.join("lock")) else { return false };
+    let holder = io::read_to_string(&lock).unwrap_or_default();
+    matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock))
+        && holder.split(' ').next() == Some(&pid.to_string())
 }
 
-/// Whether the process is running and belongs to this user.
-fn is_running(pid: u32) -> bool {
-    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    if test_kill_process(process).is_err() || has_ended(pid) {
-        return false;
-    }
-    // The superuser may signal any process, so the signal alone proves nothing.
-    match fs::metadata(format!("/proc/{pid}")) {
-        Ok(process) => process.uid() == getuid().as_raw(),
-        Err(_) => !Path::new("/proc/self").exists(),
-    }
+/// Whether a `forms serve` of this user is running: one that is not announced is starting. True where `/proc` is missing.
+pub fn is_starting() -> bool {
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
+    let program = std::env::current_exe().ok();
+    let is_server = |process: &Path| {
+        let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).any(|argument| argument == b"serve")
+            && fs::read_link(process.join("exe")).ok() == program
+    };
+    processes.flatten().any(|process| is_server(&process.path()))
 }
 
 impl RunningServer {

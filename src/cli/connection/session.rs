@@ -1,7 +1,7 @@
 //! State of one run: flags, output, and the connection, opened on first use.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::fs::File;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -10,25 +10,27 @@ use std::time::{Duration, Instant};
 use crate::api::Code;
 use crate::cli::connection::credentials::Credentials;
 use crate::cli::connection::global_flags::Global;
-use crate::cli::connection::hints;
-use crate::cli::connection::local_store;
+use crate::cli::connection::local_store::{self, StoreFlags};
 use crate::cli::connection::running_servers::{self, RunningServer};
-use crate::cli::connection::target::{self, Key, Source, Sourced, Target, TargetSources};
+use crate::cli::connection::target::{self, Source, Sourced, Target};
 use crate::cli::environment::Environment;
 use crate::cli::input::prompt::{self, ConfirmBy};
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::cli::output::shell_quote::shell_quote;
-use crate::client::{Client, ClientError, FormQuery, MAX_PAGE, RetryPolicy, Transport, Url};
+use crate::client::{Client, FormQuery, MAX_PAGE, RetryPolicy, Transport, Url, has_certificate};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::form::slug::is_slug;
 use crate::domain::validation::similar::similar;
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
 
-/// Maximum wait for a server that was just started.
+/// Maximum wait for a server that is starting.
 const STARTUP_WAIT: Duration = Duration::from_secs(2);
+
+/// Maximum wait for the process of one.
+const PROCESS_WAIT: Duration = Duration::from_millis(100);
 
 /// Interval at which to look for it.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
@@ -66,26 +68,8 @@ impl Session {
     pub fn target(&self) -> Result<&Target, CliError> {
         match self.target.get() {
             Some(target) => Ok(target),
-            None => self.resolve_target().map(|target| self.target.get_or_init(|| target)),
+            None => target::resolve(self).map(|target| self.target.get_or_init(|| target)),
         }
-    }
-
-    fn resolve_target(&self) -> Result<Target, CliError> {
-        self.with_sources(target::resolve)
-    }
-
-    /// Calls `resolve` with the flags, the environment, the contexts and the running servers.
-    pub fn with_sources<T>(
-        &self,
-        resolve: impl FnOnce(&TargetSources<'_>) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
-        resolve(&TargetSources {
-            global: &self.global,
-            environment: &self.environment,
-            credentials: &|| self.credentials(),
-            running: &self.running_servers(),
-            output: &self.output,
-        })
     }
 
     /// Uses `target` instead of the one that flags and environment select. Call it before the first request.
@@ -107,15 +91,16 @@ impl Session {
         }
     }
 
-    /// Returns the target. If it is the default and no server is known, waits briefly: one that was just started, as in
-    /// `forms serve & forms list`, may still be opening its store.
+    /// Returns the target. If it is the default and no server is known, waits for one that was just started: in
+    /// `forms serve & forms list`, it may still be opening its store.
     async fn wait_for_target(&self) -> Result<&Target, CliError> {
         let begun = Instant::now();
         while self.target.get().is_none() {
-            let target = self.resolve_target()?;
+            let target = target::resolve(self)?;
             let is_nowhere =
                 matches!(&target, Target::Server { url, key: None, .. } if url.source == Source::Default);
-            if is_nowhere && self.global.retries > 0 && begun.elapsed() < STARTUP_WAIT {
+            let wait = || if running_servers::is_starting() { STARTUP_WAIT } else { PROCESS_WAIT };
+            if is_nowhere && begun.elapsed() < wait() {
                 tokio::time::sleep(POLL_INTERVAL).await;
             } else {
                 drop(self.target.set(target));
@@ -168,7 +153,7 @@ impl Session {
         let (transport, key) = match self.wait_for_target().await? {
             Target::Server { url, key, .. } => {
                 self.require_encryption(&url.value)?;
-                self.check_authorities(&url.value)?;
+                check_authorities(&self.environment, &url.value)?;
                 let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
                 (transport, key.as_ref().map(|key| key.text.clone()))
             }
@@ -176,15 +161,11 @@ impl Session {
         };
         let retry_policy = RetryPolicy { timeout: self.global.timeout, retries: self.global.retries };
         let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness));
+        if self.output.verbose == 0 {
+            return Ok(client);
+        }
         let output = Rc::clone(&self.output);
         Ok(client.with_observer(Box::new(move |text, is_body| output.trace(text, is_body))))
-    }
-
-    /// Fails if the file of trusted authorities cannot be read: the TLS library would trust none, and not say why.
-    fn check_authorities(&self, url: &Url) -> Result<(), CliError> {
-        let path = self.environment.get("SSL_CERT_FILE").filter(|_| url.scheme() == "https");
-        let Some((path, Err(error))) = path.map(|path| (path, File::open(path))) else { return Ok(()) };
-        Err(CliError::usage(format!("cannot read SSL_CERT_FILE, {path}: {}", reason(&error))))
     }
 
     /// Refuses to send a key unencrypted beyond this machine, unless the flag or a context of this address allows it.
@@ -199,8 +180,7 @@ impl Session {
     /// is broken.
     pub fn chosen_context(&self) -> Option<String> {
         let credentials = self.credentials().ok()?;
-        let chosen = target::chosen_context(&self.global, &self.environment, credentials)?;
-        Some(chosen.name)
+        target::chosen_context(&self.global, &self.environment, credentials).map(str::to_owned)
     }
 
     /// Fails if the server does not respond, or the store cannot be used. A data directory without a store is accepted,
@@ -225,12 +205,12 @@ impl Session {
     }
 
     async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
-        let (data, help) = (&data.value, hints::in_use(data.source));
+        let (data, help) = (&data.value, if_in_use(data.source));
         let opened = match self.local.take() {
             Some(opened) => opened,
             None => {
                 self.refuse_if_served(data, help)?;
-                let config = local_store::config(data, &self.environment)?;
+                let config = StoreFlags::of_environment(data)?;
                 let opened = server::open_local_with(&config).await;
                 opened.map_err(|error| local_store::open_error(data, error, help))?
             }
@@ -243,23 +223,23 @@ impl Session {
 
     /// Adds a similar slug to a `form_not_found` error. This costs one request, which may fail and is limited in time.
     pub async fn suggest(&self, error: CliError) -> CliError {
-        let CliError::Client { error: ClientError::Problem(problem), notes, help: None } = error else {
-            return error;
+        let CliError::Client { error, notes, help: None } = error else { return error };
+        let Some(problem) = error.problem().filter(|problem| problem.code == Code::FormNotFound) else {
+            return CliError::Client { error, notes, help: None };
         };
-        let path = problem.instance.as_deref().filter(|_| problem.code == Code::FormNotFound);
-        let word = path.and_then(form_of_path).filter(|word| is_slug(word));
-        let near = match word {
-            Some(word) => tokio::time::timeout(SUGGEST_TIMEOUT, self.similar_slug(word)).await.ok().flatten(),
-            None => None,
+        let word = problem.instance.as_deref().and_then(form_of_path).unwrap_or_default();
+        let similar = tokio::time::timeout(SUGGEST_TIMEOUT, self.similar_slug(word));
+        let help = match similar.await.ok().flatten() {
+            Some(slug) => format!("a form with a similar slug exists: {slug}"),
+            None => format!("{} list", self.command_prefix()),
         };
-        let help = match near {
-            Some(slug) => Some(format!("a form with a similar slug exists: {slug}")),
-            None => (problem.code == Code::FormNotFound).then(|| format!("{} list", self.command_prefix())),
-        };
-        CliError::Client { error: ClientError::Problem(problem), notes, help }
+        CliError::Client { error, notes, help: Some(help) }
     }
 
     async fn similar_slug(&self, word: &str) -> Option<String> {
+        if !is_slug(word) {
+            return None;
+        }
         let client = self.connect().await.ok()?;
         let forms = client.list_forms(&FormQuery::default(), MAX_PAGE).next().await.ok()??;
         similar(word, forms.iter().filter_map(|form| form.slug.as_deref())).map(str::to_owned)
@@ -270,7 +250,7 @@ impl Session {
         let Some(local) = self.local.take() else { return Ok(()) };
         let Target::Data(data) = self.target()? else { return Ok(()) };
         let closed = local.close().await;
-        closed.map_err(|error| local_store::open_error(&data.value, error, hints::in_use(data.source)))
+        closed.map_err(|error| local_store::open_error(&data.value, error, if_in_use(data.source)))
     }
 
     /// Returns the target as text.
@@ -315,88 +295,24 @@ impl Session {
         }
         prompt::dialogue(&self.output, "canceled, nothing was done", prompt::confirm(question, how)).await
     }
-
-    /// Adds to an error where the server's address and the key came from.
-    pub fn annotate(&self, error: CliError) -> CliError {
-        let error = match error {
-            CliError::Rejected(mut report) => {
-                if let Some(Target::Data(_)) = self.target.get() {
-                    report.diagnostics.iter_mut().for_each(hints::name_allow_net);
-                }
-                return CliError::Rejected(report);
-            }
-            error => error,
-        };
-        let CliError::Client { mut error, mut notes, mut help } = error else { return error };
-        let target = self.target.get();
-        match (&mut error, target) {
-            (ClientError::Untrusted { .. }, _) => {
-                help = help.or_else(|| Some(hints::UNTRUSTED.to_owned()));
-            }
-            (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, context, .. })) => {
-                let overridden = self.chosen_context().filter(|_| url.source == Source::Env);
-                let origin = hints::url_origin(url.source, context.as_ref());
-                notes.push(format!("address from: {origin}{}", overrides(overridden.as_deref())));
-                let way_out = if *was_sent { hints::UNANSWERED.to_owned() } else { hints::unreachable(url) };
-                help = help.or(Some(way_out));
-            }
-            (ClientError::Problem(problem), Some(Target::Server { url, key: Some(key), .. }))
-                if problem.code == Code::Unauthorized =>
-            {
-                let shown = target::display_url(&url.value);
-                problem.detail = Some(format!("{shown} refused the API key {}", key.redacted()));
-                let overridden = self.overridden_context(&url.value, key);
-                notes.push(format!("key from: {}{}", key.origin, overrides(overridden.as_deref())));
-                let way_out = || hints::refused_key(key, &url.value, overridden.is_some());
-                help = help.or_else(|| Some(way_out()));
-            }
-            (ClientError::Problem(problem), Some(Target::Server { url, key: None, .. }))
-                if problem.code == Code::Unauthorized =>
-            {
-                let shown = target::display_url(&url.value);
-                problem.detail = Some(format!("{shown} asks for an API key"));
-                notes.push(self.missing_key_note(&url.value));
-                help = help.or_else(|| Some(hints::missing_key(&url.value)));
-            }
-            (ClientError::Problem(problem), Some(Target::Server { url, key: Some(key), .. }))
-                if problem.code == Code::InsufficientScope =>
-            {
-                let overridden = self.overridden_context(&url.value, key);
-                notes.push(format!("key from: {}{}", key.origin, overrides(overridden.as_deref())));
-                help = help.or_else(|| Some(hints::LACKING_SCOPE.to_owned()));
-            }
-            (ClientError::MaybeApplied { path, .. }, _) => {
-                help = help.or_else(|| Some(hints::inspection_command(&self.command_prefix(), path)));
-            }
-            _ => {}
-        }
-        CliError::Client { error, notes, help }
-    }
-
-    /// Returns the context of exactly this address if a variable overrides its key.
-    fn overridden_context(&self, url: &Url, key: &Key) -> Option<String> {
-        let chosen = self.chosen_context();
-        let credentials = self.credentials().ok().filter(|_| key.origin.source() == Source::Env)?;
-        credentials.find_by_url(url, chosen.as_deref()).map(|(name, _)| name.to_owned())
-    }
-
-    /// Explains why no key was sent. A server's key is only sent to the exact address it announced: under another name,
-    /// another server may respond.
-    fn missing_key_note(&self, url: &Url) -> String {
-        match self.running_servers().iter().find(|server| server.may_be_at(url)) {
-            Some(server) => {
-                format!("no API key is set, so none was sent; your own server is at --url {}", server.url)
-            }
-            None => {
-                "no API key is set, so none was sent; no running server of this user was found there".into()
-            }
-        }
-    }
 }
 
-/// Returns the end of a note on a variable: the context that it overrides.
-fn overrides(context: Option<&str>) -> String {
-    context.map(|name| format!(", which overrides {}", target::context_origin(name))).unwrap_or_default()
+/// Help if another process holds the data directory.
+fn if_in_use(named_by: Source) -> &'static str {
+    if named_by == Source::Env { "unset FORMS_DATA, or stop it" } else { "drop --data, or stop it" }
+}
+
+/// Fails if the file of trusted authorities has none.
+fn check_authorities(environment: &Environment, url: &Url) -> Result<(), CliError> {
+    let Some(path) = environment.get("SSL_CERT_FILE").filter(|_| url.scheme() == "https") else {
+        return Ok(());
+    };
+    let unreadable =
+        |error| CliError::usage(format!("cannot read SSL_CERT_FILE, {path}: {}", reason(&error)));
+    if has_certificate(&fs::read(path).map_err(unreadable)?) {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("SSL_CERT_FILE, {path}, has no certificate in PEM format")))
 }
 
 /// Returns the form in the path of a request.

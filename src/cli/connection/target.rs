@@ -1,16 +1,16 @@
 //! Resolution of the server and key: flag, then environment, then the current context, then a running server of this user,
 //! then default.
 
-use std::fmt::{self, Display};
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::connection::credentials::{Context, Credentials};
+use crate::cli::connection::credentials::Credentials;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::running_servers::RunningServer;
+use crate::cli::connection::session::Session;
 use crate::cli::environment::Environment;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
@@ -41,115 +41,57 @@ pub struct Sourced<T> {
 #[derive(Debug, Clone)]
 pub struct Key {
     pub text: Secret<String>,
-    pub origin: KeyOrigin,
-}
-
-/// Where a key came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyOrigin {
-    /// The file that `--key-file` names.
-    Flag(PathBuf),
-    /// A variable, and the file if it names one.
-    Env { variable: &'static str, file: Option<PathBuf> },
-    /// The context of this name.
-    Context(String),
-    /// The file with which a running server announces itself.
-    Runtime(PathBuf),
-    /// The user, who was asked for it.
-    Typed,
-}
-
-impl KeyOrigin {
-    /// Returns the kind of the origin.
-    pub fn source(&self) -> Source {
-        match self {
-            Self::Flag(_) | Self::Typed => Source::Flag,
-            Self::Env { .. } => Source::Env,
-            Self::Context(_) => Source::Context,
-            Self::Runtime(_) => Source::Runtime,
-        }
-    }
-
-    /// Returns the name of the context that the key belongs to.
-    pub fn context(&self) -> Option<&str> {
-        match self {
-            Self::Context(name) => Some(name),
-            Self::Flag(_) | Self::Env { .. } | Self::Runtime(_) | Self::Typed => None,
-        }
-    }
-}
-
-impl Display for KeyOrigin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(file) => write!(formatter, "--key-file {}", file.display()),
-            Self::Env { variable, file: None } => formatter.write_str(variable),
-            Self::Env { variable, file: Some(file) } => write!(formatter, "{variable}, {}", file.display()),
-            Self::Context(name) => formatter.write_str(&context_origin(name)),
-            Self::Runtime(file) => write!(formatter, "the running server's {}", file.display()),
-            Self::Typed => formatter.write_str("the text typed"),
-        }
-    }
-}
-
-/// The context whose server is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
-    pub name: String,
-    /// `--context`, `FORMS_CONTEXT`, or that it is the current one.
-    pub by: &'static str,
+    pub source: Source,
+    /// The flag, variable, context or file that it came from, as text.
+    pub origin: String,
+    /// The context that has it.
+    pub context: Option<String>,
 }
 
 /// The server or data directory a command works on.
 #[derive(Debug, Clone)]
 pub enum Target {
-    Server { url: Sourced<Url>, context: Option<Chosen>, key: Option<Key> },
+    /// A server, the name of the context by which it was selected, and its key.
+    Server {
+        url: Sourced<Url>,
+        context: Option<String>,
+        key: Option<Key>,
+    },
     Data(Sourced<PathBuf>),
-}
-
-/// Flags, variables, contexts and running servers, from which the target is resolved.
-pub struct TargetSources<'a> {
-    pub global: &'a Global,
-    pub environment: &'a Environment,
-    /// Returns the contexts. Called only if they are needed: their file may be broken.
-    pub credentials: &'a dyn Fn() -> Result<&'a Credentials, CliError>,
-    /// The running servers of this user.
-    pub running: &'a [RunningServer],
-    pub output: &'a Output,
 }
 
 /// Resolves the target.
 ///
 /// # Errors
 /// If the settings contradict each other, a context does not exist, or several servers are running.
-pub fn resolve(sources: &TargetSources<'_>) -> Result<Target, CliError> {
-    if let Some(data) = data(sources.global, sources.environment)? {
+pub fn resolve(session: &Session) -> Result<Target, CliError> {
+    if let Some(data) = data(&session.global, &session.environment)? {
         return Ok(Target::Data(data));
     }
-    let (url, context) = address(sources)?;
-    let key = match explicit_key(sources)? {
-        Some(key) => Some(key),
-        None => stored_key(sources, &url.value, context.as_ref())?,
+    let (url, context) = address(session, &session.global)?;
+    let key = match key_of_flag(session)? {
+        None => key_of_environment(session, &url.value)?,
+        key => key,
+    };
+    let key = match key {
+        None => stored_key(session, &url.value, context.as_deref())?,
+        key => key,
     };
     Ok(Target::Server { url, context, key })
 }
 
 /// Returns the key that belongs to exactly this address: that of a context, the chosen one first, or of a running server.
-fn stored_key(
-    sources: &TargetSources<'_>,
-    url: &Url,
-    chosen: Option<&Chosen>,
-) -> Result<Option<Key>, CliError> {
-    if let Some((name, context)) =
-        (sources.credentials)()?.find_by_url(url, chosen.map(|chosen| &*chosen.name))
-    {
-        return parse_key(context.key.reveal(), KeyOrigin::Context(name.to_owned())).map(Some);
+fn stored_key(session: &Session, url: &Url, chosen: Option<&str>) -> Result<Option<Key>, CliError> {
+    if let Some((name, context)) = session.credentials()?.find_by_url(url, chosen) {
+        let key = parse_key(context.key.reveal(), Source::Context, context_origin(name))?;
+        return Ok(Some(Key { context: Some(name.to_owned()), ..key }));
     }
-    Ok(sources
-        .running
-        .iter()
-        .find(|server| server.is_at(url))
-        .map(|server| Key { text: server.key.clone(), origin: KeyOrigin::Runtime(server.file.clone()) }))
+    Ok(session.running_servers().into_iter().find(|server| server.is_at(url)).map(|server| Key {
+        text: server.key,
+        source: Source::Runtime,
+        origin: format!("the running server's {}", server.file.display()),
+        context: None,
+    }))
 }
 
 /// Returns a context as the origin of a value.
@@ -183,40 +125,33 @@ fn data_of_environment(environment: &Environment) -> Result<Option<Sourced<PathB
     }
 }
 
-/// Returns the context that is selected, by `--context`, `FORMS_CONTEXT` or as the current one.
-pub fn chosen_context(
-    global: &Global,
-    environment: &Environment,
-    credentials: &Credentials,
-) -> Option<Chosen> {
-    let named = [
-        (global.context.as_deref(), "--context"),
-        (environment.get("FORMS_CONTEXT"), "FORMS_CONTEXT"),
-        (credentials.current.as_deref(), "the current one"),
-    ];
-    let named = named.into_iter().find_map(|(name, by)| Some((name?, by)));
-    named.map(|(name, by)| Chosen { name: name.to_owned(), by })
+/// Returns the name of the context that is selected, by flag, by environment or as the current one.
+pub fn chosen_context<'a>(
+    global: &'a Global,
+    environment: &'a Environment,
+    credentials: &'a Credentials,
+) -> Option<&'a str> {
+    let flag = global.context.as_deref();
+    flag.or_else(|| environment.get("FORMS_CONTEXT")).or(credentials.current.as_deref())
 }
 
-/// Resolves the address of a server, and the context it belongs to if it was chosen by its name.
-pub fn address(sources: &TargetSources<'_>) -> Result<(Sourced<Url>, Option<Chosen>), CliError> {
-    let TargetSources { global, environment, .. } = sources;
+/// Resolves the address of a server, and the context by which it was selected, with the flags `global`.
+pub fn address(session: &Session, global: &Global) -> Result<(Sourced<Url>, Option<String>), CliError> {
     if global.url.is_some() && global.context.is_some() {
         return Err(CliError::usage("--url and --context cannot be used together"));
     }
     if let Some(url) = &global.url {
         return Ok((Sourced { value: parse(url, "--url")?, source: Source::Flag }, None));
     }
-    if let Some(url) = environment.get("FORMS_URL").filter(|_| global.context.is_none()) {
+    if let Some(url) = session.environment.get("FORMS_URL").filter(|_| global.context.is_none()) {
         return Ok((Sourced { value: parse(url, "FORMS_URL")?, source: Source::Env }, None));
     }
-    let credentials = (sources.credentials)()?;
-    if let Some(chosen) = chosen_context(global, environment, credentials) {
-        let Context { url, .. } = credentials.get(&chosen.name)?;
-        let value = parse(url, &context_origin(&chosen.name))?;
-        return Ok((Sourced { value, source: Source::Context }, Some(chosen)));
+    let credentials = session.credentials()?;
+    if let Some(name) = chosen_context(global, &session.environment, credentials) {
+        let value = parse(&credentials.get(name)?.url, &context_origin(name))?;
+        return Ok((Sourced { value, source: Source::Context }, Some(name.to_owned())));
     }
-    Ok((local_address(sources.running)?, None))
+    Ok((local_address(&session.running_servers())?, None))
 }
 
 /// Returns the address of the only running server, or the default.
@@ -241,12 +176,11 @@ pub fn parse(text: &str, origin: &str) -> Result<Url, CliError> {
         _ => {
             // The part before an `@` may be a password.
             let shown = if text.contains('@') { String::new() } else { format!(" `{text}`") };
-            let message = format!("{origin}{shown} is not a valid server address");
-            let help = suggest_address(text).map_or_else(
-                || "use only scheme, host and port: https://forms.example.com".to_owned(),
-                |address| format!("did you mean {address}?"),
-            );
-            Err(CliError::usage_with_help(message, help))
+            let help = match text.contains("://") {
+                true => "use only scheme, host, port and path: https://forms.example.com",
+                false => "add the scheme: https:// or http://",
+            };
+            Err(CliError::usage_with_help(format!("{origin}{shown} is not a valid server address"), help))
         }
     }
 }
@@ -257,30 +191,14 @@ fn is_address(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && is_bare && url.fragment().is_none()
 }
 
-/// Suggests the address probably meant: with a scheme, without query and fragment.
-fn suggest_address(text: &str) -> Option<String> {
-    let is_local = |host: &str| matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-    let mut address = match text.split_once("://") {
-        Some(("http" | "https", _)) => Url::parse(text).ok()?,
-        Some(_) => return None,
-        None => {
-            let secure = Url::parse(&format!("https://{text}")).ok()?;
-            let scheme = if is_local(secure.host_str()?) { "http" } else { "https" };
-            Url::parse(&format!("{scheme}://{text}")).ok()?
-        }
-    };
-    // Never repeat a password.
-    if !address.username().is_empty() || address.password().is_some() {
-        return None;
-    }
-    address.set_query(None);
-    address.set_fragment(None);
-    Some(display_url(&address))
-}
-
 /// Returns an address as it is shown and stored: without a slash at the end.
 pub fn display_url(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
+}
+
+/// Whether both are the same address; a slash at the end makes no difference.
+pub fn is_same(one: &Url, other: &Url) -> bool {
+    display_url(one) == display_url(other)
 }
 
 /// Whether `url` is a loopback address.
@@ -300,27 +218,41 @@ pub fn require_encryption(url: &Url, insecure_http: bool) -> Result<(), CliError
     ))
 }
 
-fn explicit_key(
-    TargetSources { global, environment, output, .. }: &TargetSources<'_>,
-) -> Result<Option<Key>, CliError> {
-    if let Some(key) = key_of_flag(global, output)? {
-        return Ok(Some(key));
+/// Returns the key of the environment, unless the address is another than that of the environment: a key goes only to the
+/// address it was given with.
+fn key_of_environment(session: &Session, url: &Url) -> Result<Option<Key>, CliError> {
+    let Some((variable, value)) = environment_key(session).filter(|_| is_of_environment(session, url)) else {
+        return Ok(None);
+    };
+    match variable {
+        "FORMS_API_KEY" => parse_key(value, Source::Env, variable.to_owned()).map(Some),
+        _ => read_key(Path::new(value), Source::Env, format!("{variable}, {value}"), session).map(Some),
     }
-    if let Some(text) = environment.get("FORMS_API_KEY") {
-        return parse_key(text, KeyOrigin::Env { variable: "FORMS_API_KEY", file: None }).map(Some);
-    }
-    let variable = "FORMS_API_KEY_FILE";
-    let Some(path) = environment.get(variable).map(Path::new) else { return Ok(None) };
-    read_key(path, KeyOrigin::Env { variable, file: Some(path.to_owned()) }, output).map(Some)
+}
+
+/// Returns the variable with a key, or with the name of a key's file, and its value.
+pub fn environment_key(session: &Session) -> Option<(&'static str, &str)> {
+    let variables = ["FORMS_API_KEY", "FORMS_API_KEY_FILE"];
+    variables.into_iter().find_map(|variable| Some((variable, session.environment.get(variable)?)))
+}
+
+fn is_of_environment(session: &Session, url: &Url) -> bool {
+    let has_flag = session.global.url.is_some() || session.global.context.is_some();
+    !has_flag || environment_url(session).is_some_and(|own| is_same(&own, url))
+}
+
+/// Returns the address without `--url` and `--context`.
+pub fn environment_url(session: &Session) -> Option<Url> {
+    Some(address(session, &Global::default()).ok()?.0.value)
 }
 
 /// Returns the key in the file that `--key-file` names.
-pub fn key_of_flag(global: &Global, output: &Output) -> Result<Option<Key>, CliError> {
-    let Some(path) = &global.key_file else { return Ok(None) };
-    read_key(path, KeyOrigin::Flag(path.clone()), output).map(Some)
+pub fn key_of_flag(session: &Session) -> Result<Option<Key>, CliError> {
+    let Some(path) = &session.global.key_file else { return Ok(None) };
+    read_key(path, Source::Flag, format!("--key-file {}", path.display()), session).map(Some)
 }
 
-fn read_key(path: &Path, origin: KeyOrigin, output: &Output) -> Result<Key, CliError> {
+fn read_key(path: &Path, source: Source, origin: String, session: &Session) -> Result<Key, CliError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         if std::io::stdin().is_terminal() {
@@ -329,22 +261,27 @@ fn read_key(path: &Path, origin: KeyOrigin, output: &Output) -> Result<Key, CliE
         }
         std::io::stdin().lock().take(4096).read_to_string(&mut text)
     } else {
-        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0) {
-            output.warn(&format!("{} is readable by others; chmod 600 {0}", path.display()));
-        }
+        warn_if_public(path, &session.output);
         fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text))
     };
     read.map_err(|error| CliError::usage(format!("cannot read the API key ({origin}): {}", reason(&error))))?;
-    parse_key(&text, origin)
+    parse_key(&text, source, origin)
+}
+
+/// Warns if other users can read the file, which has a key.
+pub fn warn_if_public(path: &Path, output: &Output) {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0) {
+        output.warn(&format!("{} is readable by others; chmod 600 {0}", path.display()));
+    }
 }
 
 /// Parses the text of a key; errors name its origin.
-pub fn parse_key(text: &str, origin: KeyOrigin) -> Result<Key, CliError> {
+pub fn parse_key(text: &str, source: Source, origin: String) -> Result<Key, CliError> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(CliError::usage(format!("{origin} is not a valid API key")));
     }
-    Ok(Key { text: Secret::new(text.to_owned()), origin })
+    Ok(Key { text: Secret::new(text.to_owned()), source, origin, context: None })
 }
 
 impl Key {

@@ -12,7 +12,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 13] = [
+pub const CODES: [(&str, &str); 15] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -43,6 +43,11 @@ pub const CODES: [(&str, &str); 13] = [
         "unreachable",
         "No server responds at the address. `forms whoami` shows where the address came from; `forms serve --data DIR` starts a server.",
     ),
+    (
+        "untrusted_certificate",
+        "The server's certificate is not valid for the address, has expired, or is from an unknown authority: the message has the reason. SSL_CERT_FILE names a file of authorities to trust instead of the system's.",
+    ),
+    ("plain_http", "The address begins with https://, but the server does not use TLS. Use http://."),
     (
         "unexpected_answer",
         "The server at the address is not a forms server, or is of another version. `forms whoami` shows where the address came from.",
@@ -125,16 +130,10 @@ fn local_diagnostic(code: &'static str, message: &str) -> Diagnostic {
 fn client_diagnostic(error: &ClientError) -> Diagnostic {
     match error {
         ClientError::Problem(problem) => problem_diagnostic(problem),
-        ClientError::Unreachable { url, why, tries, after, was_sent } => {
-            let tried = if *tries == 1 {
-                String::new()
-            } else {
-                format!(", tried {tries} times in {:.1} s", after.as_secs_f64())
-            };
-            let nothing = if *was_sent { "no response from" } else { "no server responds at" };
-            local_diagnostic("unreachable", &format!("{nothing} {url} ({why}{tried})"))
-        }
+        ClientError::Unreachable { .. } => local_diagnostic("unreachable", &error.to_string()),
         ClientError::Untrusted { .. } => local_diagnostic("untrusted_certificate", &error.to_string()),
+        ClientError::PlainHttp { .. } => local_diagnostic("plain_http", &error.to_string()),
+        ClientError::Unexpected { .. } => local_diagnostic("unexpected_answer", &error.to_string()),
         ClientError::MaybeApplied { error, .. } => {
             let note =
                 "the response was lost: the request may have been carried out; check before you repeat it";
@@ -142,19 +141,7 @@ fn client_diagnostic(error: &ClientError) -> Diagnostic {
             diagnostic.notes.push(note.to_owned());
             diagnostic
         }
-        ClientError::WithoutProblem { url, status, reason } => {
-            let responded = format!("{url} responded {status} {reason}");
-            unexpected_answer(&format!("{}, without a problem document", responded.trim_end()))
-        }
-        ClientError::Unexpected { url, message } => {
-            unexpected_answer(&format!("{url} does not respond like a forms server: {message}"))
-        }
     }
-}
-
-fn unexpected_answer(message: &str) -> Diagnostic {
-    let help = "is it a forms server? forms whoami shows where the address came from";
-    local_diagnostic("unexpected_answer", message).help(Some(help.to_owned()))
 }
 
 fn problem_diagnostic(problem: &Problem) -> Diagnostic {

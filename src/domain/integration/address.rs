@@ -55,7 +55,8 @@ const PRIVATE_V6: [Ipv6Net; 4] =
 /// Endings of names that resolve only within a network.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
-const HELP: &str = "the operator of the server can allow a network with `serve --allow-net CIDR`";
+const HELP: &str =
+    "the operator of the server can allow a network with `serve --allow-net CIDR` or FORMS_ALLOW_NET";
 
 impl AddressPolicy {
     /// Checks a URL when it is saved, and before it is called. Names are not resolved: with allowed networks, any name may

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::fake_server::{FakeServer, operator_key};
+use super::fake_server::operator_key;
 use super::{Home, Run};
 
 const KEY: &str = "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234";
@@ -89,28 +89,49 @@ fn a_key_is_found_by_flag_then_variable_then_the_context_of_exactly_this_address
 }
 
 #[test]
+fn a_key_of_the_environment_goes_only_to_the_address_of_the_environment() {
+    let home = Home::new();
+    write_credentials(&home, THREE);
+    let (key, file) = (("FORMS_API_KEY", KEY), ("FORMS_API_KEY_FILE", "missing"));
+    let (url, context) = (("FORMS_URL", "http://127.0.0.1:3"), ("FORMS_CONTEXT", "two"));
+    let none = Value::Null;
+    for (variables, flags, source) in [
+        (&[key][..], &[][..], "env"),
+        (&[key, url], &[], "env"),
+        (&[key, context], &[], "env"),
+        (&[key, url], &["--url", "http://127.0.0.1:3/"], "env"),
+        (&[key], &["--context", "one"], "env"),
+        (&[key], &["--context", "two"], "context"),
+        (&[key, url], &["--context", "one"], "context"),
+        (&[file], &["--context", "two"], "context"),
+        (&[key, url], &["--url", "http://127.0.0.1:2"], "context"),
+    ] {
+        assert_eq!(found(&home, variables, flags)["key"]["source"], source, "{variables:?} {flags:?}");
+    }
+    for variables in [&[key][..], &[key, url], &[file, context]] {
+        assert_eq!(found(&home, variables, &["--url", "http://127.0.0.1:4"])["key"], none, "{variables:?}");
+    }
+    let server = home.serve();
+    let missing = home.run_with(
+        &[("FORMS_URL", "http://127.0.0.1:3"), key],
+        &["--url", &server.url.replace("127.0.0.1", "localhost"), "list"],
+    );
+    let note = "  = note: FORMS_API_KEY was not sent: it is for http://127.0.0.1:3\n";
+    assert!(missing.expect(4).stderr.contains(note));
+}
+
+#[test]
 fn whoami_shows_the_name_of_the_context() {
     let home = Home::new();
     write_credentials(&home, &THREE.replace("fk_one", KEY));
     let shown = with_contexts(&home, &[], &["--retries", "0", "whoami"]).expect(7);
     let expected = "url        http://127.0.0.1:1  (context one)\nkey        fk_…1234  (context one)\nworkspace  unknown\n";
     assert_eq!(shown.stdout, expected);
-    assert!(shown.stderr.contains("= note: address from: context `one`, the current one\n"), "{shown:?}");
+    assert!(shown.stderr.contains("= note: address from: context `one`\n"), "{shown:?}");
     let flag = with_contexts(&home, &[], &["--retries", "0", "--context", "two", "list"]).expect(7);
-    assert!(flag.stderr.contains("= note: address from: context `two`, --context\n"), "{flag:?}");
-    let overridden =
-        with_contexts(&home, &[("FORMS_URL", "http://127.0.0.1:3")], &["--retries", "0", "list"]);
-    let note = "= note: address from: FORMS_URL, which overrides context `one`\n";
-    assert!(overridden.expect(7).stderr.contains(note));
-}
-
-#[test]
-fn a_context_sends_its_key() {
-    let home = Home::new();
-    let server = FakeServer::with_replies(vec![FakeServer::ok("{\"forms\":[]}")]);
-    write_credentials(&home, &format!("contexts: {{s: {{url: '{}', key: {KEY}}}}}\n", server.url));
-    with_contexts(&home, &[], &["--context", "s", "list"]).expect(0);
-    assert!(server.into_requests()[0].contains(&format!("authorization: Bearer {KEY}\r\n")));
+    assert!(flag.stderr.contains("= note: address from: context `two`\n"), "{flag:?}");
+    let variable = with_contexts(&home, &[("FORMS_URL", "http://127.0.0.1:3")], &["list"]).expect(7);
+    assert!(variable.stderr.contains("= note: address from: FORMS_URL\n"), "{variable:?}");
 }
 
 #[test]
@@ -126,26 +147,12 @@ fn an_unknown_context_exits_3_with_a_suggestion() {
         &["logout", "pord"],
     ] {
         let run = with_contexts(&home, &[], arguments).expect(3);
-        let help = "a context with a similar name exists: `prod`; forms context list shows all";
+        let help = "a similar name exists: prod";
         assert_eq!(run.stderr, format!("error: there is no context `pord`\n  = help: {help}\n"));
     }
     let gone = with_contexts(&home, &[], &["list", "-o", "json"]).expect(3).problem();
     assert_eq!(gone["code"], "context_not_found");
     assert_eq!(gone["hint"], "forms context list shows all");
-}
-
-#[test]
-fn a_context_cannot_be_combined_with_a_data_directory() {
-    let home = Home::new();
-    let run = home.run(&["--data", "store", "--context", "prod", "list"]).expect(2);
-    assert_eq!(run.stderr, "error: --data and --context cannot be used together\n");
-    let run = home.run_with(&[("FORMS_DATA", "store"), ("FORMS_CONTEXT", "prod")], &["list"]).expect(2);
-    assert!(run.stderr.contains("FORMS_DATA and FORMS_CONTEXT are both set"), "{run:?}");
-    write_credentials(&home, THREE);
-    let found = found(&home, &[("FORMS_DATA", "store")], &["--context", "two"]);
-    assert_eq!(found["url"]["context"], "two");
-    home.create_empty_store();
-    assert_eq!(with_contexts(&home, &[], &["--data", "store", "list"]).expect(0).stdout, "");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn whoami_shows_the_settings_found_even_without_a_server() {
     let home = Home::new();
     let key = ("FORMS_API_KEY", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
     let refused =
-        home.run_with(&[("FORMS_URL", "http://a"), key], &["--url", "http://b", "whoami", "-o", "json"]);
+        home.run_with(&[("FORMS_URL", "http://b"), key], &["--url", "http://b", "whoami", "-o", "json"]);
     let refused = refused.expect(2);
     assert!(refused.stdout.is_empty(), "{refused:?}");
     let found = &refused.problem()["found"];
@@ -114,8 +114,8 @@ fn whoami_shows_the_settings_found_even_without_a_server() {
     let expected = serde_json::json!({"data": data, "key": null, "workspace": null});
     assert_eq!(nowhere.problem()["found"], expected);
     let silent =
-        home.run_with(&[key], &["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);
-    let lines = "url        http://127.0.0.1:1  (flag)\nkey        fk_…1234  (env)\nworkspace  unknown\n";
+        home.run_with(&[("FORMS_URL", "http://127.0.0.1:1"), key], &["--retries", "0", "whoami"]).expect(7);
+    let lines = "url        http://127.0.0.1:1  (env)\nkey        fk_…1234  (env)\nworkspace  unknown\n";
     assert_eq!(silent.stdout, lines);
     assert!(silent.stderr.contains("no server responds"), "{silent:?}");
     let nobody = home.run(&["--url", "http://127.0.0.1:1", "--retries", "0", "whoami"]).expect(7);

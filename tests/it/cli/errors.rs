@@ -1,7 +1,5 @@
 //! Exit codes, error messages, and errors as JSON.
 
-use std::net::TcpListener;
-
 use serde_json::json;
 
 use super::Home;
@@ -38,6 +36,7 @@ fn each_exit_code_is_reached() {
         (6, "validation_failed", &["submit", &id, "q1=\u{1b}]0;pwn\u{7}"]),
         (6, "form_has_no_questions", &["publish", empty]),
         (8, "partial", &["publish", &id, "frm_000000000000"]),
+        (3, "partial", &["publish", "frm_000000000000", "frm_000000000001"]),
     ];
     for (code, name, arguments) in cases {
         let run = home.run(&[&data[..], arguments].concat()).expect(*code);
@@ -139,42 +138,6 @@ fn the_json_error_contains_the_problem_document_of_the_server() {
 }
 
 #[test]
-fn the_error_of_a_refused_key_names_its_source_but_not_its_value() {
-    let home = Home::new();
-    let server = home.serve();
-    let key = "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234";
-    let run = home.run_with(&[("FORMS_URL", &server.url), ("FORMS_API_KEY", key)], &["list"]).expect(4);
-    assert!(run.stderr.contains("error[unauthorized]"), "{run:?}");
-    let result = format!("error[unauthorized]: {} refused the API key fk_…1234\n", server.url);
-    assert!(run.stderr.starts_with(&result) && !run.stderr.contains("ABCDEF"), "{run:?}");
-    assert!(run.stderr.contains("  = note: key from: FORMS_API_KEY\n"), "{run:?}");
-}
-
-#[test]
-fn no_server_and_no_key_is_an_unavailable_server() {
-    // A free port, at which no server listens.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let url = format!("http://127.0.0.1:{port}");
-    Home::new().run(&["--url", &url, "--retries", "0", "list"]).expect(7);
-}
-
-#[test]
-fn a_server_that_is_not_a_forms_server_is_reported_as_such() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let answer = std::thread::spawn(move || {
-        use std::io::{Read, Write};
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = [0; 4096];
-        assert!(stream.read(&mut request).unwrap() > 0);
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").unwrap();
-    });
-    let run = Home::new().run(&["--url", &url, "list"]).expect(7);
-    assert!(run.stderr.contains("does not respond like a forms server"), "{run:?}");
-    answer.join().unwrap();
-}
-
-#[test]
 fn a_failed_write_to_stdout_exits_70() {
     let home = Home::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -190,7 +153,7 @@ fn codes_are_explained() {
     for code in ["malformed_file", "duplicate_field", "unsupported_yaml", "file_too_large"] {
         home.ok(&["explain", code]);
     }
-    for (code, _) in forms::cli::output::render_error::CODES {
+    for code in ["usage", "untrusted_certificate", "plain_http", "unexpected_answer"] {
         home.ok(&["explain", code]);
     }
     for code in forms::domain::delivery::error_code::ErrorCode::ALL {
@@ -212,18 +175,6 @@ fn an_unknown_code_without_a_similar_one_leads_to_the_list() {
     let run = Home::new().run(&["explain", "nope"]).expect(2);
     assert_eq!(run.stderr, "error: there is no code `nope`\n  = help: forms explain lists all codes\n");
     assert_eq!(run.stdout, "");
-}
-
-#[test]
-fn the_error_of_a_submission_to_a_draft_shows_how_to_publish_it() {
-    let home = Home::new();
-    let id = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
-    let id = id.trim();
-    let run = home.run(&["--data", "store", "submit", id, "q1=hello"]).expect(5);
-    let expected = format!(
-        "error[form_not_published]: \"Lunch\" ({id}) is a draft and does not accept answers\n  = help: forms --data store publish {id}\n"
-    );
-    assert_eq!(run.stderr, expected);
 }
 
 #[test]

@@ -71,25 +71,24 @@ fn the_status_in_the_body_of_a_problem_document_is_ignored() {
 }
 
 #[test]
-fn an_error_without_a_problem_document_is_reported_with_its_status() {
+fn an_error_without_a_problem_document_comes_from_another_server() {
     let home = Home::new();
-    for (status, body, exit) in [
-        ("403 Forbidden", "<html><h1>403</h1></html>", 4),
-        ("404 Not Found", "{\"error\":\"nothing\"}", 3),
-        ("502 Bad Gateway", "", 7),
-        ("400 Bad Request", "no", 6),
+    for (status, body, message) in [
+        ("403 Forbidden", "<html><h1>403</h1></html>", "is not a forms server: it responded 403 Forbidden"),
+        ("404 Not Found", "{\"error\":\"nothing\"}", "is not a forms server: it responded 404 Not Found"),
+        ("499 Strange", "", "is not a forms server: it responded 499"),
+        ("302 Found", "", "is not a forms server: it responded 302 Found"),
+        ("502 Bad Gateway", "", "cannot serve the request now: it responded 502 Bad Gateway"),
     ] {
-        let result = run(&home, vec![FakeServer::status(status, "", body)], &["list"]).expect(exit);
-        let message =
-            format!(" responded {status}, without a problem document\n  = help: is it a forms server?");
-        assert!(result.stderr.contains(&message), "{result:?}");
-        let result =
-            run(&home, vec![FakeServer::status(status, "", body)], &["list", "-o", "json"]).problem();
-        assert_eq!(
-            (&result["code"], &result["exit"]),
-            (&json!("unexpected_answer"), &json!(exit)),
-            "{result}"
-        );
+        for command in [&["list"][..], &["show", "f"], &["delete", "--yes", "f"]] {
+            let result = run(&home, vec![FakeServer::status(status, "", body)], command).expect(7);
+            let first = result.stderr.lines().next().unwrap();
+            assert!(first.starts_with("error: http://") && first.ends_with(message), "{result:?}");
+            assert!(result.stderr.contains("\n  = note: address from: the command line\n"), "{result:?}");
+        }
+        let replies = vec![FakeServer::status(status, "", body)];
+        let result = run(&home, replies, &["show", "f", "-o", "json"]).problem();
+        assert_eq!((&result["code"], &result["exit"]), (&json!("unexpected_answer"), &json!(7)), "{result}");
     }
 }
 
@@ -110,9 +109,8 @@ fn a_response_of_more_than_64_mib_is_refused() {
         let head = format!("HTTP/1.1 {status}\r\ncontent-length: 10000000000\r\n\r\n");
         Reply::Bytes([head.as_bytes(), &vec![b' '; sent]].concat())
     };
-    run(&home, vec![endless("403 Forbidden", 3 << 20)], &["list"]).expect(4);
     let result = run(&home, vec![endless("200 OK", 70 << 20)], &["list"]).expect(7);
-    let unexpected = "does not respond like a forms server: its answer has more than 64 MiB\n";
+    let unexpected = "is not a forms server: its answer has more than 64 MiB\n";
     assert!(result.stderr.contains(unexpected) && !result.stderr.contains("start one"), "{result:?}");
     let result = run(&home, vec![endless("200 OK", 70 << 20)], &["close", "f"]).expect(7);
     let unsure = "= note: the response was lost: the request may have been carried out";
@@ -138,8 +136,8 @@ fn a_malformed_problem_document_is_not_one() {
         [json!({"errors": {"a": 1}}), json!({"title": 1}), json!({"errors": [{"code": "shouting"}]})]
     {
         let refused = vec![problem("422 Unprocessable Content", "policy", malformed.clone())];
-        let result = run(&home, refused, &["create", "--title", "A"]).expect(6).stderr;
-        assert!(result.contains("without a problem document"), "{malformed}: {result}");
+        let result = run(&home, refused, &["create", "--title", "A"]).expect(7).stderr;
+        assert!(result.contains("is not a forms server"), "{malformed}: {result}");
     }
 }
 

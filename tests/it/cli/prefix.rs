@@ -14,8 +14,8 @@ async fn every_command_works_with_a_path_in_the_url() {
         let home = Home::new();
         let url = format!("http://{}{prefix}", wire.address);
         let run = |arguments: &[&str]| {
-            let variables = [("FORMS_API_KEY", server.key.as_str())];
-            let run = home.run_with(&variables, &[&["--url", &url], arguments].concat());
+            let variables = [("FORMS_API_KEY", server.key.as_str()), ("FORMS_URL", &url)];
+            let run = home.run_with(&variables, arguments);
             assert_eq!(run.code, Some(0), "{arguments:?}: {run:?}");
             run.stdout.trim().to_owned()
         };
@@ -40,8 +40,8 @@ async fn every_command_works_with_a_path_in_the_url() {
         }
         assert!(run(&["show", &form]).contains("Dinner"));
         let missing = home.run_with(
-            &[("FORMS_API_KEY", server.key.as_str())],
-            &["--url", &format!("{url}/"), "show", "frm_000000000000", "-o", "json"],
+            &[("FORMS_API_KEY", server.key.as_str()), ("FORMS_URL", &format!("{url}/"))],
+            &["show", "frm_000000000000", "-o", "json"],
         );
         assert_eq!(missing.code, Some(3), "{missing:?}");
         assert!(missing.stderr.contains(&format!("{prefix}/problems/form_not_found")), "{missing:?}");

@@ -1,18 +1,14 @@
 //! Formatting of results and errors: tables, CSV, JSON, YAML, shell words, colours.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forms::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
-use forms::cli::output::exit::CliError;
 use forms::cli::output::humanize::{count_noun, humanize};
 use forms::cli::output::json::indented;
-use forms::cli::output::render_error::to_diagnostic;
 use forms::cli::output::shell_quote::shell_quote;
 use forms::cli::output::table::{Cell, Table};
 use forms::cli::output::text::{visible, wrap_message};
 use forms::cli::output::{github, yaml};
-use forms::client::ClientError;
 use forms::clock::Timestamp;
 use forms::domain::json::parse;
 
@@ -191,23 +187,6 @@ fn github_commands_are_escaped() {
         "::error file=a%2Cb%3Ac%25.yaml,line=2,col=3,title=unknown_field::100%25%0D%0A::error::x%0Ahelp: one two\n\
          ::error ::cannot read x\n"
     );
-}
-
-#[test]
-fn an_unreachable_server_is_reported_with_the_number_of_tries() {
-    for (tries, tried) in [(1, ""), (3, ", tried 3 times in 2.1 s")] {
-        let (url, why) = ("http://127.0.0.1:8787".to_owned(), "connection refused".to_owned());
-        let after = Duration::from_millis(2_130);
-        let error = ClientError::Unreachable { url, why, tries, after, was_sent: false };
-        let notes = vec!["address from: --url".to_owned()];
-        let help = Some("start one: forms serve --data ./store".to_owned());
-        let diagnostic = to_diagnostic(&CliError::Client { error, notes, help });
-        let expected = format!(
-            "error: no server responds at http://127.0.0.1:8787 (connection refused{tried})\n  \
-             = note: address from: --url\n  = help: start one: forms serve --data ./store"
-        );
-        assert_eq!(diagnostic.render(false, 100), expected);
-    }
 }
 
 #[test]

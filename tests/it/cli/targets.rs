@@ -1,13 +1,9 @@
 //! Targets of a command: server addresses, keys, data directories, running servers.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
-
-use forms::cli::connection::running_servers::folders;
-use forms::cli::environment::Environment;
 
 use super::fake_server::operator_key;
 use super::{Home, Run, RunningServer};
@@ -40,6 +36,11 @@ fn a_variable_that_is_not_utf_8_is_an_error() {
         "FORMS_CONFIG_DIR",
         "FORMS_API_KEY",
         "FORMS_API_KEY_FILE",
+        "XDG_RUNTIME_DIR",
+        "XDG_STATE_HOME",
+        "VISUAL",
+        "EDITOR",
+        "TMPDIR",
     ] {
         let mut delete = home.command(&["delete", "--yes", &id]);
         let run: Run = delete.env(name, OsStr::from_bytes(b"st\xff")).output().unwrap().into();
@@ -48,27 +49,6 @@ fn a_variable_that_is_not_utf_8_is_an_error() {
     home.ok(&["show", &id]);
     let mut list = home.command(&["list"]);
     assert!(list.env("CI", OsStr::from_bytes(b"\xff")).status().unwrap().success());
-}
-
-#[test]
-fn a_folder_or_an_editor_that_is_not_utf_8_is_an_error() {
-    let home = Home::new();
-    let id = home.published_form(&["--data", "store"]);
-    for name in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "VISUAL", "EDITOR", "TMPDIR"] {
-        let mut edit = home.command(&["--data", "store", "edit", &id, "--title", "Dinner"]);
-        let run: Run = edit.env(name, OsStr::from_bytes(b"st\xff")).output().unwrap().into();
-        assert_eq!(run.expect(2).stderr, format!("error: {name} is not valid UTF-8\n"));
-    }
-    assert!(home.ok(&["--data", "store", "show", &id]).contains("title:      Lunch"));
-}
-
-#[test]
-fn a_server_started_without_xdg_runtime_dir_is_found_with_it() {
-    let home = Home::new();
-    let _server = home.serve();
-    let runtime = home.path().join("runtime");
-    let variables = [("XDG_RUNTIME_DIR", runtime.to_str().unwrap())];
-    assert_eq!(home.run_with(&variables, &["list"]).expect(0).stdout, "");
 }
 
 #[test]
@@ -117,31 +97,15 @@ fn without_home_the_folders_are_those_of_the_user_database() {
 }
 
 #[test]
-fn commands_search_all_runtime_folders() {
-    let user = rustix::process::getuid().as_raw();
-    let default = std::path::PathBuf::from(format!("/run/user/{user}/forms"));
-    let with = folders(&Environment::of(&[("XDG_RUNTIME_DIR", "/somewhere")]));
-    assert_eq!(with.first().unwrap(), std::path::Path::new("/somewhere/forms"));
-    assert!(with.contains(&default), "{with:?}");
-    let home = std::path::PathBuf::from(std::env::var("HOME").unwrap());
-    assert!(with.contains(&home.join(".local/state/forms/run")), "{with:?}");
-    let without = folders(&Environment::default());
-    assert!(without.contains(&default) && without.first() != Some(&default), "{without:?}");
-    let default_runtime_dir = format!("/run/user/{user}");
-    let same = folders(&Environment::of(&[("XDG_RUNTIME_DIR", &default_runtime_dir)]));
-    assert_eq!(same.iter().filter(|folder| **folder == default).count(), 1);
-}
-
-#[test]
-fn an_invalid_address_leads_to_a_suggestion() {
+fn an_invalid_address_is_refused_with_what_it_needs() {
     let home = Home::new();
+    let bare = "use only scheme, host, port and path: https://forms.example.com";
     for (url, help) in [
-        ("localhost:8787", "did you mean http://localhost:8787?"),
-        ("127.0.0.1:8787/", "did you mean http://127.0.0.1:8787?"),
-        ("forms.example.com", "did you mean https://forms.example.com?"),
-        ("https://forms.example.com/#/", "did you mean https://forms.example.com?"),
-        ("https://forms.example.com/?x=1", "did you mean https://forms.example.com?"),
-        ("ftp://forms.example.com", "use only scheme, host and port: https://forms.example.com"),
+        ("localhost:8787", "add the scheme: https:// or http://"),
+        ("forms.example.com", "add the scheme: https:// or http://"),
+        ("https://forms.example.com/#/", bare),
+        ("https://forms.example.com/?x=1", bare),
+        ("ftp://forms.example.com", bare),
     ] {
         let run = home.run(&["--url", url, "list"]).expect(2);
         let expected = format!("error: --url `{url}` is not a valid server address\n  = help: {help}\n");
@@ -166,26 +130,27 @@ fn a_key_can_end_in_a_line_break() {
 fn the_help_of_an_unreachable_server_depends_on_its_address() {
     let home = Home::new();
     let list = |url: &str| home.run(&["--url", url, "--retries", "0", "list"]).expect(7).stderr;
-    assert!(list("http://127.0.0.1:1").contains("= help: start one: forms serve"));
-    let remote = list("https://forms.invalid");
-    assert!(remote.contains("= help: check the address") && !remote.contains("forms serve"), "{remote}");
-    assert!(!remote.contains("os error"), "{remote}");
+    let start = "  = help: start one: forms serve --data ./store --listen";
+    for (url, listen) in [
+        ("http://127.0.0.1:1", "127.0.0.1:1"),
+        ("http://localhost:1", "127.0.0.1:1"),
+        ("http://[::1]:1", "[::1]:1"),
+    ] {
+        assert!(list(url).ends_with(&format!("{start} {listen}\n")), "{url}");
+    }
+    for other in ["https://localhost:1", "http://127.0.0.1:1/forms", "https://forms.invalid"] {
+        let error = list(other);
+        assert!(!error.contains("= help:") && !error.contains("os error"), "{error}");
+    }
 }
 
 #[test]
 fn a_server_without_tls_is_reported_as_such() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    let answer = std::thread::spawn(move || {
-        use std::io::Write;
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = [0; 4096];
-        assert!(stream.read(&mut request).unwrap() > 0);
-        stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").unwrap();
-    });
-    let run = Home::new().run(&["--url", &url, "--retries", "0", "list"]).expect(7);
-    assert!(run.stderr.contains("it does not answer in TLS; http:// may be meant"), "{run:?}");
-    answer.join().unwrap();
+    let home = Home::new();
+    let server = home.serve();
+    let url = server.url.replace("http:", "https:");
+    let run = home.run(&["--url", &url, "list"]).expect(7);
+    assert_eq!(run.stderr, format!("error: the server speaks plain HTTP: use {}\n", server.url));
 }
 
 #[test]

@@ -288,7 +288,9 @@ Address: --url or --context, then FORMS_URL, then FORMS_CONTEXT, then the
 current context (forms context list), then a running server of this user, then
 http://127.0.0.1:8787. Key: --key-file, then FORMS_API_KEY, then
 FORMS_API_KEY_FILE, then the key stored for exactly this address, then the key
-of that running server. `forms whoami` shows what was found, and where.
+of that running server. A key of the environment goes only to the address of the
+environment, never to another --url or --context. `forms whoami` shows what was
+found, and where.
 
 credentials.yaml, which has the contexts and their keys, is in FORMS_CONFIG_DIR,
 then in forms/ of XDG_CONFIG_HOME, then in ~/.config/forms.

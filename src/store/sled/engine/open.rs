@@ -239,7 +239,7 @@ fn refuse_if_ahead(end: &JournalEnd, applied: AppliedFrame) -> Result<(), OpenEr
 fn check_trust(env: &Env, state: &StateFile, is_clean: bool) -> Result<(), String> {
     let same_file = |identity: &str| match env.indexes.identity(INDEX) {
         Some(found) if found.text == identity => Ok(()),
-        Some(_) => Err("the index is not the file it was".to_owned()),
+        Some(_) => Err("the index was copied; no data is affected".to_owned()),
         None => Err("there is no index".to_owned()),
     };
     match &state.trust {
