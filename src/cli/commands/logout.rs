@@ -37,7 +37,7 @@ impl Run for Logout {
         session.credentials()?;
         let Some(name) = self.name.or_else(|| session.chosen_context()) else {
             let help = "forms context list shows all";
-            return Err(CliError::usage_with_help("there is no current context to log out of", help));
+            return Err(CliError::usage_with_help("no context is selected", help));
         };
         remove(session, &name)
     }

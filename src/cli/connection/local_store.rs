@@ -43,10 +43,9 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
             error.to_string(),
             "restore it from a backup; or start with forms serve --new-master-key, and set the secrets again",
         ),
-        ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } => {
-            failure(error.to_string(), error.source())
+        ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } | ServerError::Listen { .. } => {
+            failure(io_error::without_number(&error.to_string()), error.source())
         }
-        ServerError::Listen { .. } => failure(io_error::without_number(&error.to_string()), error.source()),
         ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }

@@ -241,7 +241,7 @@ fn logout_removes_the_context_and_shows_how_to_revoke_its_key() {
     );
     assert_eq!(out.stderr, lines);
     let none = home.run(&["logout"]).expect(2);
-    assert!(none.stderr.contains("there is no current context to log out of"), "{none:?}");
+    assert!(none.stderr.contains("error: no context is selected"), "{none:?}");
     home.run_with(&[("FORMS_CONTEXT", "one")], &["logout", "one"]).expect(0);
     let text = fs::read_to_string(credentials(&home)).unwrap();
     assert_eq!((text.as_str(), mode(credentials(&home))), ("contexts: {}\n", 0o600));
