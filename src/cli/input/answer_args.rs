@@ -1,5 +1,6 @@
 //! Parsing of answers given as arguments: `q1=hello`, `q1:=JSON` and `q1=@file`.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::json::{self, Value};
+use crate::domain::question::is_empty;
 
 /// One parsed argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +25,27 @@ pub enum ArgValue {
     Text(String),
     /// `KEY:=JSON`: sent unchanged.
     Json(Value),
+}
+
+impl AnswerArg {
+    /// Whether it is no answer, or a part without content.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.value, ArgValue::Json(value) if is_empty(value))
+    }
+}
+
+/// Formats it as it is typed, without quotes of the shell.
+impl fmt::Display for AnswerArg {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match &self.value {
+            ArgValue::Text(text) | ArgValue::Json(Value::String(text)) if text.starts_with('@') => {
+                write!(formatter, "{key}=\\{text}")
+            }
+            ArgValue::Text(text) | ArgValue::Json(Value::String(text)) => write!(formatter, "{key}={text}"),
+            ArgValue::Json(value) => write!(formatter, "{key}:={value}"),
+        }
+    }
 }
 
 /// Parses the arguments; `read` returns the content of a file for a key. Only one of `files` and arguments may be `-`.

@@ -36,7 +36,7 @@ pub fn help(question: &Question, id: &str, rule: Rule, invalid: Option<&Value>) 
 
 /// Returns the option with a value or label similar to `text`.
 pub fn similar_option(question: &Question, text: &str) -> Option<String> {
-    let (lowercase, choices) = (text.to_lowercase(), choices(question));
+    let (lowercase, choices) = (text.to_lowercase(), choices(question, "options"));
     let names = choices.iter().flat_map(|choice| [(&choice.value, choice), (&choice.label, choice)]);
     let names: Vec<_> = names.map(|(name, choice)| (name.to_lowercase(), choice)).collect();
     let near = similar(&lowercase, names.iter().map(|(name, _)| name.as_str()))?;
@@ -65,7 +65,7 @@ pub fn resolve_pointer<'a>(answers: &'a Object, pointer: &str) -> (String, Optio
 /// Formats an argument for each of the comma-separated options in `invalid`, or else for the first options: two, or as many
 /// as the question's limits allow.
 fn repeated_args(question: &Question, id: &str, invalid: Option<&str>) -> String {
-    let choices = choices(question);
+    let choices = choices(question, "options");
     let is_option = |text: &&str| choices.iter().any(|choice| choice.value == *text);
     let typed: Vec<_> = invalid.unwrap_or_default().split(',').map(str::trim).collect();
     let values: Vec<_> = if typed.iter().all(is_option) {
@@ -89,9 +89,9 @@ fn other_arg(question: &Question, id: &str, text: &str) -> String {
     format!("; in other words: {}", shell_quote(&format!("{id}:={answer}")))
 }
 
-/// Returns the options of `question`; empty if it has none.
-pub fn choices(question: &Question) -> Vec<Choice> {
-    let Some(Value::Array(options)) = question.setting("options") else { return Vec::new() };
+/// Returns the options in the setting `name` of `question`; empty if it has none.
+pub fn choices(question: &Question, name: &str) -> Vec<Choice> {
+    let Some(Value::Array(options)) = question.setting(name) else { return Vec::new() };
     let choice = |option: &Value| {
         let text = |name| option.get(name).and_then(Value::as_str).map(str::to_owned);
         let value = option.as_str().map(str::to_owned).or_else(|| text("value"))?;

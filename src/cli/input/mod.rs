@@ -4,6 +4,7 @@ pub mod aliases;
 pub mod answer_args;
 pub mod answer_hints;
 pub mod answers;
+pub mod ask_question;
 pub mod assignment;
 pub mod document;
 pub mod draft;

@@ -22,7 +22,6 @@ mod imported_forms;
 mod integrations;
 mod integrations_in_files;
 mod keys;
-mod line_keys;
 pub(crate) mod listen;
 mod lists;
 mod login;

@@ -66,7 +66,7 @@ fn a_declined_confirmation_changes_nothing_and_exits_1() {
 fn a_form_with_responses_is_deleted_only_after_its_id_is_typed() {
     let (home, id) = with_form(1);
     let mut session = delete(&home, &id);
-    session.wait_for(&format!("(1 response) on store? Type {id} to confirm"));
+    session.wait_for(&format!("(1 response) on store?\r\nType {id} to confirm"));
     session.type_keys("yes\r");
     assert_eq!(session.finish().0, Some(1));
     home.ok(&["--data", "store", "show", &id]);
@@ -91,7 +91,7 @@ fn purging_a_form_in_the_trash_needs_the_same_confirmation() {
     assert_eq!(message.stderr, "would erase \"Lunch\" (1 response)\n");
     for (typed, code) in [("Lunch\r", 1), ("\u{3}", 130), ("lunch\r", 0)] {
         let mut session = Session::start(&home, &[], &purge);
-        session.wait_for("Erase \"Lunch\" (1 response) on store? Type lunch to confirm");
+        session.wait_for("Erase \"Lunch\" (1 response) on store?\r\nType lunch to confirm");
         session.type_keys(typed);
         let (ended, screen) = session.finish();
         assert_eq!(ended, Some(code), "{screen}");
@@ -116,17 +116,14 @@ fn the_confirmation_names_the_server() {
 fn a_canceled_prompt_ends_its_line_and_exits_130() {
     for answers in [0, 1] {
         let (home, id) = with_form(answers);
-        // Ctrl-C, Ctrl-D, Esc.
-        for key in ["\u{3}", "\u{4}", "\u{1b}"] {
-            let mut session = delete(&home, &id);
-            session.wait_for(if answers == 0 { "[y/N] " } else { "to confirm: " });
-            session.type_keys(key);
-            let (code, screen) = session.finish();
-            assert_eq!(code, Some(130), "{screen:?}");
-            assert!(screen.ends_with("\r\n\u{1b}[?25hcanceled, nothing was done\r\n"), "{screen:?}");
-            assert!(is_cursor_visible(&screen), "{screen:?}");
-            home.ok(&["--data", "store", "show", &id]);
-        }
+        let mut session = delete(&home, &id);
+        session.wait_for(if answers == 0 { "[y/N] " } else { "to confirm: " });
+        session.type_keys("\u{3}");
+        let (code, screen) = session.finish();
+        assert_eq!(code, Some(130), "{screen:?}");
+        assert!(screen.ends_with("\r\ncanceled, nothing was done\r\n"), "{screen:?}");
+        assert!(is_cursor_visible(&screen), "{screen:?}");
+        home.ok(&["--data", "store", "show", &id]);
     }
 }
 
@@ -149,56 +146,152 @@ fn a_line_longer_than_the_terminal_can_be_edited() {
     assert_eq!(session.finish().0, Some(0));
 }
 
-#[test]
-fn missing_required_answers_are_prompted_for() {
-    let home = Home::new();
-    home.write(
-        "asks.yaml",
-        "title: Lunch
+/// A form with all types of question that a person answers.
+const EVERYTHING: &str = r#"title: Everything
+slug: everything
 questions:
-  - {id: name, type: short_text, title: Who are you?, required: true}
-  - {id: note, type: short_text, title: Anything else?}
-  - {id: size, type: single_choice, title: How much?, options: [{value: s, label: Small}, {value: l, label: Large}], required: true}
-  - {id: days, type: multiple_choice, title: Which days?, options: [Mon, Tue, Wed], required: true}
-  - {id: mail, type: email, title: Your email, required: true, show_if: {size: l}}
-",
-    );
-    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "asks.yaml"]);
-    let submit = ["--data", "store", "submit", id.trim()];
-    let start = |more: &[&str]| Session::start(&home, &[("NO_COLOR", "1")], &[&submit, more].concat());
-    let mut session = start(&["note=none"]);
-    for (question, keys) in [
-        ("Who are you? (one line of text): ", "Ann\r"),
-        ("How much?:", "\u{1b}[B\r"),
-        ("Which days? (a list, each ", "Mon, Wed\r"),
-        ("Your email (an email address): ", "example.com\r"),
-        ("try again", ""),
-        // A refused answer can be edited.
-        ("Your email (an email address): ", "\u{1}ann@\r"),
-    ] {
-        session.wait_for_next(question);
-        session.type_keys(keys);
+  - {type: page, title: First page}
+  - {id: name, type: short_text, title: Your name, required: true, description: As in your passport}
+  - {id: story, type: long_text, title: Your story}
+  - {id: mail, type: email, title: Your email, required: true}
+  - {id: site, type: url, title: Your site, show_if: {name: Bob}}
+  - {id: tel, type: phone, title: Your phone, default_country: DE}
+  - {id: count, type: number, title: How many, integer: true}
+  - {id: stars, type: rating, title: How was it, labels: {1: Poor, 5: Great}, required: true}
+  - {id: nps, type: opinion_scale, title: Recommend us}
+  - {id: write, type: boolean, title: May we write, labels: {"true": Gladly, "false": Rather not}}
+  - {id: terms, type: consent, title: Terms, text: I agree, required: true}
+  - {id: size, type: single_choice, title: Which size, options: [{value: s, label: "Small, please"}, {value: l, label: Large}]}
+  - {id: dish, type: single_choice, title: Which dish, options: [soup], allow_other: true}
+  - {id: days, type: multiple_choice, title: Which days, options: [Mon, Tue, Wed], required: true}
+  - {id: rank, type: ranking, title: Rank them, options: [Tea, Coffee, Juice]}
+  - {id: grid, type: matrix, title: Rate each, rows: [taste, {value: price, label: The price}], columns: [good, bad], required_rows: true, required: true}
+  - {id: day, type: date, title: Which date}
+  - {id: hour, type: time, title: Which time}
+  - {id: exact, type: datetime, title: Exactly when}
+  - {id: source, type: hidden, default: web}
+  - {type: statement, title: Thank you}
+"#;
+
+/// Creates and publishes [`EVERYTHING`] in a new home.
+fn with_everything() -> Home {
+    let home = Home::new();
+    home.write("everything.yaml", EVERYTHING);
+    home.ok(&["--data", "store", "create", "--publish", "-f", "everything.yaml"]);
+    home
+}
+
+fn submit(home: &Home, columns: u16, more: &[&str]) -> Session {
+    let command = [&["--data", "store", "submit", "everything"], more].concat();
+    Session::start_at_width(columns, home, &[("NO_COLOR", "1")], &command)
+}
+
+#[test]
+fn every_type_of_question_is_answered_by_choosing_or_typing() {
+    const DOWN: &str = "\u{1b}[B";
+    for columns in [40, 80, 120] {
+        let home = with_everything();
+        let mut session = submit(&home, columns, &[]);
+        let chosen = [DOWN, DOWN, "\r"].concat();
+        for (shown, keys) in [
+            ("First page", ""),
+            ("1/17 Your name (required)\r\nAs in your passport", "Ann\r"),
+            ("Your story", "\r"),
+            ("Your email", "example.com\r"),
+            (
+                "try again",
+                "\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}ann@example.com\r",
+            ),
+            ("Your phone", "030 901820\r"),
+            ("How many", "3\r"),
+            ("5  Great", &chosen),
+            ("Recommend us", &chosen),
+            ("n = Rather not", "n"),
+            ("I agree", "y"),
+            ("Small, please", "\r"),
+            ("Other …", &[DOWN, "\r"].concat()),
+            ("Other: ", "pie\r"),
+            ("Which days", &[" ", DOWN, " \r"].concat()),
+            ("Place 1", &[DOWN, "\r"].concat()),
+            ("Place 2", "\r"),
+            ("Place 3", &[DOWN, "\r"].concat()),
+            ("taste:", "\r"),
+            ("The price:", &[DOWN, "\r"].concat()),
+            ("Which date", "2026-12-24\r"),
+            ("Which time", "09:30\r"),
+            ("Exactly when", "\r"),
+        ] {
+            session.wait_for_next(shown);
+            session.type_keys(keys);
+        }
+        let (code, screen) = session.finish();
+        assert_eq!(code, Some(0), "{screen}");
+        let stored = home.ok(&["--data", "store", "responses", "everything", "-o", "jsonl"]);
+        let answers = r#""answers":{"name":"Ann","mail":"ann@example.com","tel":"030 901820","count":3,"stars":3,"nps":2,"write":false,"terms":true,"size":"s","dish":{"other":"pie"},"days":["Mon","Tue"],"rank":["Coffee","Tea"],"grid":{"taste":"good","price":"bad"},"day":"2026-12-24","hour":"09:30","source":"web"}"#;
+        assert!(stored.contains(answers), "{stored}");
     }
+}
+
+#[test]
+fn only_missing_required_answers_are_asked_for_beside_others() {
+    let home = with_everything();
+    let mut session = submit(&home, 80, &["name=Ann", "stars=5", "terms=yes", "days=Mon", "tel=030 901820"]);
+    session.wait_for_next("Your email (required)");
+    session.type_keys("ann@example.com\r");
+    session.wait_for_next("taste");
+    session.type_keys("\r");
+    session.wait_for_next("The price");
+    session.type_keys("\r");
     let (code, screen) = session.finish();
+    assert!(code == Some(0) && !screen.contains("Your story"), "{screen}");
+}
+
+#[test]
+fn what_was_entered_before_ctrl_c_can_be_sent_later() {
+    let home = with_everything();
+    let given = ["name=Ann", "mail=a@example.com", "stars=5", "terms=yes"];
+    let mut session = submit(&home, 80, &given);
+    session.wait_for_next("Which days");
+    session.type_keys(" \r");
+    session.wait_for_next("taste");
+    session.type_keys("\r");
+    session.wait_for_next("The price");
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(130), "{screen}");
+    assert!(screen.contains("canceled, nothing was sent\r\n") && is_cursor_visible(&screen), "{screen}");
+    let later = r#"submit everything name=Ann mail=a@example.com stars=5 terms=yes days:='["Mon"]' grid:='{"taste":"good"}'"#;
+    assert!(screen.contains(later), "{screen}");
+}
+
+#[test]
+fn nothing_is_asked_if_an_answer_is_invalid_or_without_input() {
+    let home = with_everything();
+    let (code, screen) = submit(&home, 80, &["mail=nobody"]).finish();
+    assert!(code == Some(6) && !screen.contains("Answer: "), "{screen}");
+    let (code, screen) = submit(&home, 80, &["--no-input"]).finish();
+    assert!(code == Some(6) && screen.contains("\"Your name\" needs an answer"), "{screen}");
+}
+
+#[test]
+fn a_long_form_is_answered_in_the_editor() {
+    let home = Home::new();
+    let question = |number| format!("  - {{type: short_text, title: Part {number}, required: true}}\n");
+    let questions: String = (1..=21).map(question).collect();
+    home.write("long.yaml", &format!("title: Long\nslug: long\nquestions:\n{questions}"));
+    home.ok(&["--data", "store", "create", "--publish", "-f", "long.yaml"]);
+    let submit = ["--data", "store", "submit", "long"];
+    let edit = |script| Session::start(&home, &[("EDITOR", script)], &submit).finish();
+    let (code, screen) = edit("true");
+    assert!(code == Some(1) && screen.contains("canceled, nothing was done"), "{screen}");
+    let (code, screen) = edit(r#"sed -i "s/^q1:/q1: once/""#);
+    assert!(code == Some(6) && screen.contains("\"Part 21\" needs an answer"), "{screen}");
+    let (_, kept) = screen.split_once("to continue: forms --data store submit long -f ").expect(&screen);
+    let kept = kept.lines().next().unwrap_or_default();
+    let text = std::fs::read_to_string(kept).unwrap();
+    assert!(text.contains("# Part 2\n# one line of text (required)\nq2:\n"), "{text}");
+    let (code, screen) = edit(r#"sed -i "s/^\(q[0-9]*\):/\1: some/""#);
     assert_eq!(code, Some(0), "{screen}");
-    let stored = home.ok(&["--data", "store", "responses", id.trim(), "-o", "jsonl"]);
-    let answers = "\"answers\":{\"note\":\"none\",\"name\":\"Ann\",\"size\":\"l\",\"days\":[\"Mon\",\"Wed\"],\"mail\":\"ann@example.com\"}";
-    assert!(stored.contains(answers), "{stored}");
-    // Answers typed before the cancellation can be sent later.
-    let mut session = start(&[]);
-    session.wait_for_next("Who are you?");
-    session.type_keys("Ann Lee\r");
-    session.wait_for_next("Large");
-    session.type_keys("\u{1b}");
-    let (code, screen) = session.finish();
-    assert!(code == Some(130) && screen.contains("canceled, nothing was sent\r\n"), "{screen}");
-    let later = format!("to send your answers later: forms --data store submit {} name='Ann Lee'", id.trim());
-    assert!(screen.contains(&later), "{screen}");
-    // There is no prompt if another answer is invalid, or with --no-input.
-    let (code, screen) = start(&["mail=nobody"]).finish();
-    assert!(code == Some(6) && !screen.contains("(one line of text)"), "{screen}");
-    let (code, screen) = start(&["--no-input"]).finish();
-    assert!(code == Some(6) && screen.contains("\"Who are you?\" needs an answer"), "{screen}");
 }
 
 #[test]
@@ -215,8 +308,7 @@ questions:
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "wide.yaml"]);
     let submit = ["--data", "store", "submit", id.trim()];
     let mut session = Session::start_at_width(40, &home, &[("NO_COLOR", "1")], &submit);
-    for key in ["\u{1b}[B", "\u{1b}"] {
-        session.wait_for_next("How");
+    for key in ["\u{1b}[B", "\u{3}"] {
         session.wait_for_next("Large");
         session.type_keys(key);
     }

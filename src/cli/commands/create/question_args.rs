@@ -20,17 +20,14 @@ pub(super) fn type_names() -> Vec<&'static str> {
     QuestionKind::NAMES.into_iter().filter(is_shown).collect()
 }
 
-/// Builds a question; each of `items` is a comma-separated list.
-pub(super) fn question(kind: &str, title: &str, is_required: bool, items: &[String]) -> Value {
+/// Builds a question with the values of its [`list_settings`].
+pub(super) fn question(kind: &str, title: &str, is_required: bool, lists: &[Vec<String>]) -> Value {
     let mut members = vec![("type".to_owned(), kind.into()), ("title".to_owned(), title.trim().into())];
     if is_required {
         members.push(("required".to_owned(), true.into()));
     }
-    let lists = list_settings(kind).into_iter().zip(items);
-    members.extend(lists.map(|(name, items)| {
-        let items = items.split(',').map(str::trim).filter(|item| !item.is_empty());
-        (name, items.collect())
-    }));
+    let lists = list_settings(kind).into_iter().zip(lists);
+    members.extend(lists.map(|(name, items)| (name, items.iter().map(String::as_str).collect())));
     Value::Object(members)
 }
 
@@ -38,16 +35,17 @@ pub(super) fn question(kind: &str, title: &str, is_required: bool, items: &[Stri
 /// lists follow the last ones.
 pub(super) fn parse(argument: &str) -> Result<Value, String> {
     let (kind, mut rest) = argument.split_once(':').ok_or("expected TYPE:TITLE")?;
-    let mut items = Vec::new();
+    let mut lists = Vec::new();
     for name in list_settings(kind).into_iter().rev() {
         let (before, list) = rest
             .rsplit_once(':')
             .ok_or_else(|| format!("{name} of a {kind} are expected after a colon: {argument}:one,two"))?;
-        items.insert(0, list.to_owned());
+        let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+        lists.insert(0, items.map(str::to_owned).collect());
         rest = before;
     }
     let (title, is_required) = rest.strip_suffix('!').map_or((rest, false), |title| (title, true));
-    Ok(question(kind, title, is_required, &items))
+    Ok(question(kind, title, is_required, &lists))
 }
 
 /// Whether the form has a question that takes an answer.

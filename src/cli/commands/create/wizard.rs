@@ -62,14 +62,14 @@ impl Wizard<'_> {
         let kinds = type_names();
         save(question(kinds[0], &title, false, &[]))?;
         let kind = kinds[prompt::choose("Type", &kinds).await?];
-        let save_lists = |items: &[String]| save(question(kind, &title, false, items));
+        let save_lists = |lists: &[Vec<String>]| save(question(kind, &title, false, lists));
         save_lists(&[])?;
-        let mut items = ask_lists(kind, &[], save_lists).await?;
-        while !items.is_empty() && !self.is_valid(&form(question(kind, &title, false, &items))) {
-            items = ask_lists(kind, &items, save_lists).await?;
+        let mut lists = ask_lists(kind, &[], save_lists).await?;
+        while !lists.is_empty() && !self.is_valid(&form(question(kind, &title, false, &lists))) {
+            lists = ask_lists(kind, &lists, save_lists).await?;
         }
         let is_required = takes_answer(kind) && prompt::yes_or_no("Must it be answered?").await?;
-        let question = question(kind, &title, is_required, &items);
+        let question = question(kind, &title, is_required, &lists);
         save(question.clone())?;
         Ok(Some(question))
     }
@@ -90,18 +90,28 @@ fn with_member(form: &Value, name: &str, value: Value) -> Value {
     Value::Object(members.iter().map(member).collect())
 }
 
-/// Asks for the lists of a question type. `refused` holds the previous input, `save` is called after each list.
+/// Asks for the lists of a question type, item by item. `refused` holds the previous input, `save` is called after each
+/// item.
 async fn ask_lists(
     kind: &str,
-    refused: &[String],
-    save: impl Fn(&[String]) -> Result<(), CliError>,
-) -> Result<Vec<String>, CliError> {
-    let mut items = Vec::new();
+    refused: &[Vec<String>],
+    save: impl Fn(&[Vec<String>]) -> Result<(), CliError>,
+) -> Result<Vec<Vec<String>>, CliError> {
+    let mut lists = Vec::new();
     for (place, name) in list_settings(kind).iter().enumerate() {
-        let what = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
-        let initial = refused.get(place).map_or("", String::as_str);
-        items.push(prompt::text(&format!("{what}, with commas between"), initial, false).await?);
-        save(&items)?;
+        let item = format!("{}{}", name[..1].to_uppercase(), name[1..].trim_end_matches('s'));
+        lists.push(Vec::new());
+        loop {
+            let number = lists[place].len();
+            let initial = refused.get(place).and_then(|list| list.get(number)).map_or("", String::as_str);
+            let end = if number == 0 { "" } else { " (Enter to finish)" };
+            let text = prompt::text(&format!("{item} {}{end}", number + 1), initial, number > 0).await?;
+            if text.trim().is_empty() {
+                break;
+            }
+            lists[place].push(text.trim().to_owned());
+            save(&lists)?;
+        }
     }
-    Ok(items)
+    Ok(lists)
 }

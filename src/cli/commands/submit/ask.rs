@@ -1,120 +1,161 @@
-//! Asks for the required answers missing in `forms submit`.
+//! Asks for answers in `forms submit`: by prompts, or for a long form in the editor.
 
 use crate::api::FormDetail;
+use crate::cli::commands::submit::template::template;
 use crate::cli::connection::session::Session;
 use crate::cli::input::answer_args::{AnswerArg, ArgValue};
-use crate::cli::input::answer_hints::choices;
 use crate::cli::input::answers::{self, AnswerSources};
-use crate::cli::input::prompt;
+use crate::cli::input::ask_question::Asked;
+use crate::cli::input::draft::Draft;
+use crate::cli::input::{document, editor, prompt};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::shell_quote::shell_quote;
-use crate::cli::output::visible;
-use crate::domain::json::Value;
+use crate::domain::form::Version;
+use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;
+use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
 
-/// Asks for the required answers missing in `sources`, until none is missing or another answer is invalid. Adds them to
-/// `arguments` as they would be typed, including those given before the user cancels.
-pub(super) async fn ask_missing(
+/// Maximum number of questions that are asked by prompts.
+const MAX_PROMPTS: usize = 20;
+
+/// Asks for answers and adds them to `sources`: for all questions if it has no answers, else for the required ones that are
+/// missing. Asks nothing if an answer is invalid, or if the form has a question that only the server knows. Returns the
+/// edited file of a long form.
+pub(super) async fn ask(
     session: &Session,
     form: &FormDetail,
+    name: &str,
     sources: &mut AnswerSources,
-    arguments: &mut Vec<String>,
-) -> Result<(), CliError> {
-    let questions = answers::known_questions(&answers::parse_questions(&form.questions));
-    if next(form, sources, session, &questions).is_none() {
-        return Ok(());
-    }
-    let asked = ask_all(session, form, &questions, sources, arguments);
-    prompt::dialogue(&session.output, "canceled, nothing was sent", asked).await
-}
-
-async fn ask_all(
-    session: &Session,
-    form: &FormDetail,
-    questions: &[Question],
-    sources: &mut AnswerSources,
-    arguments: &mut Vec<String>,
-) -> Result<(), CliError> {
-    let mut refused = String::new();
-    while let Some(question) = next(form, sources, session, questions) {
-        let Some(args) = ask(question, &refused).await? else { return Ok(()) };
-        refused.clear();
-        let before = sources.args.len();
-        sources.args.extend(args);
-        let mut wrong = violations(form, sources, session);
-        wrong.retain(|violation| violation.question == question.id);
-        if wrong.is_empty() {
-            arguments.extend(sources.args[before..].iter().filter_map(argument));
-            continue;
-        }
-        for violation in wrong {
-            session.output.status(&format!("{}; try again", violation.message));
-        }
-        let texts: Vec<_> = sources.args[before..].iter().filter_map(text).collect();
-        refused = texts.join(", ");
-        sources.args.truncate(before);
-    }
-    Ok(())
-}
-
-/// Returns the violations of `sources` that are about questions.
-fn violations(form: &FormDetail, sources: &AnswerSources, session: &Session) -> Vec<Violation> {
-    match answers::submission_body(form, sources, session.now(), &session.command_prefix()) {
-        Err(CliError::Rejected(report)) => {
-            report.diagnostics.into_iter().filter_map(|diagnostic| diagnostic.violation).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the first required question without an answer, unless another answer is invalid.
-fn next<'a>(
-    form: &FormDetail,
-    sources: &AnswerSources,
-    session: &Session,
-    questions: &'a [Question],
-) -> Option<&'a Question> {
-    let violations = violations(form, sources, session);
-    if violations.iter().any(|violation| violation.code != Rule::Required) {
-        return None;
-    }
-    questions.iter().find(|question| {
-        question.id.is_some() && violations.iter().any(|violation| violation.question == question.id)
-    })
-}
-
-/// Asks for the answer to `question`; `refused` is the previous input. Returns `None` if the answer cannot be typed on one
-/// line.
-async fn ask(question: &Question, refused: &str) -> Result<Option<Vec<AnswerArg>>, CliError> {
-    let key = question.id.clone().unwrap_or_default();
-    let arg = |text: &str| AnswerArg { key: key.clone(), value: ArgValue::Text(text.to_owned()) };
-    let (title, rules) = (visible(&question.title), question.kind.rules());
-    let choices = choices(question);
-    if !choices.is_empty() && !question.kind.answer_is_list() && !rules.takes_other() {
-        let labels: Vec<_> = choices.iter().map(|choice| visible(&choice.label)).collect();
-        let labels: Vec<_> = labels.iter().map(String::as_str).collect();
-        let place = prompt::choose(&title, &labels).await?;
-        return Ok(Some(vec![arg(&choices[place].value)]));
-    }
-    if matches!(rules.example(), Value::Object(_)) {
+) -> Result<Option<Draft>, CliError> {
+    let all = answers::parse_questions(&form.questions);
+    let questions = answers::known_questions(&all);
+    let is_long = questions.iter().filter(|question| is_asked(question)).count() > MAX_PROMPTS;
+    let asks_all = sources.args.is_empty() && sources.record.is_none();
+    let version = Version::new(form.version, form.created_at, questions);
+    let dialogue = Dialogue { session, version, asks_all };
+    let violations = dialogue.violations(&dialogue.answers(sources)?);
+    if all.len() > dialogue.version.questions.len()
+        || violations.iter().any(|violation| violation.code != Rule::Required)
+    {
         return Ok(None);
     }
-    let commas = if question.kind.answer_is_list() { ", with commas between" } else { "" };
-    let what = format!("{title} ({}{commas})", visible(&rules.expects()));
-    let text = prompt::text(&what, refused, false).await?;
-    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-    Ok(Some(if question.kind.answer_is_list() { items.map(arg).collect() } else { vec![arg(&text)] }))
+    if asks_all && is_long {
+        return edit(session, form, name, &dialogue.version.questions, sources).await.map(Some);
+    }
+    if asks_all || !violations.is_empty() {
+        let asked = dialogue.ask_all(sources);
+        prompt::dialogue(&session.output, "canceled, nothing was sent", asked).await?;
+    }
+    Ok(None)
 }
 
-fn text(arg: &AnswerArg) -> Option<&str> {
-    let ArgValue::Text(text) = &arg.value else { return None };
-    Some(text)
+fn is_asked(question: &Question) -> bool {
+    question.takes_answer() && question.kind.rules().is_shown()
 }
 
-/// Formats the answer as a command-line argument.
-fn argument(arg: &AnswerArg) -> Option<String> {
-    let text = text(arg)?;
-    let escape = if text.starts_with('@') { "\\" } else { "" };
-    Some(shell_quote(&format!("{}={escape}{text}", arg.key)))
+/// Opens a template of the answers in the editor, and reads what was entered.
+async fn edit(
+    session: &Session,
+    form: &FormDetail,
+    name: &str,
+    questions: &[Question],
+    sources: &mut AnswerSources,
+) -> Result<Draft, CliError> {
+    let template = template(form, questions);
+    let draft = Draft::create(session, "answers", &template, &format!("submit {name}"))?;
+    if editor::edit(session, &draft).await? == template {
+        return Err(CliError::Declined);
+    }
+    sources.record = Some(document::record(draft.path())?);
+    Ok(draft)
+}
+
+/// Questions asked one after the other.
+struct Dialogue<'a> {
+    session: &'a Session,
+    version: Version,
+    /// Whether optional questions are asked, too.
+    asks_all: bool,
+}
+
+impl Dialogue<'_> {
+    async fn ask_all(&self, sources: &mut AnswerSources) -> Result<(), CliError> {
+        for (place, question) in self.version.questions.iter().enumerate() {
+            let answers = self.answers(sources)?;
+            let shown = self.version.shown(&answers);
+            if !shown[place] || !question.kind.rules().is_shown() {
+                continue;
+            }
+            let Some(id) = question.id.as_ref().filter(|_| question.takes_answer()) else {
+                if self.asks_all {
+                    prompt::show(&format!("\n{}", with_texts(question, "")));
+                }
+                continue;
+            };
+            let is_required = self.violations(&answers).iter().any(|one| one.question.as_ref() == Some(id));
+            if is_required || self.asks_all {
+                self.announce(place, &shown, is_required);
+                self.ask(&Asked { question, is_required }, id, sources).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the question, and what a typed answer must be.
+    fn announce(&self, place: usize, shown: &[bool], is_required: bool) {
+        let questions = self.version.questions.iter().zip(shown);
+        let is_counted: Vec<_> = questions.map(|(one, is_shown)| *is_shown && is_asked(one)).collect();
+        let count = |counted: &[bool]| counted.iter().filter(|is_counted| **is_counted).count();
+        let number = match self.asks_all {
+            true => format!("{}/{} ", count(&is_counted[..=place]), count(&is_counted)),
+            false => String::new(),
+        };
+        let question = &self.version.questions[place];
+        let mark = if is_required { " (required)" } else { "" };
+        prompt::show(&format!("\n{number}{}", with_texts(question, mark)));
+        let skip = if is_required { "" } else { "; Enter skips it" };
+        let expects = Asked { question, is_required }.expects();
+        expects.into_iter().for_each(|expects| prompt::show(&format!("Enter {expects}{skip}")));
+    }
+
+    /// Asks until the answer is valid.
+    async fn ask(&self, asked: &Asked<'_>, id: &str, sources: &mut AnswerSources) -> Result<(), CliError> {
+        let before = sources.args.len();
+        let mut refused = String::new();
+        loop {
+            sources.args.truncate(before);
+            sources.args.push(AnswerArg { key: id.to_owned(), value: ArgValue::Json(Value::Null) });
+            if let ArgValue::Json(answer) = &mut sources.args[before].value {
+                asked.ask(answer, &refused).await?;
+                refused = answer.as_str().unwrap_or_default().to_owned();
+            }
+            let mut wrong = self.violations(&self.answers(sources)?);
+            wrong.retain(|violation| violation.question.as_deref() == Some(id));
+            if wrong.is_empty() {
+                if sources.args[before].is_empty() {
+                    sources.args.truncate(before);
+                }
+                return Ok(());
+            }
+            wrong.iter().for_each(|violation| prompt::show(&format!("{}; try again", violation.message)));
+        }
+    }
+
+    fn answers(&self, sources: &AnswerSources) -> Result<Object, CliError> {
+        let mut answers = sources.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
+        answers::merge_args(&mut answers, &sources.args, &self.version.questions)?;
+        Ok(answers)
+    }
+
+    fn violations(&self, answers: &Object) -> Vec<Violation> {
+        self.version.check(answers, &Limits::UNLIMITED, self.session.now()).err().unwrap_or_default()
+    }
+}
+
+/// Returns the title, marked, with the description and the text of a consent below.
+fn with_texts(question: &Question, mark: &str) -> String {
+    let text = question.setting("text");
+    let texts = [question.description.as_deref(), text.as_ref().and_then(Value::as_str)];
+    let title = format!("{}{mark}", question.title);
+    texts.into_iter().flatten().fold(title, |all, text| format!("{all}\n{text}"))
 }

@@ -1,6 +1,7 @@
 //! `forms submit`.
 
 mod ask;
+mod template;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ use crate::cli::connection::target::Target;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
+use crate::cli::input::draft::Draft;
 use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
@@ -36,8 +38,9 @@ sent unchanged. Prints the submission's id.
 --file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
 with values as in the API; KEY=VALUE overrides the file. Other users of this
 machine can see arguments while the command runs, but not the content of files.
-On a terminal, missing required answers are asked for, unless --no-input is
-given.
+On a terminal, without answers all questions are asked, in an editor if there
+are more than 20; otherwise only the required ones that are missing. --no-input
+asks nothing.
 
 Examples:
   forms submit frm_7k2m9q4x1abz q1=hello
@@ -54,7 +57,7 @@ pub struct Submit {
     #[arg(value_name = "KEY=VALUE")]
     answers: Vec<String>,
     /// Answers in JSON or YAML, - for standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Do not send the submission to the form's integrations
     #[arg(long)]
@@ -71,17 +74,19 @@ impl Run for Submit {
 
     /// Sends the answers, after checking all of them.
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let mut sources = self.read(session).await?;
+        let sources = self.read(session).await?;
         let form = session.client().await?.get_form(&self.form).await?;
-        let mut unsent =
-            Unsent { command: self.retry_command(session), asked: Vec::new(), output: &session.output };
+        let (command, given) = (self.retry_command(session), sources.args.len());
+        let mut unsent = Unsent { command, sources, given, output: &session.output };
+        let mut draft = None;
         if session.can_prompt() && form.accepting_reason.is_none() {
             // The store must not stay locked while asking.
             session.close().await?;
-            ask::ask_missing(session, &form, &mut sources, &mut unsent.asked).await?;
+            draft = ask::ask(session, &form, &self.form, &mut unsent.sources).await?;
         }
-        self.send(session, &form, &sources).await?;
-        unsent.asked.clear();
+        self.send(session, &form, &unsent.sources).await?;
+        unsent.given = unsent.sources.args.len();
+        draft.map(Draft::discard);
         Ok(())
     }
 }
@@ -163,19 +168,21 @@ async fn count_waiting(client: &Client, submission: String) -> usize {
     first.ok().flatten().map_or(0, |deliveries| deliveries.len())
 }
 
-/// Answers asked for but not sent yet. When dropped, prints the command that sends them, also after a signal.
+/// Answers that are not sent yet. When dropped, prints the command that sends them, also after a signal.
 struct Unsent<'a> {
     command: String,
-    /// Formatted as arguments.
-    asked: Vec<String>,
+    sources: AnswerSources,
+    /// Number of arguments in the command: those after them were asked for.
+    given: usize,
     output: &'a Output,
 }
 
 impl Drop for Unsent<'_> {
     fn drop(&mut self) {
-        if !self.asked.is_empty() {
-            let (command, asked) = (&self.command, self.asked.join(" "));
-            self.output.warn(&format!("to send your answers later: {command} {asked}"));
+        let asked = self.sources.args[self.given..].iter().filter(|arg| !arg.is_empty());
+        let asked: Vec<_> = asked.map(|arg| shell_quote(&arg.to_string())).collect();
+        if !asked.is_empty() {
+            self.output.warn(&format!("to send your answers later: {} {}", self.command, asked.join(" ")));
         }
     }
 }
