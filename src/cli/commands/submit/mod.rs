@@ -86,7 +86,9 @@ impl Run for Submit {
         }
         self.send(session, &form, &unsent.sources).await?;
         unsent.given = unsent.sources.args.len();
-        draft.map(Draft::discard);
+        if let Some(draft) = draft {
+            draft.discard();
+        }
         Ok(())
     }
 }
