@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::harness::document::check_headers;
 use crate::harness::{
     ClientStream, ListeningServer, Scheme, TIMEOUT, TestResponse, over_http_and_https, parse_response,
-    read_hello, read_until_closed,
+    read_hello, read_until_closed, wait_for_response,
 };
 
 /// Bytes of a body for `/upload`.
@@ -205,7 +205,7 @@ async fn a_connection_with_an_unread_response_is_closed_before_an_idle_one(schem
     let (wire, _gate) = server(scheme, 2, None).await;
     let mut unread = wire.connect_from(ONE).await;
     unread.write_all(request("/large").as_bytes()).await.unwrap();
-    unread.wait_for_response().await;
+    wait_for_response(&unread).await;
     // By now the server waits for the client: the socket buffers are full.
     let mut idle = idle_connection(&wire, OTHER).await;
     let _next = idle_connection(&wire, OTHER).await;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, advance, pause, sleep, timeout};
 use crate::harness::document::check_headers;
 use crate::harness::{
     ListeningServer, SHORT, Scheme, Server, TIMEOUT, over_http_and_https, parse_response, read_hello,
-    read_until_closed,
+    read_until_closed, wait_for_response,
 };
 
 /// Starts a server with one route that responds `hello`.
@@ -223,7 +223,7 @@ async fn an_incomplete_head_does_not_cut_off_the_response_before_it(scheme: Sche
     let mut stream = wire.connect().await;
     let (half, rest) = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".split_at(20);
     stream.write_all(REQUEST).await.unwrap();
-    stream.wait_for_response().await;
+    wait_for_response(&stream).await;
     stream.write_all(half).await.unwrap();
     let mut silent = wire.connect().await;
     assert!(timeout(SHORT * 4, silent.read(&mut [0])).await.is_err(), "the silent connection was closed");

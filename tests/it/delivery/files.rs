@@ -29,8 +29,7 @@ fn exports(rig: &Rig) -> PathBuf {
 
 /// Writes the file, once it may be written again.
 async fn write(rig: &Rig) {
-    rig.server.clock.advance(60_000);
-    rig.server.deliver().await;
+    rig.deliver_after(60_000).await;
 }
 
 /// The lines of a file below the folder of exports, without the column `submitted_at`.
@@ -48,11 +47,6 @@ fn lines(rig: &Rig, path: &str) -> Vec<String> {
 fn rows(names_and_ids: &[(&str, &str)]) -> Vec<String> {
     let row = |(name, id): &(&str, &str)| format!("{id},{name},,");
     [HEADER.to_owned()].into_iter().chain(names_and_ids.iter().map(row)).collect()
-}
-
-async fn patch_form(rig: &Rig, change: Value) {
-    let path = format!("/api/v1/forms/{}", rig.form);
-    rig.server.call(Method::PATCH, &path).json(change).send().await.expect(200);
 }
 
 #[tokio::test]
@@ -84,12 +78,7 @@ async fn a_file_follows_edits_deletions_and_erasure() {
     }
     write(&rig).await;
     let path = |id: &str| format!("/api/v1/forms/{}/submissions/{id}", rig.form);
-    rig.server
-        .call(Method::PATCH, path(&ids[0]))
-        .json(json!({"answers": {"q1": "Adam"}}))
-        .send()
-        .await
-        .expect(200);
+    rig.server.patch(path(&ids[0]), json!({"answers": {"q1": "Adam"}})).send().await.expect(200);
     rig.server.call(Method::DELETE, path(&ids[1])).send().await;
     rig.server.call(Method::DELETE, format!("{}?purge=true", path(&ids[3]))).send().await;
     write(&rig).await;
@@ -105,8 +94,7 @@ async fn what_is_erased_leaves_the_file_of_a_disabled_integration_too() {
     let rig = rig("leads.csv").await;
     let ada = rig.submit("Ada").await;
     write(&rig).await;
-    let integration = format!("/api/v1/forms/{}/integrations/file", rig.form);
-    rig.server.call(Method::PATCH, &integration).json(json!({"enabled": false})).send().await.expect(200);
+    rig.change("file", json!({"enabled": false})).await;
     let path = format!("/api/v1/forms/{}/submissions/{ada}?purge=true", rig.form);
     rig.server.call(Method::DELETE, path).send().await;
     write(&rig).await;
@@ -122,7 +110,7 @@ async fn a_new_question_is_a_column_at_the_right_and_a_removed_one_stays() {
     let mut questions = form["questions"].as_array().unwrap().clone();
     questions.remove(1);
     questions.insert(0, json!({"id": "more", "type": "short_text", "title": "Anything else?"}));
-    patch_form(&rig, json!({"questions": questions})).await;
+    rig.change_form(json!({"questions": questions})).await;
     let answers = json!({"q1": "Bea", "more": "a, \"b\""});
     let bea = rig.server.submit(&rig.form, answers).await;
     write(&rig).await;
@@ -174,10 +162,8 @@ async fn a_condition_and_a_selection_of_answers_hold_for_every_row() {
     rig.submit("Bea").await;
     write(&rig).await;
     let text = fs::read_to_string(exports(&rig).join("a.csv")).unwrap();
-    assert!(
-        text.starts_with("id;submitted_at;q1;q3\r\n") && text.contains(&ada) && !text.contains("Bea"),
-        "{text}"
-    );
+    assert!(text.starts_with("id;submitted_at;q1;q3\r\n"), "{text}");
+    assert!(text.contains(&ada) && !text.contains("Bea"), "{text}");
     assert_eq!(rig.deliveries("status=skipped").await.len(), 1);
 }
 
@@ -190,7 +176,7 @@ async fn cells_show_labels_or_values() {
         {"id": "many", "type": "multiple_choice", "title": "Many", "options": options},
         {"id": "text", "type": "short_text", "title": "Text"}
     ]);
-    patch_form(&rig, json!({"questions": questions})).await;
+    rig.change_form(json!({"questions": questions})).await;
     for (name, values) in [("people", "labels"), ("programs", "raw")] {
         let file = json!({"type": "csv_file", "name": name, "path": format!("{name}.csv"), "values": values});
         rig.server.integrate(&rig.form, file).await;
@@ -200,11 +186,8 @@ async fn cells_show_labels_or_values() {
     write(&rig).await;
     let header = |file| lines(&rig, file).remove(0);
     assert_eq!(header("people.csv"), header("programs.csv"));
-    assert!(
-        lines(&rig, "people.csv")[1].ends_with(",Soup,Soup; Cake; =1,'=1+1"),
-        "{:?}",
-        lines(&rig, "people.csv")
-    );
+    let labels = &lines(&rig, "people.csv")[1];
+    assert!(labels.ends_with(",Soup,Soup; Cake; =1,'=1+1"), "{labels}");
     let raw = &lines(&rig, "programs.csv")[1];
     assert!(raw.starts_with(&id) && raw.ends_with(r#",s,"[""s"",""c""]",'=1+1"#), "{raw}");
 }
@@ -223,11 +206,7 @@ async fn no_symbolic_link_is_followed() {
         rig.submit("Ada").await;
         rig.server.deliver().await;
     }
-    let delivery = folder_link.delivery().await;
-    assert_eq!(
-        (&delivery["status"], &delivery["last_error"]["code"]),
-        (&json!("pending"), &json!("file_error"))
-    );
+    folder_link.expect_failure("pending", "file_error").await;
     assert_eq!(lines(&file_link, "leads.csv").len(), 2, "the link is replaced");
     assert_eq!(fs::read_to_string(outside.path().join("target.csv")).unwrap(), "mine\r\n");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
@@ -239,11 +218,7 @@ async fn a_file_that_cannot_be_written_is_tried_again() {
     fs::create_dir_all(exports(&rig).join("leads.csv")).unwrap();
     let ada = rig.submit("Ada").await;
     rig.server.deliver().await;
-    let waiting = rig.delivery().await;
-    assert_eq!(
-        (&waiting["status"], &waiting["last_error"]["code"]),
-        (&json!("pending"), &json!("file_error"))
-    );
+    rig.expect_failure("pending", "file_error").await;
     fs::remove_dir(exports(&rig).join("leads.csv")).unwrap();
     write(&rig).await;
     assert_eq!(lines(&rig, "leads.csv"), rows(&[("Ada", &ada)]));
@@ -252,23 +227,20 @@ async fn a_file_that_cannot_be_written_is_tried_again() {
 #[tokio::test]
 async fn a_test_writes_nothing() {
     let rig = rig("leads.csv").await;
-    let path = format!("/api/v1/forms/{}/integrations/file/test", rig.form);
-    let attempt = rig.server.call(Method::POST, &path).send().await.expect(200);
+    let attempt = rig.test("file").await;
     assert_eq!((&attempt["result"], &attempt["trigger"]), (&json!("delivered"), &json!("test")));
     assert_eq!(fs::read_dir(exports(&rig)).unwrap().count(), 0);
     fs::create_dir_all(exports(&rig).join("leads.csv")).unwrap();
-    let attempt = rig.server.call(Method::POST, &path).send().await.expect(200);
+    let attempt = rig.test("file").await;
     assert_eq!((&attempt["result"], &attempt["error"]["code"]), (&json!("failed"), &json!("file_error")));
 }
 
 #[tokio::test]
 async fn another_path_or_delimiter_writes_all_rows_and_leaves_the_file_before() {
     let rig = rig("a.csv").await;
-    let path = format!("/api/v1/forms/{}/integrations/file", rig.form);
     let ada = rig.submit("Ada").await;
     write(&rig).await;
-    let change = json!({"path": "b.csv", "delimiter": ";"});
-    rig.server.call(Method::PATCH, &path).json(change).send().await.expect(200);
+    rig.change("file", json!({"path": "b.csv", "delimiter": ";"})).await;
     write(&rig).await;
     assert_eq!(lines(&rig, "a.csv"), rows(&[("Ada", &ada)]));
     let text = fs::read_to_string(exports(&rig).join("b.csv")).unwrap();
@@ -280,9 +252,7 @@ async fn a_row_that_was_written_is_not_written_again_by_hand() {
     let rig = rig("leads.csv").await;
     rig.submit("Ada").await;
     rig.server.deliver().await;
-    let delivery = rig.delivery().await;
-    let path = format!("/api/v1/deliveries/{}/redeliver", delivery["id"].as_str().unwrap());
-    assert_eq!(rig.server.call(Method::POST, &path).send().await.code(), "delivery_not_repeatable");
+    assert_eq!(rig.redeliver(&rig.delivery().await).await.code(), "delivery_not_repeatable");
     let mut all = json!({"form": rig.form, "status": "delivered", "dry_run": true});
     for dry_run in [true, false] {
         all["dry_run"] = json!(dry_run);

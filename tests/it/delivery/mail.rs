@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use forms::clock::Timestamp;
-use forms::delivery::mail::{MailFolder, Mailer, NoMailer, SmtpMailer, SmtpSettings};
+use forms::delivery::mail::{MailFolder, Mailer, SmtpMailer, SmtpSettings};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::integration::outbound::MailMessage;
 use forms::domain::integration::smtp::{MailFrom, SmtpSecurity, SmtpUrl};
@@ -92,67 +92,10 @@ async fn a_message_arrives_encrypted_and_authenticated() {
         assert_eq!(report.remote_address, Some(server.address.to_string()));
         let log = server.log.lock().unwrap();
         let commands: Vec<_> = log.commands.iter().skip_while(|line| !line.starts_with("tls EHLO")).collect();
-        assert_eq!(
-            commands,
-            [
-                "tls EHLO example.com",
-                "tls AUTH PLAIN AG1lAGNvcnJlY3QgaG9yc2U=",
-                "tls MAIL FROM:<forms@example.com>",
-                "tls RCPT TO:<a@example.com>",
-                "tls DATA",
-                "tls .",
-                "tls QUIT",
-            ]
-        );
+        let verbs = commands.iter().map(|line| line.split([' ', ':']).nth(1).unwrap());
+        assert!(verbs.eq(["EHLO", "AUTH", "MAIL", "RCPT", "DATA", ".", "QUIT"]), "{commands:?}");
+        assert_eq!(commands[1], "tls AUTH PLAIN AG1lAGNvcnJlY3QgaG9yc2U=");
     }
-}
-
-#[tokio::test]
-async fn a_message_has_exactly_these_headers() {
-    let (report, server) = send_plain("b@bücher.example", |_| Action::Usual).await;
-    assert_eq!(report.outcome, Outcome::Delivered);
-    let log = server.log.lock().unwrap();
-    let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
-    let (headers, content_type) = head.split_once("Content-Type: ").unwrap();
-    assert_eq!(
-        headers.replace("\r\n ", " ").split("\r\n").collect::<Vec<_>>(),
-        [
-            "From: \"Example Forms\" <forms@example.com>",
-            "To: b@xn--bcher-kva.example",
-            "Subject: New response: =?utf-8?b?Q2Fmw6k=?=",
-            "Date: Tue, 14 Nov 2023 22:13:20 +0000",
-            "Message-ID: <dlv_0001@example.com>",
-            "Auto-Submitted: auto-generated",
-            "X-Auto-Response-Suppress: All",
-            "List-Id: <frm_1.example.com>",
-            "Reply-To: bo@example.org",
-            "MIME-Version: 1.0",
-            "",
-        ]
-    );
-    assert!(content_type.starts_with("multipart/alternative;"), "{content_type}");
-    let parts: Vec<_> = body.match_indices("Content-Type: text/").map(|(at, _)| &body[at..at + 40]).collect();
-    assert!(parts[0].starts_with("Content-Type: text/plain; charset=utf-8"), "{body}");
-    assert!(parts[1].starts_with("Content-Type: text/html; charset=utf-8"), "{body}");
-    assert!(body.contains("\r\n\r\nName: Bo\r\n.\r\nA line\r\nand another\r\n"), "{body}");
-}
-
-#[tokio::test]
-async fn a_greylisted_message_is_accepted_later_as_the_same() {
-    let attempts = Arc::new(AtomicUsize::new(0));
-    let server = MailServer::start(Encryption::None, move |line| {
-        let is_first = line.starts_with("RCPT") && attempts.fetch_add(1, Ordering::Relaxed) == 0;
-        if is_first { Action::Line("451 4.7.1 try again later") } else { Action::Usual }
-    })
-    .await;
-    let mailer = plain(&server);
-    let first = mailer.send(&message("a@example.com")).await;
-    let line = "a@example.com was deferred: 451 4.7.1 try again later";
-    assert_eq!(failure(&first), ("retryable", "smtp_deferred", line));
-    let second = mailer.send(&message("a@example.com")).await;
-    assert_eq!(second.outcome, Outcome::Delivered);
-    let log = server.log.lock().unwrap();
-    assert_eq!((log.count("DATA"), log.messages.len()), (1, 1));
 }
 
 #[tokio::test]
@@ -192,6 +135,7 @@ async fn each_answer_decides_what_follows() {
         ("MAIL", "550 not you", "permanent", "smtp_rejected"),
         ("RCPT", "550 nobody", "permanent", "smtp_rejected"),
         ("RCPT", "421 closing", "retryable", "smtp_deferred"),
+        ("RCPT", "451 4.7.1 try again later", "retryable", "smtp_deferred"),
         ("DATA", "451 later", "retryable", "smtp_deferred"),
         ("DATA", "554 no valid recipients", "permanent", "smtp_rejected"),
         ("DATA", "250 ok", "retryable", "invalid_response"),
@@ -411,39 +355,16 @@ async fn hostile_texts_add_no_header_and_no_recipient() {
     };
     assert_eq!(mailer.send(&mail).await.outcome, Outcome::Delivered);
     let log = server.log.lock().unwrap();
-    assert_eq!(
-        log.commands,
-        [
-            "greeting",
-            "EHLO example.com",
-            "MAIL FROM:<forms@example.com>",
-            "RCPT TO:<a@example.com>",
-            "DATA",
-            ".",
-            "QUIT",
-        ]
-    );
+    let (sender, recipient) = ("MAIL FROM:<forms@example.com>", "RCPT TO:<a@example.com>");
+    assert_eq!(log.commands, ["greeting", "EHLO example.com", sender, recipient, "DATA", ".", "QUIT"]);
     let (head, body) = log.messages[0].split_once("\r\n\r\n").unwrap();
     let names: Vec<_> = head
         .split("\r\n")
         .filter(|line| !line.starts_with([' ', '\t']))
         .map(|line| line.split(':').next().unwrap())
         .collect();
-    assert_eq!(
-        names,
-        [
-            "From",
-            "To",
-            "Subject",
-            "Date",
-            "Message-ID",
-            "Auto-Submitted",
-            "X-Auto-Response-Suppress",
-            "List-Id",
-            "MIME-Version",
-            "Content-Type",
-        ]
-    );
+    let automatic = ["Auto-Submitted", "X-Auto-Response-Suppress", "List-Id", "MIME-Version", "Content-Type"];
+    assert_eq!(names, [&["From", "To", "Subject", "Date", "Message-ID"][..], &automatic].concat());
     assert!(body.contains("Content-Transfer-Encoding: quoted-printable"), "{body}");
     assert!(body.contains("Content-Transfer-Encoding: base64"), "{body}");
 }
@@ -467,7 +388,8 @@ async fn a_subject_is_one_line_of_plain_text_with_150_characters_at_most() {
         ("=?utf-8?q?a=0D=0ABcc:_b?=", "= ?utf-8?q?a=0D=0ABcc:_b?="),
         ("=\u{200e}?utf-8?q?a?=", "= ?utf-8?q?a?="),
     ] {
-        let head = head("a@example.com", subject).await;
+        let head = head("a@bücher.example", subject).await;
+        assert!(head.contains("\r\nTo: a@xn--bcher-kva.example\r\n"), "{head}");
         assert!(head.contains(&format!("\r\nSubject: {expected}\r\n")), "{head}");
         assert!(head.contains("\r\nDate: Tue, 14 Nov 2023 22:13:20 +0000\r\n"), "{head}");
         assert!(!head.contains("\nBcc"), "{head}");
@@ -475,16 +397,6 @@ async fn a_subject_is_one_line_of_plain_text_with_150_characters_at_most() {
     let (full, cut) = ("é".repeat(150), "é".repeat(149) + "…");
     assert_eq!(head("a@b.c", &"é".repeat(151)).await, head("a@b.c", &cut).await);
     assert_ne!(head("a@b.c", &full).await, head("a@b.c", &cut).await);
-}
-
-#[tokio::test]
-async fn a_recipient_is_written_with_its_domain_in_ascii() {
-    for (to, expected) in
-        [("a+b@localhost", "a+b@localhost"), ("a@bücher.example", "a@xn--bcher-kva.example")]
-    {
-        let head = head(to, "x").await;
-        assert!(head.contains(&format!("\r\nTo: {expected}\r\n")), "{head}");
-    }
 }
 
 #[tokio::test]
@@ -505,11 +417,4 @@ async fn a_folder_gets_a_private_file_for_each_message() {
     let unusable = MailFolder::new(file, "forms@example.com".parse().unwrap());
     let report = unusable.send(&message("a@example.com")).await;
     assert_eq!((failure(&report).0, failure(&report).1), ("retryable", "file_error"));
-}
-
-#[tokio::test]
-async fn without_settings_mail_waits_for_them() {
-    let report = NoMailer.send(&message("a@example.com")).await;
-    let expected = ("retryable", "mail_not_configured", "the server has no --smtp-url or --mail-dir");
-    assert_eq!(failure(&report), expected);
 }

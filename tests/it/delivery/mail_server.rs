@@ -37,7 +37,6 @@ pub(crate) enum Encryption {
 /// What happened on the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) connections: usize,
     /// Commands, with `tls ` in front of those that came encrypted. `greeting` and `.` stand for the greeting and a message.
     pub(crate) commands: Vec<String>,
     /// Messages, as sent, also those that were refused.
@@ -71,7 +70,6 @@ impl MailServer {
         let (shared, rule): (_, Arc<Rule>) = (Arc::clone(&log), Arc::new(rule));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                shared.lock().unwrap().connections += 1;
                 let connection = Connection {
                     encryption: encryption.clone(),
                     rule: Arc::clone(&rule),

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use axum::http::Method;
 use forms::delivery::mail::Mailer;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::delivery::error_code::ErrorCode;
+use forms::domain::integration::google_sheets::GoogleEndpoints;
 use forms::domain::integration::outbound::MailMessage;
 use serde_json::{Value, json};
 
@@ -45,9 +45,13 @@ impl Mailer for RecordingMailer {
     }
 }
 
+fn with_mailer(server: Server, sender: RecordingSender, mailer: &Arc<RecordingMailer>) -> Server {
+    server.with_services(Arc::new(sender), mailer.clone(), GoogleEndpoints::default())
+}
+
 async fn rig() -> (Rig, Arc<RecordingMailer>) {
     let mailer = Arc::new(RecordingMailer::default());
-    let server = Server::start().await.with_services(Arc::new(RecordingSender::default()), mailer.clone());
+    let server = with_mailer(Server::start().await, RecordingSender::default(), &mailer);
     let questions = json!([
         {"type": "short_text", "title": "Your name?"},
         {"type": "email", "title": "Your address?"},
@@ -104,19 +108,17 @@ async fn a_mail_stays_with_its_address_whatever_the_list_becomes() {
         submit(&rig, json!({"q1": "Cem"})).await;
         assert_eq!(mailer.take().len(), 2);
         let dead = rig.deliveries("status=dead").await.remove(0);
-        let path = format!("/api/v1/forms/{}/integrations/mail", rig.form);
         rig.server.clock.advance(1_000);
-        let before = rig.server.get(&path).send().await.expect(200);
-        let same = rig.server.patch(&path, json!({"to": to})).send().await.expect(200);
+        let path = format!("/api/v1/forms/{}/integrations/mail", rig.form);
+        let before = rig.server.get(path).send().await.expect(200);
+        let same = rig.change("mail", json!({"to": to})).await;
         assert_eq!(same["updated_at"], before["updated_at"], "nothing changes");
-        rig.server.patch(path, json!({"to": list})).send().await.expect(200);
-        let path = format!("/api/v1/deliveries/{}/redeliver", dead["id"].as_str().unwrap());
-        rig.server.post(path, json!({})).send().await;
+        rig.change("mail", json!({"to": list})).await;
+        rig.redeliver(&dead).await;
         rig.server.deliver().await;
         let sent: Vec<_> = mailer.take().into_iter().map(|mail| mail.to).collect();
         assert_eq!(sent, corrected.into_iter().collect::<Vec<_>>(), "{list:?}");
-        let path = format!("/api/v1/forms/{}/integrations/mail/test", rig.form);
-        rig.server.post(path, json!({})).send().await.expect(200);
+        rig.test("mail").await;
         assert_eq!(mailer.one().to, list[0]);
     }
 }
@@ -137,10 +139,8 @@ async fn templates_are_filled_and_a_failing_one_is_replaced() {
     assert_eq!(mail.subject, "Visit: Evil Bcc: x@example.com!");
     assert_eq!(mail.text, format!("q3=4;q4=Evil\nBcc: x@example.com;\n\n{id}\n"));
     assert_eq!(mail.reply_to, None, "the address does not leave the server");
-    let path = format!("/api/v1/forms/{}/integrations/email", rig.form);
     let endless = "{% for a in fields %}".repeat(9) + "{{ a.text }}" + &"{% endfor %}".repeat(9);
-    let patch = json!({"body": endless, "subject": endless, "fields": null});
-    rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
+    rig.change("email", json!({"body": endless, "subject": endless, "fields": null})).await;
     submit(&rig, json!({"q1": "a", "q2": "b@example.com", "q3": 1, "q4": "c", "q5": "cake"})).await;
     let mail = mailer.one();
     assert_eq!(mail.subject, "New response: Visit – b@example.com");
@@ -178,8 +178,7 @@ async fn a_form_sends_500_confirmations_an_hour_and_the_rest_wait() {
     assert_eq!(mailer.take().len(), 500);
     let waiting = rig.deliveries("status=pending").await;
     assert_eq!(waiting.len(), 3);
-    rig.server.clock.advance(3_600_000);
-    rig.server.deliver().await;
+    rig.deliver_after(3_600_000).await;
     assert_eq!(mailer.take().len(), 3);
     assert!(rig.deliveries("status=pending,dead").await.is_empty());
 }
@@ -190,21 +189,16 @@ async fn a_server_without_mail_says_so_and_tries_again() {
     rig.server.integrate(&rig.form, json!({"type": "email", "to": ["a@example.com"]})).await;
     rig.submit("Ann").await;
     rig.server.deliver().await;
-    let delivery = rig.delivery().await;
-    assert_eq!(
-        (&delivery["status"], &delivery["last_error"]["code"]),
-        (&json!("pending"), &json!("mail_not_configured"))
-    );
+    rig.expect_failure("pending", "mail_not_configured").await;
     assert_eq!(rig.health("email").await["state"], "failing");
 }
 
 #[tokio::test]
 async fn a_pause_of_another_integration_is_mailed() {
     let (rig, mailer) = rig().await;
-    let gone = Arc::new(RecordingSender::default());
+    let gone = RecordingSender::default();
     gone.fail_with(Some(410));
-    let server = rig.server.with_services(gone, mailer.clone());
-    let rig = Rig { server, form: rig.form };
+    let rig = Rig { server: with_mailer(rig.server, gone, &mailer), form: rig.form };
     rig.webhook("hook", "https://hook.example/").await;
     let alarm = json!({"type": "email", "to": ["ops@example.com"], "events": ["integration.disabled"]});
     rig.server.integrate(&rig.form, alarm).await;

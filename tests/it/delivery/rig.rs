@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::http::Method;
 use forms::clock::{Clock, Timestamp};
 use forms::delivery::{SendLimits, Sender, SystemLookup};
 use serde_json::{Value, json};
 
 use super::sender;
-use crate::harness::{Server, questions};
+use crate::harness::{Server, TestResponse, questions};
 
 /// A server with a published form.
 pub(super) struct Rig {
@@ -62,6 +63,41 @@ impl Rig {
         found["attempts"].as_array().unwrap().clone()
     }
 
+    /// Fails unless the only delivery has this status and error code; returns it.
+    pub(super) async fn expect_failure(&self, status: &str, code: &str) -> Value {
+        let delivery = self.delivery().await;
+        assert_eq!((&delivery["status"], &delivery["last_error"]["code"]), (&json!(status), &json!(code)));
+        delivery
+    }
+
+    /// Sends a delivery again by hand.
+    pub(super) async fn redeliver(&self, delivery: &Value) -> TestResponse {
+        let path = format!("/api/v1/deliveries/{}/redeliver", delivery["id"].as_str().unwrap());
+        self.server.call(Method::POST, path).send().await
+    }
+
+    pub(super) async fn change_form(&self, change: Value) {
+        self.server.patch(format!("/api/v1/forms/{}", self.form), change).send().await.expect(200);
+    }
+
+    /// Changes an integration of the form.
+    pub(super) async fn change(&self, name: &str, change: Value) -> Value {
+        let path = format!("/api/v1/forms/{}/integrations/{name}", self.form);
+        self.server.patch(path, change).send().await.expect(200)
+    }
+
+    /// Sends a test event to an integration, and returns the attempt.
+    pub(super) async fn test(&self, name: &str) -> Value {
+        let path = format!("/api/v1/forms/{}/integrations/{name}/test", self.form);
+        self.server.call(Method::POST, path).send().await.expect(200)
+    }
+
+    /// Delivers what is due after some milliseconds.
+    pub(super) async fn deliver_after(&self, millis: i64) {
+        self.server.clock.advance(millis);
+        self.server.deliver().await;
+    }
+
     pub(super) async fn health(&self, name: &str) -> Value {
         let path = format!("/api/v1/forms/{}/integrations/{name}", self.form);
         self.server.get(path).send().await.expect(200)["health"].clone()
@@ -73,12 +109,10 @@ impl Rig {
         let delivery = self.delivery().await;
         let due = Timestamp::parse(delivery["next_attempt_at"].as_str()?).unwrap();
         let wait = due.millis() - self.server.clock.now().millis();
-        self.server.clock.advance(wait - 1);
         let before = self.attempts(&delivery).await.len();
-        self.server.deliver().await;
+        self.deliver_after(wait - 1).await;
         assert_eq!(self.attempts(&delivery).await.len(), before, "an attempt was made too early");
-        self.server.clock.advance(1);
-        self.server.deliver().await;
+        self.deliver_after(1).await;
         assert_eq!(self.attempts(&delivery).await.len(), before + 1);
         Some(wait)
     }

@@ -1,44 +1,23 @@
 //! The loop that carries out deliveries: it notices what is new, is fair to receivers, and stops in time.
 
-use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::http::Method;
 use forms::delivery::{Answer, SendLimits, Sender};
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::integration::outbound::HttpRequest;
 use serde_json::json;
-use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::receiver::{Received, Receiver, Reply};
 use super::rig::Rig;
+use crate::harness::Running;
 
-/// Longer than anything here takes.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Carries out deliveries until it is stopped.
-struct Running {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
-
-impl Running {
-    fn start(rig: &Rig, grace: Duration) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let stopped = async move { drop(stopped.await) };
-        let task = tokio::spawn(rig.server.app.deliveries.clone().run(stopped, grace));
-        Self { stop, task }
-    }
-
-    async fn stop(self) {
-        self.stop.send(()).unwrap();
-        timeout(TIMEOUT, self.task).await.unwrap().unwrap();
-    }
+fn start(rig: &Rig, grace: Duration) -> Running {
+    Running::start(rig.server.app.deliveries.clone(), grace)
 }
 
 /// Reports that a request has begun, and answers when it is let go: the first as is said here, then with success.
@@ -69,13 +48,13 @@ async fn submissions_are_delivered_as_they_come_in() {
     let rig = Rig::over_http(SendLimits::default()).await;
     rig.webhook("hook", &receiver.url()).await;
     rig.submit("before").await;
-    let running = Running::start(&rig, TIMEOUT);
+    let running = start(&rig, Running::TIMEOUT);
     for count in 1..20 {
-        let received = timeout(TIMEOUT, receiver.wait_for(count)).await.unwrap();
+        let received = timeout(Running::TIMEOUT, receiver.wait_for(count)).await.unwrap();
         assert_eq!(received.len(), count);
         rig.submit("Ada").await;
     }
-    timeout(TIMEOUT, receiver.wait_for(20)).await.unwrap();
+    timeout(Running::TIMEOUT, receiver.wait_for(20)).await.unwrap();
     running.stop().await;
     assert_eq!(rig.deliveries("status=delivered").await.len(), 20);
 }
@@ -91,8 +70,8 @@ async fn a_receiver_that_never_answers_delays_no_other() {
     }
     rig.add_form().await;
     rig.webhook("hook", &receiver.url()).await;
-    let running = Running::start(&rig, Duration::ZERO);
-    timeout(TIMEOUT, black_hole.wait_for(1)).await.unwrap();
+    let running = start(&rig, Duration::ZERO);
+    timeout(Running::TIMEOUT, black_hole.wait_for(1)).await.unwrap();
     for count in 1..=50 {
         rig.submit("Ada").await;
         timeout(Duration::from_secs(2), receiver.wait_for(count)).await.unwrap();
@@ -113,8 +92,8 @@ async fn a_busy_receiver_does_not_delay_a_new_integration_of_the_same_host() {
     let mut rig = Rig::over_http(SendLimits::default()).await;
     rig.webhook("hook", &format!("http://{}/first", receiver.address)).await;
     rig.submit("Ada").await;
-    let running = Running::start(&rig, Duration::ZERO);
-    timeout(TIMEOUT, receiver.wait_for(1)).await.unwrap();
+    let running = start(&rig, Duration::ZERO);
+    timeout(Running::TIMEOUT, receiver.wait_for(1)).await.unwrap();
     while rig.deliveries("status=delivered").await.is_empty() {
         tokio::task::yield_now().await;
     }
@@ -122,7 +101,7 @@ async fn a_busy_receiver_does_not_delay_a_new_integration_of_the_same_host() {
     for _ in 0..50 {
         rig.submit("slow").await;
     }
-    timeout(TIMEOUT, receiver.wait_for(17)).await.unwrap();
+    timeout(Running::TIMEOUT, receiver.wait_for(17)).await.unwrap();
     rig.add_form().await;
     rig.webhook("hook", &format!("http://{}/second", receiver.address)).await;
     rig.submit("Bea").await;
@@ -143,12 +122,11 @@ async fn a_late_failure_at_the_old_settings_is_repeated_with_the_new_ones() {
     let rig = Rig::with_sender(sender.clone()).await;
     rig.webhook("hook", "https://hook.example/old").await;
     rig.submit("Ada").await;
-    let running = Running::start(&rig, TIMEOUT);
-    timeout(TIMEOUT, sender.begun.notified()).await.unwrap();
-    let path = format!("/api/v1/forms/{}/integrations/hook", rig.form);
-    rig.server.patch(path, json!({"url": "https://hook.example/new"})).send().await.expect(200);
+    let running = start(&rig, Running::TIMEOUT);
+    timeout(Running::TIMEOUT, sender.begun.notified()).await.unwrap();
+    rig.change("hook", json!({"url": "https://hook.example/new"})).await;
     sender.release.notify_one();
-    timeout(TIMEOUT, sender.begun.notified()).await.unwrap();
+    timeout(Running::TIMEOUT, sender.begun.notified()).await.unwrap();
     sender.release.notify_one();
     running.stop().await;
     assert_eq!(rig.delivery().await["status"], "delivered");
@@ -161,13 +139,13 @@ async fn a_stop_waits_for_the_requests_in_progress() {
     let rig = Rig::with_sender(held.clone()).await;
     rig.webhook("hook", "https://hook.example/").await;
     rig.submit("Ada").await;
-    let running = Running::start(&rig, TIMEOUT);
-    timeout(TIMEOUT, held.begun.notified()).await.unwrap();
+    let running = start(&rig, Running::TIMEOUT);
+    timeout(Running::TIMEOUT, held.begun.notified()).await.unwrap();
     let stopping = tokio::spawn(running.stop());
     // Whether it comes before or after the stop, it is not begun.
     rig.server.submit(&rig.form, json!({"q1": "Bea"})).await;
     held.release.notify_one();
-    timeout(TIMEOUT, stopping).await.unwrap().unwrap();
+    timeout(Running::TIMEOUT, stopping).await.unwrap().unwrap();
     let statuses = rig.deliveries("").await.into_iter().map(|delivery| delivery["status"].clone());
     assert!(statuses.clone().any(|status| status == "delivered"), "{:?}", statuses.collect::<Vec<_>>());
     assert!(statuses.clone().all(|status| status != "in_flight"), "{:?}", statuses.collect::<Vec<_>>());
@@ -175,26 +153,14 @@ async fn a_stop_waits_for_the_requests_in_progress() {
 
 #[tokio::test]
 async fn a_stop_cuts_off_requests_that_take_too_long_and_costs_no_attempt() {
-    struct Stuck(Notify);
-    #[async_trait]
-    impl Sender for Stuck {
-        async fn send(&self, _request: &HttpRequest) -> SendReport {
-            self.0.notify_one();
-            pending().await
-        }
-
-        async fn call(&self, _: &HttpRequest, _: usize) -> Result<Answer, Outcome> {
-            unreachable!("webhooks only")
-        }
-    }
-    let stuck = Arc::new(Stuck(Notify::new()));
-    let rig = Rig::with_sender(stuck.clone()).await;
+    let held = Arc::new(Held::default());
+    let rig = Rig::with_sender(held.clone()).await;
     rig.webhook("hook", "https://hook.example/").await;
     for _ in 0..5 {
         rig.submit("Ada").await;
     }
-    let running = Running::start(&rig, Duration::ZERO);
-    timeout(TIMEOUT, stuck.0.notified()).await.unwrap();
+    let running = start(&rig, Duration::ZERO);
+    timeout(Running::TIMEOUT, held.begun.notified()).await.unwrap();
     running.stop().await;
     let deliveries = rig.deliveries("").await;
     let is_as_before =
@@ -211,31 +177,12 @@ async fn a_disabled_integration_waits_until_it_is_enabled() {
     let rig = Rig::over_http(SendLimits::default()).await;
     rig.webhook("hook", &receiver.url()).await;
     rig.submit("Ada").await;
-    let path = format!("/api/v1/forms/{}/integrations/hook", rig.form);
-    let enable = async |enabled: bool| {
-        let patch = json!({"enabled": enabled});
-        rig.server.call(Method::PATCH, &path).json(patch).send().await.expect(200);
-    };
-    enable(false).await;
+    rig.change("hook", json!({"enabled": false})).await;
     rig.server.deliver().await;
     assert_eq!(receiver.requests(), []);
     assert_eq!(rig.delivery().await["status"], "paused");
-    let running = Running::start(&rig, TIMEOUT);
-    enable(true).await;
-    timeout(TIMEOUT, receiver.wait_for(1)).await.unwrap();
+    let running = start(&rig, Running::TIMEOUT);
+    rig.change("hook", json!({"enabled": true})).await;
+    timeout(Running::TIMEOUT, receiver.wait_for(1)).await.unwrap();
     running.stop().await;
-}
-
-#[tokio::test]
-async fn a_test_event_is_sent_at_once_and_leaves_no_delivery() {
-    let receiver = Receiver::start(|_| Reply::Status(202)).await;
-    let rig = Rig::over_http(SendLimits::default()).await;
-    rig.webhook("hook", &receiver.url()).await;
-    let path = format!("/api/v1/forms/{}/integrations/hook/test", rig.form);
-    let attempt = rig.server.call(Method::POST, path).send().await.expect(200);
-    assert_eq!((&attempt["result"], &attempt["http_status"]), (&json!("delivered"), &json!(202)));
-    let received = receiver.requests();
-    let body: serde_json::Value = serde_json::from_slice(&received[0].body).unwrap();
-    assert_eq!((&body["type"], &body["test"]), (&json!("integration.test"), &json!(true)));
-    assert_eq!(rig.deliveries("").await, [] as [serde_json::Value; 0]);
 }

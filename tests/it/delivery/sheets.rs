@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use axum::http::Method;
+use forms::delivery::mail::NoMailer;
 use forms::delivery::{SendLimits, SystemLookup};
 use forms::id::Random;
 use serde_json::{Value, json};
@@ -18,11 +18,13 @@ use crate::store::SeededRandom;
 
 const HEADER: [&str; 5] = ["id", "submitted_at", "q1", "q2", "q3"];
 
+fn with_google(server: Server, google: &Google, limits: SendLimits) -> Server {
+    server.with_services(Arc::new(sender(SystemLookup, limits)), Arc::new(NoMailer), google.endpoints())
+}
+
 /// A form whose submissions are appended to `google`, with these questions and more members of the integration.
 async fn rig_of(google: &Google, questions: Value, members: Value) -> Rig {
-    let server = Server::start().await;
-    let server =
-        server.with_google(Arc::new(sender(SystemLookup, SendLimits::default())), google.endpoints());
+    let server = with_google(Server::start().await, google, SendLimits::default());
     let form = server.published_form(questions).await;
     let mut integration = json!({
         "type": "google_sheets", "name": "sheet", "spreadsheet_id": SPREADSHEET, "service_account": key_file(),
@@ -78,8 +80,7 @@ async fn each_submission_is_a_row_below_the_names_of_the_columns() {
         if wait == 2_399 {
             expected.push(rig.submit("Dot").await);
         }
-        rig.server.clock.advance(wait);
-        rig.server.deliver().await;
+        rig.deliver_after(wait).await;
         assert_eq!(google.take_log(), requests, "after {wait}");
         assert_eq!(ids(&google), expected[..count]);
     }
@@ -90,85 +91,56 @@ async fn each_submission_is_a_row_below_the_names_of_the_columns() {
     assert_eq!(rig.deliveries("status=delivered").await.len(), 4);
 }
 
-/// The fault of the first request for a token. The two deliveries of a queue's first batch fail, and the next one is full.
-fn faulty_at_first() -> impl Fn(&str) -> Option<Fault> + Send + Sync {
-    let is_first = AtomicBool::new(true);
-    move |line| {
-        (line.contains("/token") && is_first.swap(false, Ordering::Relaxed)).then_some(Fault::Refuse(500, ""))
-    }
-}
-
-#[tokio::test]
-async fn rows_that_wait_are_appended_together() {
-    let google = Google::start(faulty_at_first()).await;
-    let rig = rig(&google).await;
-    let mut expected = HashSet::new();
-    for number in 0..6 {
-        expected.insert(rig.submit(&format!("n{number}")).await);
-    }
-    for _ in 0..5 {
-        rig.server.deliver().await;
-        rig.server.clock.advance(60_000);
-    }
-    let appends = google.take_log().iter().filter(|line| *line == "POST A1:append").count();
-    assert!(appends < expected.len(), "{appends}");
-    assert_eq!(HashSet::from_iter(ids(&google)), expected);
-}
-
 #[tokio::test]
 async fn cells_are_for_people_or_for_programs_and_no_text_is_run() {
-    for (values, expected) in [
+    let options = json!([{"value": "x", "label": "Very soft"}, "y"]);
+    let (row, column) = (json!([{"value": "r", "label": "Room"}]), json!([{"value": "g", "label": "Good"}]));
+    let formula = json!("=IMPORTDATA(\"x\")");
+    // Settings of a question, its answer, and its cell for people and for programs.
+    let cases = [
+        (json!({"type": "short_text"}), formula.clone(), formula.clone(), formula),
+        (json!({"type": "rating"}), json!(4), json!(4), json!(4)),
+        (json!({"type": "boolean"}), json!(false), json!(false), json!(false)),
         (
-            "labels",
-            json!([
-                "=2026-11-20 09:00:00",
-                "=IMPORTDATA(\"x\")",
-                4,
-                false,
-                "Very soft; y",
-                -1.5,
-                "own",
-                "=2026-12-24",
-                "=2026-12-24 17:30:00",
-                "Room: Good"
-            ]),
+            json!({"type": "multiple_choice", "options": options}),
+            json!(["x", "y"]),
+            json!("Very soft; y"),
+            json!("[\"x\",\"y\"]"),
+        ),
+        (json!({"type": "number"}), json!(-1.5), json!(-1.5), json!(-1.5)),
+        (json!({"type": "date"}), json!("2026-12-24"), json!("=2026-12-24"), json!("2026-12-24")),
+        (
+            json!({"type": "datetime"}),
+            json!("2026-12-24T18:30:00+01:00"),
+            json!("=2026-12-24 17:30:00"),
+            json!("2026-12-24T18:30:00+01:00"),
         ),
         (
-            "raw",
-            json!([
-                "2026-11-20T09:00:00.000Z",
-                "=IMPORTDATA(\"x\")",
-                4,
-                false,
-                "[\"x\",\"y\"]",
-                -1.5,
-                "own",
-                "2026-12-24",
-                "2026-12-24T18:30:00+01:00",
-                "{\"r\":\"g\"}"
-            ]),
+            json!({"type": "matrix", "rows": row, "columns": column}),
+            json!({"r": "g"}),
+            json!("Room: Good"),
+            json!("{\"r\":\"g\"}"),
         ),
-    ] {
+    ];
+    let mut questions: Vec<_> = cases.iter().map(|case| case.0.clone()).collect();
+    questions.extend([json!({"type": "long_text"}), json!({"type": "short_text", "id": "id"})]);
+    questions.iter_mut().for_each(|question| question["title"] = json!("?"));
+    let mut answers = json!({"q9": "left out", "id": "own"});
+    for (number, case) in cases.iter().enumerate() {
+        answers[format!("q{}", number + 1)] = case.1.clone();
+    }
+    for (values, time) in [("labels", "=2026-11-20 09:00:00"), ("raw", "2026-11-20T09:00:00.000Z")] {
         let google = Google::start(healthy).await;
-        let questions = json!([
-            {"type": "short_text", "title": "A"}, {"type": "rating", "title": "B"}, {"type": "boolean", "title": "C"},
-            {"type": "multiple_choice", "title": "D", "options": [{"value": "x", "label": "Very soft"}, "y"]},
-            {"type": "long_text", "title": "E"}, {"type": "number", "title": "F"},
-            {"type": "short_text", "title": "G", "id": "id"}, {"type": "date", "title": "H"},
-            {"type": "datetime", "title": "I"},
-            {"type": "matrix", "title": "J", "rows": [{"value": "r", "label": "Room"}], "columns": [{"value": "g", "label": "Good"}]},
-        ]);
-        let rig = rig_of(&google, questions, json!({"fields": {"except": ["q5"]}, "values": values})).await;
-        let answers = json!({
-            "q1": "=IMPORTDATA(\"x\")", "q2": 4, "q3": false, "q4": ["x", "y"], "q5": "left out", "q6": -1.5, "id": "own",
-            "q7": "2026-12-24", "q8": "2026-12-24T18:30:00+01:00", "q9": {"r": "g"},
-        });
-        let id = rig.server.submit(&rig.form, answers).await;
+        let members = json!({"fields": {"except": ["q9"]}, "values": values});
+        let rig = rig_of(&google, json!(questions), members).await;
+        let id = rig.server.submit(&rig.form, answers.clone()).await;
         rig.server.deliver().await;
+        let cells = cases.iter().map(|case| if values == "raw" { &case.3 } else { &case.2 }).cloned();
+        let expected = [json!(id), json!(time)].into_iter().chain(cells).chain([json!("own")]);
         let rows = google.rows();
-        let names = ["id", "submitted_at", "q1", "q2", "q3", "q4", "q6", "answers.id", "q7", "q8", "q9"];
-        assert_eq!(rows[0], names);
-        assert_eq!((&rows[1][0], json!(rows[1][1..])), (&json!(id), expected));
+        assert_eq!(rows[1], expected.collect::<Vec<_>>(), "{values}");
+        assert_eq!(rows[0][..3], ["id", "submitted_at", "q1"]);
+        assert_eq!(rows[0].last(), Some(&json!("answers.id")));
     }
 }
 
@@ -183,15 +155,13 @@ async fn columns_keep_their_questions() {
         let name = row.remove(2);
         row.extend([json!("note"), name]);
     }
-    let path = format!("/api/v1/forms/{}", rig.form);
     let questions = json!([
         {"id": "q4", "type": "short_text", "title": "New"}, {"id": "q1", "type": "short_text", "title": "Renamed", "required": true},
         {"id": "q3", "type": "rating", "title": "How was it?"},
     ]);
-    rig.server.patch(&path, json!({"questions": questions})).send().await.expect(200);
+    rig.change_form(json!({"questions": questions})).await;
     rig.server.submit(&rig.form, json!({"q1": "Bea", "q4": "new", "q3": 2})).await;
-    rig.server.clock.advance(2_400);
-    rig.server.deliver().await;
+    rig.deliver_after(2_400).await;
     let rows = google.rows();
     assert_eq!(rows[0], ["id", "submitted_at", "q2", "q3", "note", "q1", "q4"]);
     assert_eq!(Value::from(rows[2][2..].to_vec()), json!([null, 2, null, "Bea", "new"]));
@@ -210,18 +180,15 @@ async fn a_tab_has_as_many_columns_as_the_form_had_questions_at_first() {
     rig.server.deliver().await;
     assert_eq!(google.state().tabs[1].rows[1][41], 3);
     assert!(google.state().tabs[0].rows.is_empty());
-    let path = format!("/api/v1/forms/{}", rig.form);
     let more: Vec<_> = (1..=41).map(question).collect();
-    rig.server.patch(&path, json!({"questions": more})).send().await.expect(200);
+    rig.change_form(json!({"questions": more})).await;
     rig.server.submit(&rig.form, json!({"q41": 5})).await;
-    rig.server.clock.advance(2_400);
-    rig.server.deliver().await;
+    rig.deliver_after(2_400).await;
     let waiting = &rig.deliveries("status=pending").await[0];
     assert_eq!(waiting["last_error"]["code"], "too_few_columns");
     // The owner adds one.
     google.state().tabs[1].columns += 1;
-    rig.server.clock.advance(60_000);
-    rig.server.deliver().await;
+    rig.deliver_after(60_000).await;
     let state = google.state();
     assert_eq!(state.tabs[1].rows[2][42], 5);
     let put = "PUT 'It''s/all!'!AQ1:AQ1";
@@ -240,8 +207,7 @@ async fn a_row_whose_answer_was_lost_is_not_appended_again() {
         assert_eq!(google.rows().len() > 1, is_there);
         is_faulty.store(false, Ordering::Relaxed);
         let bea = rig.submit("Bea").await;
-        rig.server.clock.advance(3_600_000);
-        rig.server.deliver().await;
+        rig.deliver_after(3_600_000).await;
         assert_eq!(HashSet::from_iter(ids(&google)), HashSet::from([ada, bea]));
         assert_eq!(google.rows().len(), 3, "{part}");
         assert_eq!(rig.deliveries("status=delivered").await.len(), 2);
@@ -257,8 +223,7 @@ async fn rows_of_an_earlier_process_are_searched_for_even_at_a_first_attempt() {
         let ada = rig.submit("Ada").await;
         google.state().tabs[0].rows = vec![HEADER.map(Value::from).to_vec(), vec![json!(ada)]];
         rig.server.clock.advance(elapsed);
-        let sender = Arc::new(sender(SystemLookup, SendLimits::default()));
-        rig.server = rig.server.with_google(sender, google.endpoints());
+        rig.server = with_google(rig.server, &google, SendLimits::default());
         rig.server.deliver().await;
         assert_eq!(ids(&google), [ada]);
         assert_eq!(rig.delivery().await["status"], "delivered");
@@ -303,11 +268,9 @@ async fn a_quota_that_is_used_up_waits_a_minute_and_counts_as_no_failure() {
     let bea = rig.submit("Bea").await;
     google.take_log();
     is_faulty.store(false, Ordering::Relaxed);
-    rig.server.clock.advance(59_999);
-    rig.server.deliver().await;
+    rig.deliver_after(59_999).await;
     assert_eq!(google.take_log(), [""; 0]);
-    rig.server.clock.advance(1);
-    rig.server.deliver().await;
+    rig.deliver_after(1).await;
     assert_eq!(HashSet::from_iter(ids(&google)), HashSet::from([ada, bea]));
     assert_eq!(rig.health("sheet").await["state"], "ok");
 }
@@ -331,8 +294,7 @@ async fn a_token_is_used_for_55_minutes_unless_it_is_refused() {
     rig.server.deliver().await;
     let failed = &rig.deliveries("status=pending").await[0];
     assert_eq!(failed["last_error"]["code"], "unauthorized");
-    rig.server.clock.advance(60_000);
-    rig.server.deliver().await;
+    rig.deliver_after(60_000).await;
     assert_eq!((tokens(), google.rows().len()), (1, 5));
 }
 
@@ -358,8 +320,7 @@ async fn a_column_that_is_too_large_to_search_and_a_broken_answer_are_tried_agai
         let rig = rig(&google).await;
         rig.submit("Ada").await;
         rig.server.deliver().await;
-        let delivery = rig.delivery().await;
-        assert_eq!((&delivery["status"], &delivery["last_error"]["code"]), (&json!("pending"), &json!(code)));
+        rig.expect_failure("pending", code).await;
     }
 }
 
@@ -367,18 +328,16 @@ async fn a_column_that_is_too_large_to_search_and_a_broken_answer_are_tried_agai
 async fn a_service_that_does_not_answer_is_a_timeout() {
     let google = Google::start(faulty(":append", Fault::Answer(Reply::silence())).1).await;
     let mut rig = rig(&google).await;
-    rig.server = rig.server.with_google(Arc::new(sender(SystemLookup, SHORT)), google.endpoints());
+    rig.server = with_google(rig.server, &google, SHORT);
     rig.submit("Ada").await;
     rig.server.deliver().await;
     let delivery = rig.delivery().await;
     assert_eq!(delivery["last_error"]["code"], "timeout");
     // Google may append the row until it ends the request, which takes it three minutes at most.
     google.take_log();
-    rig.server.clock.advance(179_999);
-    rig.server.deliver().await;
+    rig.deliver_after(179_999).await;
     assert_eq!(google.take_log(), [""; 0]);
-    rig.server.clock.advance(1);
-    rig.server.deliver().await;
+    rig.deliver_after(1).await;
     assert_eq!(google.take_log(), ["GET 1:1", "GET A:A", "POST A1:append"]);
 }
 
@@ -396,7 +355,7 @@ async fn large_rows_are_divided_among_requests() {
     let rig = rig_of(&google, json!(questions), json!({})).await;
     let text = "x".repeat(49_000);
     let answers: Value = (1..=16).map(|number| (format!("q{number}"), json!(text))).collect();
-    for _ in 0..9 {
+    for _ in 0..6 {
         rig.server.submit(&rig.form, answers.clone()).await;
     }
     // Two are a request; the third request fails.
@@ -407,11 +366,10 @@ async fn large_rows_are_divided_among_requests() {
     }
     assert_eq!(rig.deliveries("status=delivered").await.len(), 4);
     for _ in 0..4 {
-        rig.server.clock.advance(3_600_000);
-        rig.server.deliver().await;
+        rig.deliver_after(3_600_000).await;
     }
     let ids = ids(&google);
-    assert_eq!((ids.len(), ids.iter().collect::<HashSet<_>>().len()), (9, 9));
+    assert_eq!((ids.len(), ids.iter().collect::<HashSet<_>>().len()), (6, 6));
 }
 
 #[tokio::test]
@@ -421,7 +379,7 @@ async fn hostile_answers_arrive_as_they_are() {
             .chars()
             .collect();
     let google = Google::start(healthy).await;
-    let questions: Vec<_> = (0..200)
+    let questions: Vec<_> = (0..50)
         .map(|number| json!({"type": "long_text", "title": format!("Q{number}"), "max_length": 65_000}))
         .collect();
     let rig = rig_of(&google, json!(questions), json!({})).await;
@@ -436,15 +394,11 @@ async fn hostile_answers_arrive_as_they_are() {
         let max = [5, 300, 1_000][round % 3];
         let text = || (0..=draw() % max).map(|_| alphabet[draw() % alphabet.len()]).collect::<String>();
         let answers: serde_json::Map<_, _> =
-            (1..=200).map(|number| (format!("q{number}"), json!(text()))).collect();
+            (1..=50).map(|number| (format!("q{number}"), json!(text()))).collect();
         let answers = Value::Object(answers);
         let id = rig.server.submit(&rig.form, answers.clone()).await;
         sent.push((id, answers));
     }
-    // One with a megabyte, of which each long answer is cut.
-    let long = "漢".repeat(21_000);
-    let answers: Value = (1..=16).map(|number| (format!("q{number}"), json!(long))).collect();
-    sent.push((rig.server.submit(&rig.form, answers.clone()).await, answers));
     for _ in 0..sent.len() {
         rig.server.deliver().await;
         rig.server.clock.advance(60_000);
@@ -457,10 +411,6 @@ async fn hostile_answers_arrive_as_they_are() {
             assert_eq!(row[place], answers[name.as_str().unwrap()], "{name}");
         }
     }
-    let id = rig.server.submit(&rig.form, json!({"q1": "x".repeat(65_000)})).await;
-    rig.server.deliver().await;
-    let row = google.rows().pop().unwrap();
-    assert_eq!((&row[0], &row[2]), (&json!(id), &json!(format!("{}…", "x".repeat(49_998)))));
 }
 
 #[tokio::test]
@@ -493,51 +443,10 @@ async fn nothing_shows_the_key_or_a_token() {
 async fn a_test_writes_the_first_row_only() {
     let google = Google::start(healthy).await;
     let rig = rig(&google).await;
-    let path = format!("/api/v1/forms/{}/integrations/sheet/test", rig.form);
     for expected in [&["POST /token", "GET 1:1", "POST names"][..], &["GET 1:1", "PUT A1:A1"]] {
-        let attempt = rig.server.call(Method::POST, &path).send().await.expect(200);
+        let attempt = rig.test("sheet").await;
         assert_eq!(attempt["result"], "delivered", "{attempt}");
         assert_eq!(google.take_log(), expected);
     }
     assert_eq!(google.rows(), [HEADER]);
-}
-
-#[tokio::test]
-async fn a_row_that_was_appended_is_not_appended_again_by_hand() {
-    let google = Google::start(healthy).await;
-    let rig = rig(&google).await;
-    rig.submit("Ada").await;
-    rig.server.deliver().await;
-    let delivery = rig.delivery().await;
-    let path = format!("/api/v1/deliveries/{}/redeliver", delivery["id"].as_str().unwrap());
-    assert_eq!(rig.server.call(Method::POST, &path).send().await.code(), "delivery_not_repeatable");
-}
-
-#[tokio::test]
-async fn settings_are_checked_when_they_are_saved() {
-    let google = Google::start(healthy).await;
-    let rig = rig(&google).await;
-    let path = format!("/api/v1/forms/{}/integrations", rig.form);
-    let valid =
-        json!({"type": "google_sheets", "spreadsheet_id": SPREADSHEET, "service_account": key_file()});
-    for (member, value, expected) in [
-        (
-            "spreadsheet_id",
-            json!(format!("https://docs.google.com/spreadsheets/d/{SPREADSHEET}/edit")),
-            "between `/d/`",
-        ),
-        ("spreadsheet_id", Value::Null, "missing"),
-        ("service_account", json!(PRIVATE_KEY), "JSON file"),
-        ("service_account", Value::Null, "missing"),
-        ("sheet", json!("a\u{7}b"), "control characters"),
-        ("events", json!(["submission.updated"]), "submission.updated"),
-    ] {
-        let mut body = valid.clone();
-        body[member] = value;
-        let refused = rig.server.post(&path, body).send().await.expect(422);
-        let pointer = refused["errors"][0]["pointer"].as_str().unwrap();
-        assert!(pointer.starts_with(&format!("/{member}")), "{refused}");
-        assert!(refused.to_string().contains(expected), "{refused}");
-        assert!(!refused.to_string().contains(PRIVATE_KEY.lines().nth(5).unwrap()));
-    }
 }

@@ -5,29 +5,28 @@ use std::sync::{Arc, Mutex};
 
 use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::lifecycle::ManualChange;
-use forms::store::{StepResult, Store};
+use forms::store::Deliveries;
 
-use super::machine::Machine;
-use super::observed_index::{open_observed, open_written};
+use super::machine::open_store;
+use super::model_index::Observer;
 use crate::store::deliveries::{
     change, claim, deliver_due, failure, finish, form_with, submit_many, submit_with, totals,
 };
-use crate::store::{at, workspace};
+use crate::store::{at, done, workspace};
 
 #[tokio::test]
 async fn a_delivery_adds_two_rows_to_its_submission_and_a_counter_to_a_group() {
     let groups = Arc::new(Mutex::new(Vec::new()));
     let written = Arc::clone(&groups);
-    let store = open_written(&Machine::new(1), move |keys| written.lock().unwrap().push(keys));
-    let store: Arc<dyn Store> = Arc::new(store);
-    let (form, _) = form_with(&*store, 1, &["one", "two"]).await;
+    let store = open_store(Observer::of_writes(move |keys| written.lock().unwrap().push(keys)));
+    let (form, _) = form_with(&store, 1, &["one", "two"]).await;
     let take = || std::mem::take(&mut *groups.lock().unwrap());
     // The first submission of a minute also writes the latest time of an id.
-    submit_with(&*store, form, 4, false).await;
+    submit_with(&store, form, 4, false).await;
     take();
-    submit_with(&*store, form, 5, false).await;
+    submit_with(&store, form, 5, false).await;
     let without: usize = take().iter().map(Vec::len).sum();
-    submit_with(&*store, form, 6, true).await;
+    submit_with(&store, form, 6, true).await;
     let with: usize = take().iter().map(Vec::len).sum();
     assert_eq!(with, without + 2 * (2 + 1));
     submit_many(&store, form, 500, 7).await;
@@ -45,44 +44,42 @@ async fn a_delivery_adds_two_rows_to_its_submission_and_a_counter_to_a_group() {
 
 #[tokio::test]
 async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
-    let (machine, rows) = (Machine::new(1), Arc::new(AtomicUsize::new(0)));
+    let rows = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&rows);
-    let store = open_observed(&machine, move |_| {
+    let store = open_store(Observer::of_reads(move |_| {
         counter.fetch_add(1, Ordering::Relaxed);
-    });
-    let store: Arc<dyn Store> = Arc::new(store);
-    let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
+    }));
+    let (form, queues) = form_with(&store, 1, &["one", "two"]).await;
     // A failed delivery for each of the first thousand.
     for millis in 0..20 {
         submit_many(&store, form, 50, millis).await;
     }
-    let failed = claim(&*store, queues[0], 20, 1_000).await;
-    finish(&*store, queues[0], failed, failure(), 20).await;
+    let failed = claim(&store, queues[0], 20, 1_000).await;
+    finish(&store, queues[0], failed, failure(), 20).await;
     for millis in 0..180 {
         submit_many(&store, form, 50, 30 + millis).await;
     }
     let count = || rows.swap(0, Ordering::Relaxed);
     count();
-    let fresh = claim(&*store, queues[0], 300, 10).await;
+    let fresh = claim(&store, queues[0], 300, 10).await;
     let of_claim = count();
-    finish(&*store, queues[0], fresh, failure(), 300).await;
+    finish(&store, queues[0], fresh, failure(), 300).await;
     let of_finish = count();
-    let retried = claim(&*store, queues[0], DAY_MILLIS, 10).await;
+    let retried = claim(&store, queues[0], DAY_MILLIS, 10).await;
     let of_retries = count();
-    totals(&*store, form).await;
+    totals(&store, form).await;
     let of_totals = count();
     store.list_deliveries(workspace(1), &Default::default(), None, 10).await.unwrap();
     let of_list = count();
     let waiting = store.find_delivery(workspace(1), retried[0].id()).await.unwrap().unwrap().1;
     store.release(crate::store::deliveries::OWNER);
-    let step = change(&*store, &waiting, ManualChange::Cancel, 400).await;
-    assert!(matches!(step, StepResult::Done(_)), "{step:?}");
+    done(change(&store, &waiting, ManualChange::Cancel, 400).await);
     let of_change = count();
     let all = [of_claim, of_finish, of_retries, of_totals, of_list, of_change];
     assert!(all.iter().all(|rows| *rows < 600), "{all:?}");
-    submit_with(&*store, form, 400, true).await;
+    submit_with(&store, form, 400, true).await;
     assert!(count() < 20, "a submission reads few rows");
-    deliver_due(&*store, queues[1], 400, 500).await;
+    deliver_due(&store, queues[1], 400, 500).await;
     let totals = store.queue_totals(workspace(1).form(form)).await.unwrap();
     assert_eq!(totals.iter().map(|queue| queue.pending).collect::<Vec<_>>(), [10_000, 0]);
     count();

@@ -1,9 +1,8 @@
 //! Deliveries, when something happens at a moment that is not expected.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
 
 use forms::clock::{Clock, DAY_MILLIS, SystemClock};
@@ -11,66 +10,46 @@ use forms::delivery::{DeliveryService, DeliverySettings};
 use forms::domain::delivery::attempt::Outcome;
 use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::delivery::{Delivery, DeliveryStatus};
-use forms::domain::revision::ExpectedRevision;
-use forms::id::EventId;
+use forms::id::{EventId, FormId};
 use forms::store::sled::SledStore;
-use forms::store::{Deliveries, Forms, StepResult, Store};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use forms::store::{Deliveries, StepResult, Store};
 use tokio::time::{advance, pause, resume, sleep, timeout};
 
-use super::machine::Machine;
-use super::observed_index::open_observed;
-use crate::harness::{ManualClock, RecordingSender, VAULT};
+use super::machine::open_store;
+use super::model_index::Observer;
+use super::races::Interruption;
+use crate::harness::{ManualClock, RecordingSender, Running, VAULT};
 use crate::store::deliveries::{
     assert_counters, change, claim, failure, finish, form_with, list_all, set_integrations, status,
     submit_many, submit_with, totals, webhook,
 };
-use crate::store::{SeededRandom, at, is_ready, trash_form, workspace};
-
-/// Longer than anything here takes.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The first byte of the keys of submissions.
-const SUBMISSIONS: u8 = b'S';
+use crate::store::{SeededRandom, at, done, is_ready, purge_submission, restore_form, trash_form};
 
 #[tokio::test]
 async fn a_queue_goes_on_if_its_form_was_in_the_trash_while_it_was_loaded() {
-    let opened = Arc::new(OnceLock::<SledStore>::new());
-    let form = Arc::new(OnceLock::new());
-    let is_armed = Arc::new(AtomicBool::new(false));
-    let on_read = {
-        let (opened, form, is_armed) = (Arc::clone(&opened), Arc::clone(&form), Arc::clone(&is_armed));
-        move |key: &[u8]| {
-            if key.first() == Some(&SUBMISSIONS) && is_armed.swap(false, Ordering::Relaxed) {
-                let (store, form) = (opened.get().unwrap().clone(), *form.get().unwrap());
-                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                thread::spawn(move || runtime.block_on(trash_form(&store, form, 6))).join().unwrap();
-            }
-        }
+    let trash = |this: Arc<Interruption<(SledStore, FormId)>>| async move {
+        let (store, form) = this.state.get().unwrap();
+        trash_form(store, *form, 6).await;
     };
-    let store = open_observed(&Machine::new(1), on_read);
-    opened.set(store.clone()).ok().unwrap();
+    let (store, interruption) = Interruption::open(b"S", trash);
     let (id, _) = form_with(&store, 1, &["one"]).await;
-    form.set(id).unwrap();
     set_integrations(&store, id, &[webhook("one", true, &["submission.completed"])], 2).await;
     submit_with(&store, id, 5, true).await;
-
+    interruption.state.set((store.clone(), id)).ok().unwrap();
+    interruption.arm();
     let sender = Arc::new(RecordingSender::default());
-    is_armed.store(true, Ordering::Relaxed);
-    let running = Running::start(&store, &sender);
-    while is_armed.load(Ordering::Relaxed) {
+    let running = start(&store, &sender, Arc::new(SystemClock));
+    while interruption.is_armed() {
         sleep(Duration::from_millis(1)).await;
     }
-    let restored = store.restore_form(workspace(1).form(id), None, at(7)).await.unwrap();
-    assert!(matches!(restored, StepResult::Done(_)), "{restored:?}");
+    done(restore_form(&store, id, 7).await);
     wait_for_request(&sender).await;
     running.stop().await;
 }
 
 #[tokio::test]
 async fn a_wait_ends_although_nothing_wakes_its_queue_if_the_clock_is_set_forward() {
-    let store = open_observed(&Machine::new(1), |_| ());
+    let store = open_store(Observer::none());
     let (form, queues) = form_with(&store, 1, &["one"]).await;
     set_integrations(&store, form, &[webhook("one", true, &["submission.completed"])], 2).await;
     submit_with(&store, form, 5, true).await;
@@ -79,7 +58,7 @@ async fn a_wait_ends_although_nothing_wakes_its_queue_if_the_clock_is_set_forwar
     let failed = claim(&store, queues[0], now, 1).await;
     finish(&store, queues[0], failed, failure(), now).await;
     let sender = Arc::new(RecordingSender::default());
-    let running = Running::start_at(&store, &sender, clock.clone());
+    let running = start(&store, &sender, clock.clone());
     sleep(Duration::from_millis(50)).await;
     assert!(sender.take().is_empty());
     clock.advance(3_600_000);
@@ -103,7 +82,7 @@ async fn a_delivery_that_is_canceled_while_it_is_brought_forward_stays_canceled(
             }
         }
     };
-    let store = open_observed(&Machine::new(1), on_read);
+    let store = open_store(Observer::of_reads(on_read));
     let (form, queues) = form_with(&store, 1, &["one"]).await;
     submit_with(&store, form, 5, true).await;
     let failed = claim(&store, queues[0], 10, 1).await.remove(0);
@@ -115,17 +94,17 @@ async fn a_delivery_that_is_canceled_while_it_is_brought_forward_stays_canceled(
         assert!(!is_ready(&mut maintaining).await);
         sleep(Duration::from_millis(20)).await;
     }
-    assert!(matches!(change(&store, &failed, ManualChange::Cancel, 21).await, StepResult::Done(_)));
+    done(change(&store, &failed, ManualChange::Cancel, 21).await);
     maintaining.await.unwrap();
     assert_eq!(status(&store, &failed).await, DeliveryStatus::Canceled);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_delivery_is_either_sent_or_canceled() {
-    let store: Arc<dyn Store> = Arc::new(open_observed(&Machine::new(1), |_| ()));
+    let store: Arc<dyn Store> = Arc::new(open_store(Observer::none()));
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     set_integrations(&*store, form, &[webhook("one", true, &["submission.completed"])], 2).await;
-    let ids = submit_many(&store, form, 300, 5).await;
+    let ids = submit_many(&*store, form, 300, 5).await;
     let all = list_all(&*store).await;
     let deliverer = {
         let (store, queue) = (Arc::clone(&store), queues[0]);
@@ -143,12 +122,7 @@ async fn a_delivery_is_either_sent_or_canceled() {
         let (store, ids) = (Arc::clone(&store), ids.clone());
         tokio::spawn(async move {
             for id in ids.into_iter().step_by(3) {
-                let purge = store.purge_submission(
-                    workspace(1).form(form).submission(id),
-                    ExpectedRevision::Any,
-                    at(9),
-                );
-                assert!(matches!(purge.await.unwrap(), StepResult::Done(())));
+                done(purge_submission(&*store, form, id).await);
             }
         })
     };
@@ -174,35 +148,11 @@ async fn a_delivery_is_either_sent_or_canceled() {
     assert_counters(&*store, form, at(11)).await;
 }
 
-/// Carries out deliveries until it is stopped.
-struct Running {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
-
-impl Running {
-    fn start(store: &SledStore, sender: &Arc<RecordingSender>) -> Self {
-        Self::start_at(store, sender, Arc::new(SystemClock))
-    }
-
-    fn start_at(store: &SledStore, sender: &Arc<RecordingSender>, clock: Arc<dyn Clock>) -> Self {
-        let service = DeliveryService::new(
-            Arc::new(store.clone()),
-            VAULT.clone(),
-            sender.clone(),
-            clock,
-            Arc::new(SeededRandom::new(2)),
-            DeliverySettings::default(),
-        );
-        let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(Arc::new(service).run(async move { drop(stopped.await) }, TIMEOUT));
-        Self { stop, task }
-    }
-
-    async fn stop(self) {
-        self.stop.send(()).unwrap();
-        timeout(TIMEOUT, self.task).await.unwrap().unwrap();
-    }
+fn start(store: &SledStore, sender: &Arc<RecordingSender>, clock: Arc<dyn Clock>) -> Running {
+    let (store, random) = (Arc::new(store.clone()), Arc::new(SeededRandom::new(2)));
+    let (vault, settings) = (VAULT.clone(), DeliverySettings::default());
+    let service = DeliveryService::new(store, vault, sender.clone(), clock, random, settings);
+    Running::start(Arc::new(service), Running::TIMEOUT)
 }
 
 async fn wait_for_request(sender: &RecordingSender) {
@@ -211,5 +161,5 @@ async fn wait_for_request(sender: &RecordingSender) {
             sleep(Duration::from_millis(1)).await;
         }
     };
-    timeout(TIMEOUT, received).await.unwrap();
+    timeout(Running::TIMEOUT, received).await.unwrap();
 }

@@ -18,13 +18,6 @@ struct State {
     has_failed: bool,
 }
 
-/// The outcome of a call.
-pub(crate) enum CallOutcome {
-    Succeeds,
-    /// Fails; the model decides whether it took effect.
-    Fails(io::Error),
-}
-
 impl FaultInjector {
     pub(crate) fn new(random: Random) -> FaultInjector {
         let state = State {
@@ -42,22 +35,20 @@ impl FaultInjector {
         self.0.lock().unwrap()
     }
 
-    /// Returns the outcome of the next call.
-    pub(crate) fn next_outcome(&self) -> CallOutcome {
+    /// Counts a call, and fails if it is to fail; the model decides whether it took effect.
+    pub(crate) fn next_call(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.calls += 1;
-        if state.crashes_at == Some(state.calls) {
-            state.is_crashed = true;
-        }
+        state.is_crashed |= state.crashes_at == Some(state.calls);
         if state.is_crashed {
-            return CallOutcome::Fails(io::Error::other("the process has crashed"));
+            return Err(io::Error::other("the process has crashed"));
         }
         match state.fails_at {
             Some((call, kind)) if call == state.calls => {
                 state.has_failed = true;
-                CallOutcome::Fails(io::Error::from(kind))
+                Err(kind.into())
             }
-            Some(_) | None => CallOutcome::Succeeds,
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -12,15 +11,15 @@ use forms::server::{Local, open_local};
 use forms::store::StoreError;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::disk::Disk;
-use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
+use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
 use forms::store::sled::engine::operation::WriteKind;
 use forms::store::sled::engine::options::OpenError;
-use forms::store::sled::engine::tx::Direction;
 use serde_json::{Value, json};
 
 use super::machine::{Machine, crashed, put, put_as, rows, verify_all};
-use super::real_files::{EventLog, open, options};
-use crate::harness::Call;
+use super::real_files::{self, EventLog, open, options};
+use super::real_store::{change_row, damage_row};
+use crate::harness::{Call, TestResponse};
 
 #[test]
 fn damage_found_while_catching_up_causes_a_rebuild_and_no_failed_start() {
@@ -134,20 +133,6 @@ fn a_journal_that_is_shorter_than_the_index_knows_is_refused_in_any_boot() {
     assert_eq!(machine.rebuilds(), 0);
 }
 
-#[tokio::test]
-async fn a_store_in_use_stays_locked_after_its_lock_file_is_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = open(folder.path());
-    fs::remove_file(folder.path().join("lock")).unwrap();
-    for _ in 0..2 {
-        let refused = Engine::open_path(folder.path(), options(), EventLog::default().report());
-        assert!(matches!(refused, Err(OpenError::Locked { .. })), "{:?}", refused.err());
-        assert!(!folder.path().join("lock").exists(), "the lock file was created again");
-    }
-    engine.close().unwrap();
-    open(folder.path()).0.close().unwrap();
-}
-
 #[test]
 fn an_index_locked_by_another_process_is_not_damaged() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,37 +147,17 @@ fn an_index_locked_by_another_process_is_not_damaged() {
     open(folder.path()).0.close().unwrap();
 }
 
-async fn call(local: &Local, method: &str, path: &str, body: Value) -> Value {
+async fn send(local: &Local, method: &str, path: &str, body: Value) -> TestResponse {
     let key = local.key.as_ref().expect("the key of the store").reveal().to_owned();
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
-    let answer = Call::new(local.api.clone(), request.body(body).unwrap()).key(&key).send().await;
+    Call::new(local.api.clone(), request.body(body).unwrap()).key(&key).send().await
+}
+
+async fn call(local: &Local, method: &str, path: &str, body: Value) -> Value {
+    let answer = send(local, method, path, body).await;
     assert!(answer.status.is_success(), "{method} {path}: {}", answer.text());
     answer.json()
-}
-
-/// Flips a bit in the first row of a closed store's index whose key begins with `prefix`.
-fn damage_row(data: &Path, prefix: &[u8]) {
-    change_row(data, prefix, |_, cell| {
-        let mut cell = cell.to_vec();
-        cell[0] ^= 1;
-        cell
-    });
-}
-
-fn change_row(data: &Path, prefix: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) {
-    let indexes = SledIndexes::new(data, 4 << 20).unwrap();
-    let index = indexes.open("index").unwrap();
-    let mut first = None;
-    let visit = &mut |key: &[u8], cell: &[u8]| {
-        first = Some((key.to_vec(), cell.to_vec()));
-        false
-    };
-    index.range(Bound::Included(prefix), Bound::Unbounded, Direction::Ascending, visit).unwrap();
-    let (key, cell) = first.filter(|(key, _)| key.starts_with(prefix)).expect("no row has this prefix");
-    let cell = change(&key, &cell);
-    index.apply(&mut [Change { key: &key, cell: Some(&cell) }].into_iter()).unwrap();
-    indexes.close("index", index).unwrap();
 }
 
 fn inode_of_index(data: &Path) -> u64 {
@@ -231,13 +196,7 @@ async fn a_store_that_is_dropped_is_not_marked_as_clean() {
         state.lines().find_map(|line| line.strip_prefix("trust ").map(str::to_owned)).unwrap()
     };
     let (engine, _) = open(folder.path());
-    engine
-        .write(|tx| {
-            tx.put(b"Sa".to_vec(), b"one".to_vec());
-            Ok(())
-        })
-        .await
-        .unwrap();
+    real_files::put(&engine, "Sa", b"one").await;
     drop(engine);
     assert!(trust().starts_with("boot "), "{}", trust());
     open(folder.path()).0.close().unwrap();
@@ -291,15 +250,13 @@ async fn an_intact_row_that_cannot_be_decoded_is_not_damage() {
     for (prefix, content) in newer {
         change_row(folder.path(), prefix, |key, _| {
             let checksum = crc32c::crc32c_append(crc32c::crc32c(key), content);
-            [content, &checksum.to_be_bytes()].concat()
+            Some([content, &checksum.to_be_bytes()].concat())
         });
     }
     let local = open_local(folder.path()).await.unwrap();
     let submission = format!("{submissions}/{}", submission["id"].as_str().unwrap());
     for path in [&form, &submission, &form] {
-        let key = local.key.as_ref().unwrap().reveal().to_owned();
-        let request = Request::get(path).body(Body::empty()).unwrap();
-        let answer = Call::new(local.api.clone(), request).key(&key).send().await;
+        let answer = send(&local, "GET", path, Value::Null).await;
         assert_eq!((answer.status.as_u16(), answer.code().as_str()), (500, "internal"));
         assert_eq!(answer.headers.get("retry-after"), None, "a retry cannot succeed");
     }

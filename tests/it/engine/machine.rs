@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use forms::cpu_pool::CpuPool;
 use forms::store::StoreError;
+use forms::store::sled::SledStore;
 use forms::store::sled::engine::operation::{WriteKind, WriteOperation};
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions, IndexHook, OpenError};
 use forms::store::sled::engine::tx::{Direction, Tx};
@@ -11,9 +13,10 @@ use forms::store::sled::engine::writer::Writer;
 
 use super::fault_injector::FaultInjector;
 use super::model_disk::ModelDisk;
-use super::model_index::ModelIndexes;
+use super::model_index::{ModelIndexes, Observer};
 use super::random::Random;
 use super::real_files::EventLog;
+use crate::store::SeededRandom;
 
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -48,10 +51,7 @@ impl Machine {
     }
 
     pub(crate) fn try_to_open(&self, min_free: u64) -> Result<Writer, OpenError> {
-        self.open_with(EngineOptions { min_free, ..self.options() })
-    }
-
-    pub(crate) fn open_with(&self, options: EngineOptions) -> Result<Writer, OpenError> {
+        let options = EngineOptions { min_free, ..self.options() };
         let (disk, indexes) = (Arc::new(self.disk.clone()), Arc::new(self.indexes.clone()));
         Writer::open(disk, indexes, options, self.event_log.report())
     }
@@ -75,6 +75,22 @@ impl Machine {
     pub(crate) fn rebuilds(&self) -> usize {
         self.event_log.events().iter().filter(|event| matches!(event, EngineEvent::Rebuilding { .. })).count()
     }
+
+    /// How often the digests of index and journal did not agree.
+    pub(crate) fn mismatches(&self) -> usize {
+        let is_mismatch = |event: &&EngineEvent| matches!(event, EngineEvent::DigestMismatch { .. });
+        self.event_log.events().iter().filter(is_mismatch).count()
+    }
+}
+
+/// Opens the store of a new machine.
+pub(crate) fn open_store(observer: Observer) -> SledStore {
+    let mut machine = Machine::new(1);
+    machine.indexes.observer = observer;
+    let options = EngineOptions { verify_index: false, ..machine.options() };
+    let (disk, indexes) = (Arc::new(machine.disk.clone()), Arc::new(machine.indexes.clone()));
+    let (pool, random) = (CpuPool::default(), Arc::new(SeededRandom::new(1)));
+    SledStore::open_disk(disk, indexes, options, pool, random, machine.event_log.report()).unwrap()
 }
 
 /// A machine whose process crashed after it had stored thirty rows.

@@ -1,6 +1,6 @@
 //! The storage engine: rows survive crashes of the process and the machine, and damage to the index.
 //!
-//! `cargo test --test it engine` runs 2,000 random crash sequences on a model of a disk that loses unsynced writes;
+//! `cargo test --test it engine` runs 500 random crash sequences on a model of a disk that loses unsynced writes;
 //! `FORMS_SEQUENCES=100000 cargo test --release --test it engine` runs the long form, `FORMS_SEED=n` one sequence.
 
 #![expect(
@@ -18,10 +18,9 @@ mod model_disk;
 mod model_index;
 
 mod machine;
-mod observed_index;
+mod real_store;
 
 mod crashes;
-mod damage;
 mod delivery_cost;
 mod delivery_crashes;
 mod delivery_races;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use forms::store::sled::engine::disk::{Disk, DiskFile, StoreLock};
 
-use super::fault_injector::{CallOutcome, FaultInjector};
+use super::fault_injector::FaultInjector;
 
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
@@ -95,19 +95,10 @@ impl ModelDisk {
         Box::new(ModelFile { disk: self.clone(), file })
     }
 
-    fn check_fault(&self) -> io::Result<()> {
-        match self.faults.next_outcome() {
-            CallOutcome::Succeeds => Ok(()),
-            CallOutcome::Fails(error) => Err(error),
-        }
-    }
-
     /// Whether a call takes effect, and what it returns. A call that fails may have taken effect.
     fn effect(&self) -> (bool, io::Result<()>) {
-        match self.faults.next_outcome() {
-            CallOutcome::Succeeds => (true, Ok(())),
-            CallOutcome::Fails(error) => (self.faults.once_in(2), Err(error)),
-        }
+        let result = self.faults.next_call();
+        (result.is_ok() || self.faults.once_in(2), result)
     }
 }
 
@@ -117,7 +108,7 @@ fn in_folder(name: &str, folder: &str) -> bool {
 
 impl Disk for ModelDisk {
     fn open(&self, path: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.check_fault()?;
+        self.faults.next_call()?;
         let file = self.lock().names.get(path).copied();
         file.map(|file| self.file(file)).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -135,7 +126,7 @@ impl Disk for ModelDisk {
     }
 
     fn create_folder(&self, _path: &str) -> io::Result<()> {
-        self.check_fault()
+        self.faults.next_call()
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -156,7 +147,7 @@ impl Disk for ModelDisk {
     }
 
     fn list(&self, folder: &str) -> io::Result<Vec<String>> {
-        self.check_fault()?;
+        self.faults.next_call()?;
         let state = self.lock();
         let names = state.names.keys().filter(|name| in_folder(name, folder));
         Ok(names.map(|name| name.rsplit('/').next().unwrap().to_owned()).collect())
@@ -174,7 +165,7 @@ impl Disk for ModelDisk {
     }
 
     fn free_space(&self) -> io::Result<u64> {
-        self.check_fault()?;
+        self.faults.next_call()?;
         Ok(self.lock().free)
     }
 
@@ -210,12 +201,12 @@ struct ModelFile {
 
 impl DiskFile for ModelFile {
     fn size(&self) -> io::Result<u64> {
-        self.disk.check_fault()?;
+        self.disk.faults.next_call()?;
         Ok(self.disk.lock().files[self.file].current.len() as u64)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.disk.check_fault()?;
+        self.disk.faults.next_call()?;
         let offset = offset as usize;
         let state = self.disk.lock();
         let bytes = state.files[self.file].current.get(offset..offset + buffer.len());
@@ -224,14 +215,14 @@ impl DiskFile for ModelFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let outcome = self.disk.faults.next_outcome();
+        let outcome = self.disk.faults.next_call();
         let content = &mut self.disk.lock().files[self.file];
         match outcome {
-            CallOutcome::Succeeds => {
+            Ok(()) => {
                 content.write(bytes, offset as usize);
                 Ok(())
             }
-            CallOutcome::Fails(error) => {
+            Err(error) => {
                 // A torn write: only some of the first sectors were written.
                 let written = self.disk.faults.below(bytes.len() + 1) / SECTOR * SECTOR;
                 content.write(&bytes[..written], offset as usize);
@@ -241,15 +232,15 @@ impl DiskFile for ModelFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let outcome = self.disk.faults.next_outcome();
+        let outcome = self.disk.faults.next_call();
         let content = &mut self.disk.lock().files[self.file];
         match outcome {
-            CallOutcome::Succeeds => {
+            Ok(()) => {
                 content.sync();
                 Ok(())
             }
-            CallOutcome::Fails(error) if self.disk.faults.is_crashed() => Err(error),
-            CallOutcome::Fails(error) => {
+            Err(error) if self.disk.faults.is_crashed() => Err(error),
+            Err(error) => {
                 content.fail_to_sync(&self.disk.faults);
                 Err(error)
             }

@@ -12,14 +12,43 @@ use forms::store::sled::engine::index::{Change, Index, IndexError, IndexProvider
 use forms::store::sled::engine::state::IndexIdentity;
 use forms::store::sled::engine::tx::Direction;
 
-use super::fault_injector::{CallOutcome, FaultInjector};
+use super::fault_injector::FaultInjector;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Row = (Vec<u8>, Option<Vec<u8>>);
 
+/// Called with each key before it is read, with the start of each range before the index is locked, and with each key
+/// that is found in it.
+type OnRead = dyn Fn(&[u8]) + Send + Sync;
+
+/// Called with the keys that are written together.
+type OnWrite = dyn Fn(Vec<Vec<u8>>) + Send + Sync;
+
+/// Sees what is read from an index and written to it.
+#[derive(Clone)]
+pub(crate) struct Observer {
+    on_read: Arc<OnRead>,
+    on_write: Arc<OnWrite>,
+}
+
+impl Observer {
+    pub(crate) fn none() -> Self {
+        Self { on_read: Arc::new(|_| ()), on_write: Arc::new(|_| ()) }
+    }
+
+    pub(crate) fn of_reads(on_read: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        Self { on_read: Arc::new(on_read), ..Self::none() }
+    }
+
+    pub(crate) fn of_writes(on_write: impl Fn(Vec<Vec<u8>>) + Send + Sync + 'static) -> Self {
+        Self { on_write: Arc::new(on_write), ..Self::none() }
+    }
+}
+
 /// The indexes of one machine; clones share them.
 #[derive(Clone)]
 pub(crate) struct ModelIndexes {
+    pub(crate) observer: Observer,
     faults: FaultInjector,
     folders: Arc<Mutex<Folders>>,
 }
@@ -50,7 +79,7 @@ struct Tree {
 
 impl ModelIndexes {
     pub(crate) fn new(faults: FaultInjector) -> ModelIndexes {
-        ModelIndexes { faults, folders: Arc::default() }
+        ModelIndexes { observer: Observer::none(), faults, folders: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Folders> {
@@ -103,13 +132,6 @@ impl ModelIndexes {
     pub(crate) fn fail_to_sync(&self) {
         self.lock().fails_to_sync = true;
     }
-
-    fn check_fault(&self) -> io::Result<()> {
-        match self.faults.next_outcome() {
-            CallOutcome::Succeeds => Ok(()),
-            CallOutcome::Fails(error) => Err(error),
-        }
-    }
 }
 
 fn to_index_error(error: io::Error) -> IndexError {
@@ -121,7 +143,7 @@ fn to_index_error(error: io::Error) -> IndexError {
 
 impl IndexProvider for ModelIndexes {
     fn open(&self, folder: &str) -> Result<Arc<dyn Index>, IndexError> {
-        self.check_fault().map_err(to_index_error)?;
+        self.faults.next_call().map_err(to_index_error)?;
         let mut folders = self.lock();
         if !folders.by_name.contains_key(folder) {
             folders.created += 1;
@@ -136,11 +158,11 @@ impl IndexProvider for ModelIndexes {
         open.is_closed = false;
         open.is_full = false;
         drop(open);
-        Ok(Arc::new(ModelIndex { faults: self.faults.clone(), tree }))
+        Ok(Arc::new(ModelIndex { observer: self.observer.clone(), faults: self.faults.clone(), tree }))
     }
 
     fn close(&self, folder: &str, index: Arc<dyn Index>) -> Result<(), IndexError> {
-        self.check_fault().map_err(to_index_error)?;
+        self.faults.next_call().map_err(to_index_error)?;
         drop(index);
         self.lock().by_name[folder].lock().unwrap().close();
         Ok(())
@@ -150,7 +172,7 @@ impl IndexProvider for ModelIndexes {
         if self.lock().fails_to_sync {
             return Err(io::Error::other("the disk has failed"));
         }
-        self.check_fault()
+        self.faults.next_call()
     }
 
     fn identity(&self, folder: &str) -> Option<IndexIdentity> {
@@ -163,7 +185,7 @@ impl IndexProvider for ModelIndexes {
     }
 
     fn remove(&self, folder: &str) -> io::Result<()> {
-        let result = self.check_fault();
+        let result = self.faults.next_call();
         let mut folders = self.lock();
         match &result {
             Ok(()) => drop(folders.by_name.remove(folder)),
@@ -177,7 +199,7 @@ impl IndexProvider for ModelIndexes {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let result = self.check_fault();
+        let result = self.faults.next_call();
         let mut folders = self.lock();
         if (result.is_ok() || self.faults.once_in(2))
             && let Some(tree) = folders.by_name.remove(from)
@@ -252,22 +274,20 @@ fn apply(map: &mut Map, (key, cell): &Row) {
 }
 
 struct ModelIndex {
+    observer: Observer,
     faults: FaultInjector,
     tree: Arc<Mutex<Tree>>,
 }
 
 impl ModelIndex {
-    fn check_fault(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
+    fn read(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
         let tree = self.tree.lock().unwrap();
-        match self.faults.next_outcome() {
-            CallOutcome::Succeeds if tree.is_full => Err(IndexError::NoSpace),
-            CallOutcome::Succeeds => Ok(tree),
-            CallOutcome::Fails(error) => Err(to_index_error(error)),
-        }
+        self.faults.next_call().map_err(to_index_error)?;
+        if tree.is_full { Err(IndexError::NoSpace) } else { Ok(tree) }
     }
 
     fn write(&self) -> Result<MutexGuard<'_, Tree>, IndexError> {
-        let tree = self.check_fault().inspect_err(|error| {
+        let tree = self.read().inspect_err(|error| {
             self.tree.lock().unwrap().is_full |= matches!(error, IndexError::NoSpace);
         })?;
         match tree.is_damaged {
@@ -279,7 +299,8 @@ impl ModelIndex {
 
 impl Index for ModelIndex {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        Ok(self.check_fault()?.current.get(key).cloned())
+        (self.observer.on_read)(key);
+        Ok(self.read()?.current.get(key).cloned())
     }
 
     fn range(
@@ -289,13 +310,17 @@ impl Index for ModelIndex {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), IndexError> {
-        let tree = self.check_fault()?;
+        if let Bound::Included(start) | Bound::Excluded(start) = start {
+            (self.observer.on_read)(start);
+        }
+        let tree = self.read()?;
         let mut rows = tree.current.range::<[u8], _>((start, end));
         let mut next = || match direction {
             Direction::Ascending => rows.next(),
             Direction::Descending => rows.next_back(),
         };
         while let Some((key, cell)) = next() {
+            (self.observer.on_read)(key);
             if !visit(key, cell) {
                 break;
             }
@@ -304,9 +329,12 @@ impl Index for ModelIndex {
     }
 
     fn apply(&self, changes: &mut dyn Iterator<Item = Change<'_>>) -> Result<(), IndexError> {
+        let mut keys = Vec::new();
         for Change { key, cell } in changes {
             self.write()?.apply((key.to_vec(), cell.map(<[u8]>::to_vec)));
+            keys.push(key.to_vec());
         }
+        (self.observer.on_write)(keys);
         Ok(())
     }
 

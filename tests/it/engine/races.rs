@@ -8,52 +8,54 @@ use forms::app::{App, IdempotentRequest, Session};
 use forms::clock::SystemClock;
 use forms::cpu_pool::CpuPool;
 use forms::delivery::{DeliveryService, DeliverySettings};
-use forms::domain::revision::ExpectedRevision;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::ApiKey;
 use forms::id::{FormId, SubmissionId};
 use forms::store::sled::SledStore;
-use forms::store::{StepResult, Submissions};
 
-use super::machine::Machine;
-use super::observed_index::open_observed;
+use super::machine::open_store;
+use super::model_index::Observer;
 use crate::harness::{RecordingSender, VAULT};
 use crate::store::{
-    SeededRandom, at, insert_workspace, list_newest, list_trash, patch, published_form, submit,
-    trash_submission, update_form, workspace,
+    SeededRandom, all_pages, change_form, done, find_form, insert_workspace, list_newest, list_trash,
+    published_form, purge_submission, submit, trash_submission, workspace,
 };
 
 /// Calls `other` in another thread before the next read of a key that begins with `prefix`.
-struct Interruption<T> {
+pub(super) struct Interruption<T> {
     prefix: &'static [u8],
     is_armed: AtomicBool,
-    state: OnceLock<T>,
+    pub(super) state: OnceLock<T>,
 }
 
 impl<T: Send + Sync + 'static> Interruption<T> {
     /// Opens a store that is interrupted.
-    fn open<F: Future<Output = ()>>(
+    pub(super) fn open<F: Future<Output = ()>>(
         prefix: &'static [u8],
         other: impl Fn(Arc<Self>) -> F + Clone + Send + Sync + 'static,
     ) -> (SledStore, Arc<Self>) {
         let this = Arc::new(Self { prefix, is_armed: AtomicBool::new(false), state: OnceLock::new() });
         let shared = Arc::clone(&this);
-        let store = open_observed(&Machine::new(1), move |key| {
+        let store = open_store(Observer::of_reads(move |key: &[u8]| {
             if key.starts_with(prefix) && shared.is_armed.swap(false, Ordering::Relaxed) {
                 let (other, shared) = (other.clone(), Arc::clone(&shared));
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
                 thread::spawn(move || runtime.block_on(other(shared))).join().unwrap();
             }
-        });
+        }));
         (store, this)
     }
 
-    fn arm(&self) {
+    pub(super) fn arm(&self) {
         self.is_armed.store(true, Ordering::Relaxed);
     }
 
+    pub(super) fn is_armed(&self) -> bool {
+        self.is_armed.load(Ordering::Relaxed)
+    }
+
     fn assert_happened(&self) {
-        assert!(!self.is_armed.load(Ordering::Relaxed), "nothing was read below {:?}", self.prefix);
+        assert!(!self.is_armed(), "nothing was read below {:?}", self.prefix);
     }
 }
 
@@ -62,10 +64,7 @@ async fn purged_while_read(prefix: &'static [u8], is_trash: bool) -> Vec<Submiss
     let purge = |this: Arc<Interruption<(SledStore, FormId, Vec<SubmissionId>)>>| async move {
         let (store, form, newest) = this.state.get().unwrap();
         for id in newest {
-            let step = store
-                .purge_submission(workspace(1).form(*form).submission(*id), ExpectedRevision::Any, at(900))
-                .await;
-            assert!(matches!(step.unwrap(), StepResult::Done(())));
+            done(purge_submission(store, *form, *id).await);
         }
     };
     let (store, interruption) = Interruption::open(prefix, purge);
@@ -75,27 +74,17 @@ async fn purged_while_read(prefix: &'static [u8], is_trash: bool) -> Vec<Submiss
         let answers = format!(r#"{{"q1":"{}"}}"#, "x".repeat(10_000));
         ids.push(submit(&store, form, &answers, 10 + number).await);
         if is_trash {
-            let trashed = trash_submission(&store, form, ids[ids.len() - 1], 100).await;
-            assert!(matches!(trashed, StepResult::Done(())));
+            done(trash_submission(&store, form, ids[ids.len() - 1], 100).await);
         }
     }
     ids.reverse();
     interruption.state.set((store.clone(), form, ids.drain(..3).collect())).ok().unwrap();
     interruption.arm();
-    let mut seen = Vec::new();
-    if is_trash {
-        seen.extend(list_trash(&store, form, 2).await.into_iter().map(|submission| submission.id));
-    } else {
-        let mut before = None;
-        loop {
-            let page = list_newest(&store, workspace(1), form, before, 2).await.unwrap();
-            seen.extend(page.rows.iter().map(|submission| submission.id));
-            before = page.next;
-            if before.is_none() {
-                break;
-            }
-        }
-    }
+    let rows = match is_trash {
+        true => list_trash(&store, form, 2).await,
+        false => all_pages(async |before| list_newest(&store, form, before, 2).await.unwrap()).await,
+    };
+    let seen: Vec<_> = rows.into_iter().map(|submission| submission.id).collect();
     interruption.assert_happened();
     assert_eq!(seen, ids, "the older ones are missing");
     seen
@@ -120,8 +109,7 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
     let (store, interruption) = Interruption::open(b"C", twin);
     insert_workspace(&store, 1, 0).await;
     let form = published_form(&store, 1).await;
-    let limit = patch(r#"{"settings":{"max_responses":1}}"#);
-    update_form(&store, workspace(1), form, limit, ExpectedRevision::Any, at(5)).await;
+    done(change_form(&store, form, r#"{"settings":{"max_responses":1}}"#, 5).await);
     let store = Arc::new(store);
     let (clock, random) = (Arc::new(SystemClock), Arc::new(SeededRandom::new(2)));
     let (sender, settings) = (Arc::new(RecordingSender::default()), DeliverySettings::default());
@@ -139,12 +127,11 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
 
 #[tokio::test]
 async fn a_write_of_a_form_leaves_other_forms_in_the_cache() {
-    let store = open_observed(&Machine::new(1), |_| ());
+    let store = open_store(Observer::none());
     let [one, other] = [published_form(&store, 1).await, published_form(&store, 2).await];
-    let find =
-        async |form| forms::store::Forms::find_form(&store, workspace(1).form(form)).await.unwrap().unwrap();
+    let find = async |form| find_form(&store, form).await.unwrap();
     let (found, changed) = (find(one).await, find(other).await);
-    update_form(&store, workspace(1), other, patch(r#"{"title":"New"}"#), ExpectedRevision::Any, at(5)).await;
+    done(change_form(&store, other, r#"{"title":"New"}"#, 5).await);
     assert!(Arc::ptr_eq(&found, &find(one).await), "it was decoded again");
     assert_eq!((changed.title.as_str(), find(other).await.title.as_str()), ("Lunch", "New"));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,8 +14,10 @@ use forms::store::sled::engine::operation::WriteKind;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions, EventSink, OpenError};
 use forms::store::sled::engine::tx::{Direction, Tx};
 use forms::store::{StoreError, StoreHealth};
-use tokio::task::{JoinHandle, yield_now};
+use tokio::task::yield_now;
 use tokio::time::timeout;
+
+use crate::store::is_ready;
 
 /// Records the events of an engine.
 #[derive(Clone, Default)]
@@ -47,7 +49,7 @@ pub(crate) fn open(path: &Path) -> (Engine, EventLog) {
     (Engine::open_path(path, options(), event_log.report()).unwrap(), event_log)
 }
 
-async fn put(engine: &Engine, key: &str, body: &[u8]) {
+pub(super) async fn put(engine: &Engine, key: &str, body: &[u8]) {
     let (key, body) = (key.as_bytes().to_vec(), body.to_vec());
     engine
         .write(move |tx| {
@@ -76,7 +78,8 @@ async fn rows_are_kept_by_a_clean_stop_without_a_rebuild() {
     engine.close().unwrap();
 
     let (engine, event_log) = open(folder.path());
-    assert_eq!(event_log.events(), []);
+    let is_rebuilding = |event: &EngineEvent| matches!(event, EngineEvent::Rebuilding { .. });
+    assert!(!event_log.events().iter().any(is_rebuilding), "{:?}", event_log.events());
     assert_eq!(engine.reader().get(b"Sa").unwrap(), None);
     assert_eq!(engine.reader().get(b"Sb").unwrap(), Some(large.clone()));
     let rows = engine.reader().scan(.., Direction::Descending, 10).unwrap();
@@ -114,21 +117,6 @@ async fn a_write_reads_its_own_changes_and_a_failed_one_leaves_none() {
     engine.close().unwrap();
     assert!(matches!(engine.write(|_| Ok(())).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(engine.health(), StoreHealth::Stopped(_)));
-}
-
-#[tokio::test]
-async fn a_store_is_locked_by_one_process_and_the_error_names_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = open(folder.path());
-    engine.set_address("http://127.0.0.1:7000").unwrap();
-    let refused = Engine::open_path(folder.path(), options(), EventLog::default().report());
-    let error = refused.err().unwrap();
-    assert!(
-        matches!(&error, OpenError::Locked { holder: Some(holder), .. } if holder.pid == std::process::id())
-    );
-    assert!(error.to_string().contains("use --url http://127.0.0.1:7000"), "{error}");
-    engine.close().unwrap();
-    open(folder.path()).0.close().unwrap();
 }
 
 #[tokio::test]
@@ -205,29 +193,7 @@ async fn concurrent_writers_all_store_their_rows() {
 }
 
 #[tokio::test]
-async fn a_background_job_is_called_until_it_is_done() {
-    let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = open(folder.path());
-    for number in 0..30 {
-        put(&engine, &format!("S{number:02}"), b"x").await;
-    }
-    let (done, mut finished) = tokio::sync::mpsc::unbounded_channel();
-    engine.background(move |tx| {
-        let rows = tx.scan(.., Direction::Ascending, 7)?;
-        if rows.is_empty() {
-            done.send(()).unwrap();
-            return Ok(Progress::Done);
-        }
-        rows.into_iter().for_each(|(key, _)| tx.delete(key));
-        Ok(Progress::More)
-    });
-    finished.recv().await.unwrap();
-    assert_eq!(engine.reader().scan(.., Direction::Ascending, 5).unwrap(), []);
-    engine.close().unwrap();
-}
-
-#[tokio::test]
-async fn a_slice_that_has_no_effect_is_repeated() {
+async fn a_background_job_is_called_until_it_is_done_and_repeats_a_slice_that_failed() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = open(folder.path());
     let (failed, (done, finished)) = (AtomicBool::new(false), channel());
@@ -264,23 +230,6 @@ fn block_writer(engine: &Engine) -> (Receiver<()>, Sender<()>) {
     (begins, release)
 }
 
-/// Queues this number of writes.
-async fn queue_writes(engine: &Engine, number: usize) -> Vec<JoinHandle<Result<(), StoreError>>> {
-    let queued = Arc::new(AtomicUsize::new(0));
-    let writes = (0..number).map(|_| {
-        let (engine, queued) = (engine.clone(), Arc::clone(&queued));
-        tokio::spawn(async move {
-            queued.fetch_add(1, Ordering::Relaxed);
-            engine.write(|_| Ok(())).await
-        })
-    });
-    let writes = writes.collect();
-    while queued.load(Ordering::Relaxed) < number {
-        yield_now().await;
-    }
-    writes
-}
-
 #[tokio::test]
 async fn a_full_queue_is_busy_while_the_writer_processes_its_writes() {
     let folder = tempfile::tempdir().unwrap();
@@ -289,16 +238,20 @@ async fn a_full_queue_is_busy_while_the_writer_processes_its_writes() {
     yield_now().await;
     first_begins.recv().unwrap();
     let (second_begins, second) = block_writer(&engine);
-    let mut waiting = queue_writes(&engine, 1022).await;
+    yield_now().await;
+    let mut waiting: Vec<_> = (0..1023).map(|_| Box::pin(engine.write(|_| Ok(())))).collect();
+    for write in &mut waiting[..1022] {
+        assert!(!is_ready(write).await);
+    }
     drop(first);
     second_begins.recv().unwrap();
     // The first write is done, so the queue has one free place.
-    waiting.extend(queue_writes(&engine, 1).await);
+    assert!(!is_ready(&mut waiting[1022]).await);
     let answer = timeout(Duration::from_secs(60), engine.write(|_| Ok(()))).await;
     assert!(matches!(answer, Ok(Err(StoreError::Busy))), "{answer:?}");
     drop(second);
     for write in waiting {
-        write.await.unwrap().unwrap();
+        write.await.unwrap();
     }
     engine.write(|_| Ok(())).await.unwrap();
     engine.close().unwrap();

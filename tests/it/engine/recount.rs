@@ -1,22 +1,16 @@
 //! Counters computed from an index with missing rows: they are counted again once the index is rebuilt.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use forms::app::bootstrap;
-use forms::cpu_pool::CpuPool;
 use forms::secret::KeyText;
-use forms::store::sled::SledStore;
-use forms::store::sled::engine::index::{Change, IndexProvider, SledIndexes};
-use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::tx::Direction;
-use forms::store::{Maintenance, Submissions};
 
 use super::machine::{Machine, put, rows};
-use super::real_files::{EventLog, options};
+use super::real_store::{StoreFolder, change_row, close};
 use crate::store::deliveries::{assert_counters, claim, finish, form_with, permanent, submit_with, totals};
-use crate::store::{SeededRandom, at, published_form, submit, workspace};
+use crate::store::{SeededRandom, at, count};
 
 /// A machine that counts the rows under `S`, and whose journal has wrong digests because a row was missing.
 fn miscounted() -> Machine {
@@ -35,27 +29,18 @@ fn miscounted() -> Machine {
     machine
 }
 
-fn mismatches(machine: &Machine) -> usize {
-    machine
-        .event_log
-        .events()
-        .iter()
-        .filter(|event| matches!(event, EngineEvent::DigestMismatch { .. }))
-        .count()
-}
-
 #[test]
 fn a_wrong_counter_is_corrected_before_the_first_read_and_stays_correct() {
     let machine = miscounted();
     let writer = machine.open();
     assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
-    assert_eq!(mismatches(&machine), 1);
+    assert_eq!(machine.mismatches(), 1);
     drop(writer);
     machine.crash_machine();
     let writer = machine.open();
     assert_eq!(rows(&writer).len(), 6);
     assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
-    assert_eq!((machine.rebuilds(), mismatches(&machine)), (2, 1));
+    assert_eq!((machine.rebuilds(), machine.mismatches()), (2, 1));
 }
 
 #[test]
@@ -86,7 +71,7 @@ fn a_counter_that_is_found_wrong_while_serving_is_counted_again() {
     machine.indexes.tamper(|index| drop(index.remove(&b"S\x02"[..])));
     put(&mut writer, b"S\x02", b"taken for a new row");
     put(&mut writer, b"C", &[6]);
-    assert_eq!(mismatches(&machine), 1);
+    assert_eq!(machine.mismatches(), 1);
     while writer.is_verifying() {
         writer.verify(3);
         put(&mut writer, b"T", b"a concurrent write");
@@ -94,49 +79,10 @@ fn a_counter_that_is_found_wrong_while_serving_is_counted_again() {
     assert_eq!(writer.reader().get(b"C").unwrap(), Some(vec![5]));
 }
 
-fn open(path: &Path, event_log: &EventLog) -> SledStore {
-    let options = EngineOptions { verify_index: false, ..options() };
-    SledStore::open(path, options, CpuPool::default(), Arc::new(SeededRandom::new(1)), event_log.report())
-        .unwrap()
-}
-
 #[tokio::test]
-async fn the_number_of_submissions_is_counted_again_by_a_rebuild() {
-    let folder = tempfile::tempdir().unwrap();
-    let event_log = EventLog::default();
-    let store = open(folder.path(), &event_log);
-    let random = SeededRandom::new(2);
-    bootstrap(&store, &KeyText::draw(&random), &random, at(0)).await.unwrap();
-    let form = published_form(&store, 1).await;
-    for number in 0..3 {
-        submit(&store, form, "{}", number).await;
-    }
-    store.close().await.unwrap();
-    drop(store);
-    remove_counter(folder.path(), &[b"C".as_slice(), &form.to_bytes()].concat());
-
-    let store = open(folder.path(), &event_log);
-    submit(&store, form, "{}", 10).await;
-    assert_eq!(
-        store.count_submissions(workspace(1).form(form)).await.unwrap(),
-        1,
-        "the missing counter is not detected"
-    );
-    store.close().await.unwrap();
-    drop(store);
-    fs::remove_dir_all(folder.path().join("index")).unwrap();
-
-    let store = open(folder.path(), &event_log);
-    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 4);
-    submit(&store, form, "{}", 11).await;
-    assert_eq!(store.count_submissions(workspace(1).form(form)).await.unwrap(), 5);
-}
-
-#[tokio::test]
-async fn deliveries_are_counted_again_by_a_rebuild() {
-    let folder = tempfile::tempdir().unwrap();
-    let event_log = EventLog::default();
-    let store = open(folder.path(), &event_log);
+async fn submissions_and_deliveries_are_counted_again_by_a_rebuild() {
+    let folder = StoreFolder::create();
+    let store = folder.open();
     let random = SeededRandom::new(2);
     bootstrap(&store, &KeyText::draw(&random), &random, at(0)).await.unwrap();
     let (form, queues) = form_with(&store, 1, &["one"]).await;
@@ -145,28 +91,23 @@ async fn deliveries_are_counted_again_by_a_rebuild() {
     }
     let dead = claim(&store, queues[0], 10, 1).await;
     finish(&store, queues[0], dead, permanent(), 10).await;
-    store.close().await.unwrap();
-    drop(store);
-    let ids = [form.to_bytes(), queues[0].integration.to_bytes()].concat();
-    remove_counter(folder.path(), &[b"n".as_slice(), &ids].concat());
+    close(store).await;
+    let queue = [form.to_bytes(), queues[0].integration.to_bytes()].concat();
+    for counter in [[b"C".as_slice(), &form.to_bytes()].concat(), [b"n".as_slice(), &queue].concat()] {
+        change_row(folder.path(), &counter, |_, _| None);
+    }
 
-    let store = open(folder.path(), &event_log);
+    let store = folder.open();
     submit_with(&store, form, 20, true).await;
     let counts = totals(&store, form).await.remove(0);
-    assert_eq!((counts.pending, counts.dead), (1, 0), "the missing counter is not detected");
-    store.close().await.unwrap();
-    drop(store);
+    let counted = (count(&store, form).await, counts.pending, counts.dead);
+    assert_eq!(counted, (1, 1, 0), "the missing counters are not detected");
+    close(store).await;
     fs::remove_dir_all(folder.path().join("index")).unwrap();
 
-    let store = open(folder.path(), &event_log);
+    let store = folder.open();
     assert_counters(&store, form, at(21)).await;
-    assert_eq!(totals(&store, form).await[0].pending, 3);
-}
-
-fn remove_counter(path: &Path, key: &[u8]) {
-    let indexes = SledIndexes::new(path, 4 << 20).unwrap();
-    let index = indexes.open("index").unwrap();
-    assert!(index.get(key).unwrap().is_some());
-    index.apply(&mut [Change { key, cell: None }].into_iter()).unwrap();
-    indexes.close("index", index).unwrap();
+    assert_eq!((count(&store, form).await, totals(&store, form).await[0].pending), (4, 3));
+    submit_with(&store, form, 22, true).await;
+    assert_eq!(count(&store, form).await, 5);
 }

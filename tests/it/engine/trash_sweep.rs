@@ -1,29 +1,21 @@
 //! Emptying the trash with concurrent restores, and with a stop in between.
 
-use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use forms::cpu_pool::CpuPool;
 use forms::id::{FormId, Random, SubmissionId};
+use forms::store::Maintenance;
 use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::EngineOptions;
-use forms::store::sled::engine::tx::Direction;
-use forms::store::{Forms, Maintenance, StepResult};
-
-use tokio::time::timeout;
 
 use super::machine::Rows;
-use super::real_files::{EventLog, open, options};
+use super::real_store::{StoreFolder, close};
 use crate::store::{
-    SeededRandom, at, create_draft, edit_submission, find_submission, insert_workspace, is_ready, list_trash,
-    published_form, restore_submission, submit, trash_form, trash_submission, workspace,
+    SeededRandom, at, create_draft, done, edit_submission, find_form, find_submission, insert_workspace,
+    is_ready, list_trash, missing, published_form, purge_form, restore_form, restore_submission, submit,
+    trash_form, trash_submission,
 };
-
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 const HORIZON: i64 = 10;
 
@@ -51,16 +43,15 @@ struct BlockableStore {
     gate: Arc<Gate>,
     reached: Receiver<()>,
     open: Sender<()>,
-    _folder: tempfile::TempDir,
+    _folder: StoreFolder,
 }
 
 impl BlockableStore {
     async fn create() -> Self {
-        let (folder, (blocked, reached), (open, opened)) =
-            (tempfile::tempdir().unwrap(), channel(), channel());
+        let (folder, (blocked, reached), (open, opened)) = (StoreFolder::create(), channel(), channel());
         let (random, is_shut) = (SeededRandom::new(1), AtomicBool::new(false));
         let gate = Arc::new(Gate { random, is_shut, reached: blocked, opened: Mutex::new(opened) });
-        let store = open_store(folder.path(), gate.clone());
+        let store = folder.open_with(gate.clone());
         insert_workspace(&store, 1, 0).await;
         published_form(&store, 1).await;
         Self { store, gate, reached, open, _folder: folder }
@@ -81,11 +72,6 @@ impl BlockableStore {
     }
 }
 
-fn open_store(path: &Path, random: Arc<dyn Random>) -> SledStore {
-    let options = EngineOptions { verify_index: false, ..options() };
-    SledStore::open(path, options, CpuPool::default(), random, EventLog::default().report()).unwrap()
-}
-
 #[tokio::test]
 async fn a_submission_that_is_restored_before_its_erasure_stays() {
     let blockable = BlockableStore::create().await;
@@ -103,10 +89,7 @@ async fn a_submission_that_is_restored_before_its_erasure_stays() {
             restore_submission(store, form, ids[1], 20),
             trash_submission(store, form, ids[1], HORIZON)
         );
-        assert!(matches!(
-            (back, out, anew),
-            (StepResult::Done(_), StepResult::Done(_), StepResult::Done(()))
-        ));
+        drop((done(back), done(out), done(anew)));
     };
     assert_eq!(blockable.empty_trash_after(others).await, 1);
     assert!(find_submission(store, form, ids[0]).await.is_some());
@@ -125,78 +108,59 @@ async fn a_form_that_is_restored_before_its_erasure_stays() {
         trash_form(store, form, 5).await;
         forms.push(form);
     }
-    let restore = |form| store.restore_form(workspace(1).form(form), None, at(20));
     let others = async {
-        let purge = store.purge_form(workspace(1).form(forms[3]), Default::default());
-        let (back, out, (), gone) =
-            tokio::join!(restore(forms[0]), restore(forms[1]), trash_form(store, forms[1], HORIZON), purge);
-        assert!(matches!((back.unwrap(), out.unwrap()), (StepResult::Done(_), StepResult::Done(_))));
-        assert!(matches!(gone.unwrap(), StepResult::Done(())));
+        let (back, out, (), gone) = tokio::join!(
+            restore_form(store, forms[0], 20),
+            restore_form(store, forms[1], 20),
+            trash_form(store, forms[1], HORIZON),
+            purge_form(store, forms[3])
+        );
+        drop((done(back), done(out), done(gone)));
     };
     assert_eq!(blockable.empty_trash_after(others).await, 1);
-    assert!(store.find_form(workspace(1).form(forms[0])).await.unwrap().is_some());
-    let back = restore(forms[1]).await.unwrap();
-    assert!(matches!(&back, StepResult::Done(_)), "{back:?}");
-    assert!(matches!(restore(forms[2]).await.unwrap(), StepResult::Missing));
+    assert!(find_form(store, forms[0]).await.is_some());
+    done(restore_form(store, forms[1], 20).await);
+    missing(restore_form(store, forms[2], 20).await);
 }
 
-/// All rows of the closed store at `path` except those with one of `ids` in their key.
-fn rows_without(path: &Path, ids: &[SubmissionId]) -> Rows {
-    let (engine, _) = open(path);
-    let rows = engine.reader().scan(.., Direction::Ascending, usize::MAX).unwrap();
-    engine.close().unwrap();
+/// All rows of the closed store except those with one of `ids` in their key.
+fn rows_without(folder: &StoreFolder, ids: &[SubmissionId]) -> Rows {
     let is_of = |key: &[u8], id: &SubmissionId| key.windows(16).any(|part| part == id.to_bytes());
-    rows.into_iter().filter(|(key, _)| !ids.iter().any(|id| is_of(key, id))).collect()
+    folder.rows().into_iter().filter(|(key, _)| !ids.iter().any(|id| is_of(key, id))).collect()
 }
 
 #[tokio::test]
 async fn emptying_the_trash_continues_after_a_restart_and_erases_nothing_else() {
     const EDITS: u32 = 130;
-    let folder = tempfile::tempdir().unwrap();
-    let reopened = || open_store(folder.path(), Arc::new(SeededRandom::new(1)));
-    let store = reopened();
+    let folder = StoreFolder::create();
+    let store = folder.open();
     let form = published_form(&store, 1).await;
     let (mut due, mut others) = (Vec::new(), Vec::new());
     // More submissions than one sweep erases; and histories larger than one slice: one in each sweep, and one that stays.
     for number in 0..32 {
         let id = submit(&store, form, "{}", number).await;
         for seen in 0..if [0, 29, 30].contains(&number) { EDITS } else { 0 } {
-            assert!(matches!(
-                edit_submission(&store, form, id, seen, "{}", number).await,
-                StepResult::Done(_)
-            ));
+            done(edit_submission(&store, form, id, seen, "{}", number).await);
         }
         if number < 30 { due.push(id) } else { others.push(id) }
     }
     for (id, deleted) in due.iter().map(|id| (*id, 40)).chain([(others[1], 50)]) {
-        assert!(matches!(trash_submission(&store, form, id, deleted).await, StepResult::Done(())));
+        done(trash_submission(&store, form, id, deleted).await);
     }
-    store.close().await.unwrap();
-    drop(store);
-    let expected = rows_without(folder.path(), &due);
-    let all = rows_without(folder.path(), &[]).len();
+    close(store).await;
+    let expected = rows_without(&folder, &due);
+    let all = folder.rows().len();
 
-    let store = reopened();
+    let store = folder.open();
     // The first sweep is done; the store closes before the background job has erased their histories.
     assert!(!is_ready(&mut pin!(store.empty_trash(at(45)))).await);
-    store.close().await.unwrap();
-    drop(store);
-    let left = rows_without(folder.path(), &[]).len();
-    assert!(
-        expected.len() < left && left < all,
-        "{left} of {all} rows are left, {} are expected in the end",
-        expected.len()
-    );
+    close(store).await;
+    let left = folder.rows().len();
+    assert!(expected.len() < left && left < all, "{left} of {all}, {} in the end", expected.len());
 
-    let store = reopened();
+    let store = folder.open();
     assert_eq!(store.empty_trash(at(45)).await.unwrap(), 5);
-    store.close().await.unwrap();
-    drop(store);
-    let gone = async {
-        while rows_without(folder.path(), &[]).len() > expected.len() {
-            reopened().close().await.unwrap();
-        }
-    };
-    timeout(TIMEOUT, gone).await.expect("history rows are left");
-    assert_eq!(rows_without(folder.path(), &[]), expected);
+    close(store).await;
+    folder.reopen_until(|| folder.rows().len() <= expected.len()).await;
+    assert_eq!(folder.rows(), expected);
 }

@@ -3,9 +3,7 @@
 use std::future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::http::Request;
@@ -17,13 +15,14 @@ use h2::{SendStream, client};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
 use super::TestResponse;
 use super::authority::Authority;
@@ -76,8 +75,8 @@ impl ListeningServer {
     pub(crate) async fn connect_from(&self, ip: [u8; 4]) -> ClientStream {
         let stream = self.connect_tcp(ip).await;
         match &self.tls {
-            None => ClientStream::Plain(stream),
-            Some(client) => ClientStream::Tls(Box::new(handshake(stream, client).await.unwrap())),
+            None => Either::Left(stream),
+            Some(client) => Either::Right(handshake(stream, client).await.unwrap()),
         }
     }
 
@@ -201,59 +200,18 @@ pub(crate) async fn handshake(
 }
 
 /// The client's end of a connection.
-pub(crate) enum ClientStream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
+pub(crate) type ClientStream = Either<TcpStream, TlsStream<TcpStream>>;
 
-impl ClientStream {
-    /// Waits until a large response begins to arrive, without reading it.
-    pub(crate) async fn wait_for_response(&self) {
-        let tcp = match self {
-            Self::Plain(stream) => stream,
-            Self::Tls(stream) => stream.get_ref().0,
-        };
-        // More than the session tickets of TLS.
-        let mut arrived = [0; 8 << 10];
-        while tcp.peek(&mut arrived).await.unwrap() < arrived.len() {
-            yield_now().await;
-        }
-    }
-
-    /// The stream as a trait object, which every operation goes through.
-    fn as_dyn(self: Pin<&mut Self>) -> Pin<&mut dyn ReadWrite> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream),
-            Self::Tls(stream) => Pin::new(stream),
-        }
-    }
-}
-
-trait ReadWrite: AsyncRead + AsyncWrite + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> ReadWrite for S {}
-
-impl AsyncRead for ClientStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.as_dyn().poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for ClientStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.as_dyn().poll_write(cx, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.as_dyn().poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.as_dyn().poll_shutdown(cx)
+/// Waits until a large response begins to arrive, without reading it.
+pub(crate) async fn wait_for_response(stream: &ClientStream) {
+    let tcp = match stream {
+        Either::Left(stream) => stream,
+        Either::Right(stream) => stream.get_ref().0,
+    };
+    // More than the session tickets of TLS.
+    let mut arrived = [0; 8 << 10];
+    while tcp.peek(&mut arrived).await.unwrap() < arrived.len() {
+        yield_now().await;
     }
 }
 

@@ -5,6 +5,7 @@ mod definition_context;
 pub(crate) mod document;
 mod listening_server;
 mod recording_sender;
+mod running;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -42,10 +43,11 @@ use crate::store::SeededRandom;
 
 pub(crate) use definition_context::{VAULT, definition_context};
 pub(crate) use recording_sender::{RecordingSender, header};
+pub(crate) use running::Running;
 
 pub(crate) use listening_server::{
     ClientStream, Http2Client, ListeningServer, SHORT, Scheme, TIMEOUT, exchange, handshake, parse_response,
-    read_hello, read_to_end, read_until_closed, receive,
+    read_hello, read_to_end, read_until_closed, receive, wait_for_response,
 };
 
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
@@ -307,20 +309,11 @@ impl Server {
 
     /// Replaces the recording sender by `sender`, which may call loopback addresses.
     pub(crate) fn with_sender(self, sender: Arc<dyn Sender>) -> Self {
-        self.with_services(sender, Arc::new(NoMailer))
+        self.with_services(sender, Arc::new(NoMailer), GoogleEndpoints::default())
     }
 
-    /// Like [`with_sender`](Self::with_sender), and sends mail by `mailer`.
-    pub(crate) fn with_services(self, sender: Arc<dyn Sender>, mailer: Arc<dyn Mailer>) -> Self {
-        self.with_deliveries(sender, mailer, GoogleEndpoints::default())
-    }
-
-    /// Like [`with_sender`](Self::with_sender), with Google's services at `google`.
-    pub(crate) fn with_google(self, sender: Arc<dyn Sender>, google: GoogleEndpoints) -> Self {
-        self.with_deliveries(sender, Arc::new(NoMailer), google)
-    }
-
-    fn with_deliveries(
+    /// Like [`with_sender`](Self::with_sender), sends mail by `mailer`, and has Google's services at `google`.
+    pub(crate) fn with_services(
         mut self,
         sender: Arc<dyn Sender>,
         mailer: Arc<dyn Mailer>,
@@ -413,11 +406,9 @@ pub(crate) fn delivery_service(
     sender: &Arc<RecordingSender>,
     data: &Path,
 ) -> Arc<DeliveryService> {
-    let vault = VAULT.clone();
     let settings = DeliverySettings { exports: data.join("exports"), ..DeliverySettings::default() };
-    let (store, sender, clock, random) =
-        (Arc::new(store.clone()), Arc::clone(sender), clock.clone(), random.clone());
-    Arc::new(DeliveryService::new(store, vault, sender, clock, random, settings))
+    let (store, clock, random) = (Arc::new(store.clone()), clock.clone(), random.clone());
+    Arc::new(DeliveryService::new(store, VAULT.clone(), sender.clone(), clock, random, settings))
 }
 
 /// A required short text, an e-mail address and a rating.

@@ -1,4 +1,4 @@
-//! Response limit, slugs, ids and counts under 64 concurrent clients, with `kill -9`, deletion and restore.
+//! Response limit, ids and counts under 64 concurrent clients, with `kill -9`, deletion and restore.
 //!
 //! The long form: `FORMS_KILLS=200 cargo test --release --test it process::concurrent_clients`.
 
@@ -8,17 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use super::block_on;
 use super::common::endpoint::Endpoint;
 use super::common::fill::{expect, member};
-use super::common::server::{Server, forms_serve, operator_key};
-use super::common::settings;
+use super::common::server::{Server, operator_key};
 use super::common::wire::{Connection, request};
-use crate::store::SeededRandom;
-use forms::id::Random;
+use super::{start, with_data};
+use crate::engine::random::Random;
 
 /// Rounds unless `FORMS_KILLS` is set; each ends with a kill.
-const ROUNDS: u64 = 8;
+const ROUNDS: u64 = 4;
 
 /// Concurrent clients.
 const CLIENTS: u64 = 64;
@@ -37,17 +35,13 @@ enum Action {
     Restore(String),
     Edit(String),
     Erase(String),
-    /// Creates a form with this slug.
-    CreateForm(String),
 }
 
 /// One client and the state it expects. No two clients change the same submission.
 struct Client {
-    random: SeededRandom,
+    random: Random,
     /// Its submissions by id; true if in the trash.
     submissions: HashMap<String, bool>,
-    /// Its slugs and the ids of their forms.
-    slugs: Vec<(String, String)>,
     /// The request without a response when the server was killed.
     pending: Option<Action>,
 }
@@ -62,13 +56,11 @@ struct Target {
 }
 
 #[test]
-fn the_response_limit_slugs_and_counts_are_exact_under_concurrency() {
+fn the_response_limit_and_counts_are_exact_under_concurrency() {
     let rounds = std::env::var("FORMS_KILLS").map_or(ROUNDS, |text| text.parse().unwrap());
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let mut server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-        let key: Arc<str> = operator_key(&data).unwrap().into();
+    with_data(async |data| {
+        let mut server = start(data);
+        let key: Arc<str> = operator_key(data).unwrap().into();
         let form: Arc<str> = create_limited_form(&server, &key).await.into();
         let mut clients: Vec<_> = (0..CLIENTS).map(Client::new).collect();
         for round in 0..rounds {
@@ -76,7 +68,7 @@ fn the_response_limit_slugs_and_counts_are_exact_under_concurrency() {
             let target =
                 Target { endpoint: server.endpoint(), key: key.clone(), form: form.clone(), responses };
             clients = run_until_killed(clients, &target, server).await;
-            server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+            server = start(data);
             let target = Target { endpoint: server.endpoint(), ..target };
             target.compare(&mut clients, round).await;
             if round % 2 == 1 {
@@ -124,12 +116,7 @@ async fn run_until_killed(clients: Vec<Client>, target: &Target, server: Server)
 
 impl Client {
     fn new(seed: u64) -> Self {
-        Self {
-            random: SeededRandom::new(seed),
-            submissions: HashMap::new(),
-            slugs: Vec::new(),
-            pending: None,
-        }
+        Self { random: Random::new(seed), submissions: HashMap::new(), pending: None }
     }
 
     async fn run_until_disconnected(mut self, target: Target) -> Self {
@@ -145,18 +132,11 @@ impl Client {
         }
     }
 
-    fn draw(&self, bound: usize) -> usize {
-        let mut bytes = [0; 8];
-        self.random.fill(&mut bytes);
-        (u64::from_be_bytes(bytes) % bound as u64) as usize
-    }
-
-    fn next(&self) -> Action {
+    fn next(&mut self) -> Action {
         let mut own: Vec<_> = self.submissions.iter().collect();
         own.sort();
-        match (self.draw(10), own.len()) {
-            (0, _) => Action::CreateForm(format!("slug-{}", self.draw(1_000))),
-            (1..5, 1..) => match (own[self.draw(own.len())], self.draw(4)) {
+        match (self.random.below(9), own.len()) {
+            (..4, 1..) => match (own[self.random.below(own.len())], self.random.below(4)) {
                 ((id, true), 0) => Action::Erase(id.clone()),
                 ((id, true), _) => Action::Restore(id.clone()),
                 ((id, false), 0) => Action::Edit(id.clone()),
@@ -173,11 +153,9 @@ impl Client {
             (Action::Restore(id), 200) => drop(self.submissions.insert(id, false)),
             (Action::Erase(id), 204) => drop(self.submissions.remove(&id)),
             (Action::Edit(_), 200) => {}
-            (Action::CreateForm(slug), 201) => self.slugs.push((slug, member(body, "id").unwrap())),
             (Action::Submit | Action::Restore(_), 409) => {
                 assert_eq!(member(body, "code").unwrap(), "form_full")
             }
-            (Action::CreateForm(_), 409) => assert_eq!(member(body, "code").unwrap(), "slug_taken"),
             (action, status) => panic!("{action:?} got status {status}: {}", String::from_utf8_lossy(body)),
         }
     }
@@ -196,10 +174,6 @@ impl Target {
                 ("PATCH", format!("{submissions}/{id}"), body)
             }
             Action::Erase(id) => ("DELETE", format!("{submissions}/{id}?purge=true"), String::new()),
-            Action::CreateForm(slug) => {
-                let body = format!(r#"{{"title":"Named","slug":"{slug}","questions":[]}}"#);
-                ("POST", "/api/v1/forms".to_owned(), body)
-            }
         };
         request(method, &path, &self.key, &body)
     }
@@ -263,33 +237,6 @@ impl Target {
         assert!(unexpected.len() <= unanswered, "round {round}: {unexpected:?} were never sent");
         // It does not matter which client sent them; from now on they must stay.
         clients[0].submissions.extend(unexpected.into_iter().map(|id| (id, false)));
-        self.compare_slugs(clients, &pending, round).await;
-    }
-
-    async fn compare_slugs(&self, clients: &mut [Client], pending: &[Action], round: u64) {
-        let forms = self.call("GET", "?limit=1000", 200).await;
-        let mut holders = HashMap::new();
-        for form in forms["forms"].as_array().unwrap() {
-            let Some(slug) = form["slug"].as_str() else { continue };
-            let before = holders.insert(slug.to_owned(), form["id"].as_str().unwrap().to_owned());
-            assert_eq!(before, None, "round {round}: two forms have the slug `{slug}`");
-        }
-        let named: HashMap<_, _> = clients.iter().flat_map(|client| client.slugs.iter().cloned()).collect();
-        assert_eq!(
-            named.len(),
-            clients.iter().map(|client| client.slugs.len()).sum::<usize>(),
-            "two forms were created with one slug"
-        );
-        for (slug, form) in &named {
-            assert_eq!(holders.get(slug), Some(form), "round {round}: {slug}");
-        }
-        let unexpected: Vec<_> = holders.into_iter().filter(|(slug, _)| !named.contains_key(slug)).collect();
-        let is_pending = |slug: &String| pending.contains(&Action::CreateForm(slug.clone()));
-        assert!(
-            unexpected.iter().all(|(slug, _)| is_pending(slug)),
-            "round {round}: {unexpected:?} were never requested"
-        );
-        clients[0].slugs.extend(unexpected);
     }
 
     /// Trashes and restores the form; its trashed submissions stay in the trash.

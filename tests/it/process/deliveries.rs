@@ -27,13 +27,12 @@ use forms::vault::Vault;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::block_on;
 use super::common::fill::{Form, expect};
 use super::common::server::{Server, forms_serve, operator_key};
-use super::common::settings;
 use super::common::wire::{Connection, request};
 use super::kill::{draw, rounds};
 use super::recorder::Recorder;
+use super::{start, with_data};
 use crate::delivery::allowing;
 use crate::delivery::google::{Fault, Google, SPREADSHEET, key_file};
 use crate::delivery::mail_server::{Action, Encryption, MailServer};
@@ -43,22 +42,21 @@ use crate::harness::ManualClock;
 /// The sender of mail.
 const SENDER: &str = "forms@example.com";
 
-/// Waits of the server between attempts: as many as there may be.
-const SCHEDULE: &str = "50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,\
-                        50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms,50ms";
+/// Waits of the server between attempts in milliseconds: as many as there may be.
+const SCHEDULE: [i64; 20] = [50; 20];
 
-/// The same in milliseconds.
-fn retry_schedule() -> Option<Vec<i64>> {
-    Some(vec![50; 20])
-}
-
-pub(super) fn serve(data: &Path) -> Command {
+fn serve(data: &Path) -> Command {
     let mut command = forms_serve(data).unwrap();
-    command.args(["--allow-net", "127.0.0.0/8", "--retry-schedule", SCHEDULE]);
+    command.args([
+        "--allow-net",
+        "127.0.0.0/8",
+        "--retry-schedule",
+        &SCHEDULE.map(|wait| format!("{wait}ms")).join(","),
+    ]);
     command
 }
 
-pub(super) async fn send(form: &Form, method: &str, path: &str, body: &Value, status: u16) -> Value {
+async fn send(form: &Form, method: &str, path: &str, body: &Value, status: u16) -> Value {
     let mut connection = Connection::open(form.endpoint).await.unwrap();
     let text = if body.is_null() { String::new() } else { body.to_string() };
     let request = request(method, path, &form.key, &text);
@@ -66,7 +64,7 @@ pub(super) async fn send(form: &Form, method: &str, path: &str, body: &Value, st
     serde_json::from_slice(answer).unwrap()
 }
 
-pub(super) async fn integrate(form: &Form, integration: Value) -> Value {
+async fn integrate(form: &Form, integration: Value) -> Value {
     send(form, "POST", &format!("{}/integrations", form.path()), &integration, 201).await
 }
 
@@ -108,10 +106,16 @@ impl Services {
                     && count.fetch_add(1, Ordering::Relaxed) % one_in == one_in - 1
             }
         };
-        let (chat, sheet, mail) = (trouble(3), trouble(7), trouble(9));
+        let (chat, sheet, mail) = (trouble(3), trouble(5), trouble(9));
+        let count = AtomicUsize::new(0);
         Self {
             chat: Receiver::start(move |_| if chat() { Reply::Cut } else { Reply::Status(200) }).await,
-            google: Google::start(move |_| sheet().then_some(Fault::LoseAnswer)).await,
+            // A request that is never answered is in progress when the server is killed.
+            google: Google::start(move |line| {
+                let is_withheld = line.ends_with(":append") && count.fetch_add(1, Ordering::Relaxed) % 2 == 1;
+                sheet().then_some(if is_withheld { Fault::WithholdAnswer } else { Fault::LoseAnswer })
+            })
+            .await,
             mail: MailServer::start(Encryption::None, move |line| match line {
                 _ if !mail() => Action::Usual,
                 "." => Action::Close,
@@ -163,18 +167,18 @@ impl Services {
 }
 
 /// A stopped server's store, opened in this process.
-pub(super) struct Stopped {
-    pub(super) store: SledStore,
+struct Stopped {
+    store: SledStore,
     filter: DeliveryFilter,
     workspace: forms::id::WorkspaceId,
 }
 
 impl Stopped {
-    pub(super) async fn open(data: &Path, form: &Form) -> Self {
+    async fn open(data: &Path, form: &Form) -> Self {
         let random = Arc::new(SystemRandomness);
         let options = EngineOptions { verify_index: false, ..EngineOptions::default() };
         let store = SledStore::open(data, options, CpuPool::default(), random, Arc::new(|_| ())).unwrap();
-        let store = store.with_retry_schedule(retry_schedule());
+        let store = store.with_retry_schedule(Some(SCHEDULE.to_vec()));
         let form: FormId = form.id.parse().unwrap();
         let workspace = forms::store::Keys::list_workspaces(&store).await.unwrap()[0].id;
         Self { store, filter: DeliveryFilter { form: Some(form), ..DeliveryFilter::default() }, workspace }
@@ -194,7 +198,7 @@ impl Stopped {
     }
 
     /// Delivers what waits, on a clock that is set forward instead of waiting, with Google's services at `google`.
-    pub(super) async fn deliver_all(&self, data: &Path, google: GoogleEndpoints, mailer: Arc<dyn Mailer>) {
+    async fn deliver_all(&self, data: &Path, google: GoogleEndpoints, mailer: Arc<dyn Mailer>) {
         let now = SystemClock.now().millis();
         let clock = Arc::new(ManualClock::at(&Timestamp::from_millis(now + 120_000).to_string()));
         let policy = allowing(&["127.0.0.0/8"]);
@@ -203,7 +207,7 @@ impl Stopped {
         let sender = Arc::new(HttpSender::with_lookup(policy.clone(), clock.clone(), lookup, limits));
         let settings = DeliverySettings {
             policy,
-            retry_schedule: retry_schedule(),
+            retry_schedule: Some(SCHEDULE.to_vec()),
             exports: data.join("exports"),
             google,
         };
@@ -237,11 +241,9 @@ fn master_key(data: &Path) -> Secret<[u8; 32]> {
 
 #[test]
 fn every_submission_is_delivered_to_every_integration_whenever_the_server_is_killed() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let server = Server::start(&mut serve(&data)).unwrap();
-        let mut recorder = Recorder::new(&server, &data).await;
+    with_data(async |data| {
+        let server = Server::start(&mut serve(data)).unwrap();
+        let mut recorder = Recorder::new(&server, data).await;
         let form = recorder.form(&server);
         let is_calm = Arc::new(AtomicBool::new(false));
         let receivers = troubled_receivers(&is_calm).await;
@@ -254,7 +256,7 @@ fn every_submission_is_delivered_to_every_integration_whenever_the_server_is_kil
         let start = || {
             let smtp = format!("smtp+plain://{}", services.mail.address);
             let mail = ["--smtp-url", &smtp, "--mail-from", SENDER];
-            Server::start(serve(&data).args(mail).args(["--google-url", &services.google.url()])).unwrap()
+            Server::start(serve(data).args(mail).args(["--google-url", &services.google.url()])).unwrap()
         };
         for round in 0..rounds() {
             let enough = draw(round, 0, 60) as usize;
@@ -264,8 +266,8 @@ fn every_submission_is_delivered_to_every_integration_whenever_the_server_is_kil
         recorder.verify(&server).await;
         server.kill().unwrap();
         is_calm.store(true, Ordering::Relaxed);
-        let stopped = Stopped::open(&data, &form).await;
-        stopped.deliver_all(&data, services.google.endpoints(), services.mailer()).await;
+        let stopped = Stopped::open(data, &form).await;
+        stopped.deliver_all(data, services.google.endpoints(), services.mailer()).await;
         stopped.store.close().await.unwrap();
         services.assert_received(&recorder);
         for (name, receiver) in &receivers {
@@ -303,12 +305,10 @@ fn assert_rows(folder: &Path, recorder: &Recorder) {
 }
 
 #[test]
-fn sigterm_under_load_leaves_no_delivery_in_flight() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let server = Server::start(&mut serve(&data)).unwrap();
-        let mut recorder = Recorder::new(&server, &data).await;
+fn sigterm_under_load_loses_nothing_and_leaves_no_delivery_in_flight() {
+    with_data(async |data| {
+        let server = Server::start(&mut serve(data)).unwrap();
+        let mut recorder = Recorder::new(&server, data).await;
         let form = recorder.form(&server);
         let healthy = Receiver::start(|_| Reply::Status(204)).await;
         let stalling = Receiver::start(|_| Reply::silence()).await;
@@ -326,24 +326,24 @@ fn sigterm_under_load_leaves_no_delivery_in_flight() {
         let waiting = tokio::task::spawn_blocking(move || server.wait());
         assert_eq!(waiting.await.unwrap().unwrap().code(), Some(0));
         assert!(begun.get().elapsed() < Duration::from_secs(28), "{:?}", begun.get().elapsed());
-        let stopped = Stopped::open(&data, &form).await;
+        let stopped = Stopped::open(data, &form).await;
         let counts = stopped.counts().await;
         assert!(!counts.contains_key(&DeliveryStatus::InFlight), "{counts:?}");
         stopped.store.close().await.unwrap();
+        drop(stopped);
+        recorder.verify(&start(data)).await;
     });
 }
 
 #[test]
 fn no_secret_or_answer_is_logged_and_no_secret_is_stored_as_it_is() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
     let secrets = ["BEARERCANARY7", "HEADERCANARY7", "whsec_U0lHTklOR0NBTkFSWTcwMTIzNDU2Nzg5YWJj"];
     let others = ["PATHCANARY7", "ANSWERCANARY7", "RESPONSECANARY7"];
-    block_on(async {
-        let mut command = forms_serve(&data).unwrap();
+    with_data(async |data| {
+        let mut command = forms_serve(data).unwrap();
         command.args(["--allow-net", "127.0.0.1", "--retry-schedule", "10ms,10ms"]).env("FORMS_LOG", "trace");
         let server = Server::start(&mut command).unwrap();
-        let form = Recorder::new(&server, &data).await.form(&server);
+        let form = Recorder::new(&server, data).await.form(&server);
         let body = "HTTP/1.1 500 Error\r\ncontent-length: 15\r\nx-y: RESPONSECANARY7\r\n\r\nRESPONSECANARY7";
         let receiver = Receiver::start(|_| Reply::text(body)).await;
         let url = format!("{}/PATHCANARY7?key=PATHCANARY7", receiver.url());
@@ -363,13 +363,13 @@ fn no_secret_or_answer_is_logged_and_no_secret_is_stored_as_it_is() {
         for canary in secrets.iter().chain(&others) {
             assert!(!log.contains(canary), "{canary} is in the log: {log}");
         }
-        let stored = contents(&data);
+        let stored = contents(data);
         for secret in secrets {
             assert!(!shown.contains(secret), "{secret} is in {shown}");
             let found = stored.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
             assert!(!found, "{secret} is in the data directory");
         }
-        assert!(!log.contains(operator_key(&data).unwrap().as_str()));
+        assert!(!log.contains(operator_key(data).unwrap().as_str()));
     });
 }
 

@@ -10,10 +10,9 @@ use std::thread;
 
 use super::common::fill::expect;
 use super::common::server::Server;
-use super::common::settings;
 use super::common::wire::{Connection, request};
 use super::recorder::Recorder;
-use super::{block_on, serve_by};
+use super::{serve_by, with_data};
 
 /// Size of the file system, and the server's `--min-free`.
 const SIZE: u64 = 32 << 20;
@@ -21,14 +20,11 @@ const MIN_FREE: u64 = 4 << 20;
 
 #[test]
 fn a_server_accepts_writes_again_once_disk_space_is_free() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    fs::create_dir(&data).unwrap();
-    block_on(async {
+    with_data(async |data| {
+        fs::create_dir(data).unwrap();
         let min_free = MIN_FREE.to_string();
-        let server =
-            Server::start(&mut serve_on_small_disk(&data, SIZE, &["--min-free", &min_free])).unwrap();
-        let mounted = path_in_namespace(&server, &data);
+        let server = Server::start(&mut serve_on_small_disk(data, SIZE, &["--min-free", &min_free])).unwrap();
+        let mounted = path_in_namespace(&server, data);
         let mut recorder = Recorder::new(&server, &mounted).await;
         assert_eq!(recorder.store_one(&server).await.0, 201);
 
@@ -49,7 +45,7 @@ fn a_server_accepts_writes_again_once_disk_space_is_free() {
 }
 
 /// Rounds with each setting unless `FORMS_FILLS` is set.
-const FILLS: u64 = 3;
+const FILLS: u64 = 1;
 
 /// Rounds after which a new store is created, so that stored submissions alone do not fill the file system.
 const ROUNDS_PER_STORE: usize = 10;
@@ -58,7 +54,7 @@ const ROUNDS_PER_STORE: usize = 10;
 const CONNECTIONS: u64 = 64;
 
 /// Size of the file system that is filled repeatedly; the default `--min-free` is 128 MiB.
-const LARGER_SIZE: u64 = 1 << 30;
+const LARGER_SIZE: u64 = 512 << 20;
 
 #[test]
 fn a_disk_filled_by_another_process_under_load_does_not_stop_the_server() {
@@ -80,12 +76,10 @@ fn a_disk_filled_by_another_process_under_load_does_not_stop_the_server() {
 
 /// Runs rounds on a new store; returns the number of submissions stored, and how often the index had no space.
 fn fill_repeatedly(settings: &[&str], rounds: u64) -> (usize, usize) {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    fs::create_dir(&data).unwrap();
-    let stored = block_on(async {
-        let mut server = Server::start(&mut serve_on_small_disk(&data, LARGER_SIZE, settings)).unwrap();
-        let mounted = path_in_namespace(&server, &data);
+    with_data(async |data| {
+        fs::create_dir(data).unwrap();
+        let mut server = Server::start(&mut serve_on_small_disk(data, LARGER_SIZE, settings)).unwrap();
+        let mounted = path_in_namespace(&server, data);
         let mut recorder = Recorder::new(&server, &mounted).await.with_large_answers_only();
         for round in 0..rounds {
             let filler = mounted.join("filler");
@@ -105,11 +99,10 @@ fn fill_repeatedly(settings: &[&str], rounds: u64) -> (usize, usize) {
             recorder.verify(&server).await;
         }
         assert_eq!(server.stop().unwrap().code(), Some(0));
-        recorder.count()
-    });
-    let log = fs::read_to_string(data.with_extension("log")).unwrap();
-    assert!(!log.contains("Rebuilding"), "a full disk must not be taken for damage: {log}");
-    (stored, log.matches("NoRoom").count())
+        let log = fs::read_to_string(data.with_extension("log")).unwrap();
+        assert!(!log.contains("Rebuilding"), "a full disk must not be taken for damage: {log}");
+        (recorder.count(), log.matches("NoRoom").count())
+    })
 }
 
 /// Writes to `filler` until the disk is full.

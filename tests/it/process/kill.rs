@@ -7,18 +7,16 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use forms::id::Random;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 
-use super::common::server::{Server, forms_serve};
-use super::common::settings;
+use super::common::server::Server;
 use super::recorder::Recorder;
-use super::{block_on, has_strace, serve_by};
-use crate::store::SeededRandom;
+use super::{has_strace, serve_by, start, with_data};
+use crate::engine::random::Random;
 
 /// Rounds unless `FORMS_KILLS` is set.
-const ROUNDS: u64 = 20;
+const ROUNDS: u64 = 9;
 
 /// Time for verifying an index this small.
 const VERIFICATION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -38,15 +36,13 @@ enum KillPoint {
 fn nothing_acknowledged_is_lost_by_kills() {
     let rounds = rounds();
     let may_trace = has_strace("a kill while a store is opened");
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let first = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-        let mut recorder = Recorder::new(&first, &data).await;
+    with_data(async |data| {
+        let first = start(data);
+        let mut recorder = Recorder::new(&first, data).await;
         first.kill().unwrap();
         let mut killed = 0;
         for round in 0..rounds {
-            let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+            let server = start(data);
             let enough = draw(round, 0, 400);
             recorder.store_until(server, enough as usize, |server| server.kill().unwrap()).await;
             let kill_point =
@@ -56,12 +52,12 @@ fn nothing_acknowledged_is_lost_by_kills() {
                 std::fs::remove_dir_all(data.join("index")).unwrap();
             }
             if kill_point != KillPoint::UnderLoad && may_trace {
-                killed += u64::from(is_killed_at_write(&data, 1 + draw(round, 1, 24)));
+                killed += u64::from(is_killed_at_write(data, 1 + draw(round, 1, 24)));
             }
-            let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+            let server = start(data);
             recorder.verify(&server).await;
             server.kill().unwrap();
-            compare_index_and_journal(&data, round);
+            compare_index_and_journal(data, round);
         }
         assert!(recorder.count() as u64 >= rounds, "too few submissions to prove anything");
         assert!(!may_trace || killed > 0, "no server was killed while it opened the store");
@@ -75,9 +71,7 @@ pub(super) fn rounds() -> u64 {
 
 /// A random number below `bound`, the same in every run.
 pub(super) fn draw(round: u64, stream: u64, bound: u64) -> u64 {
-    let mut bytes = [0; 8];
-    SeededRandom::new(round * 2 + stream).fill(&mut bytes);
-    u64::from_be_bytes(bytes) % bound
+    Random::new(round * 2 + stream).next() % bound
 }
 
 /// Starts a server that is killed at its `nth` write, sync or rename; returns whether that was before it was ready.

@@ -2,16 +2,15 @@
 //!
 //! The code that starts a server and calls it is shared with the benchmarks.
 
-mod bit_flips; // one flipped bit in any file
 #[path = "../../../benches/common/mod.rs"]
 mod common;
-mod concurrent_clients; // response limit, slugs and counts
-mod connection_limits; // more connections than the server accepts
+mod concurrent_clients; // response limit and counts
+mod connection_limits; // too few file descriptors
+mod damage; // a flipped bit, a cut or a missing part of any file
 mod deliveries; // deliveries when the server is killed or stopped, and what its log has of them
 mod full_disk; // a disk without free space
 mod kill; // kill -9, repeatedly
 mod recorder; // a client that records what was acknowledged
-mod sheets; // rows of a Google spreadsheet when the server is killed and answers are lost
 mod shutdown; // graceful shutdown, and a second process
 mod sync_order; // no response before its sync
 mod tls; // other TLS clients, and reloading the certificate
@@ -19,7 +18,7 @@ mod tls; // other TLS clients, and reloading the certificate
 use std::path::Path;
 use std::process::Command;
 
-use self::common::server::{forms_serve, log_of};
+use self::common::server::{Server, forms_serve, log_of};
 
 /// The command that runs `forms serve` on `data` through `outer`, which takes a program and its arguments at its end.
 fn serve_by(outer: &[&str], data: &Path, more: &[&str]) -> Command {
@@ -43,7 +42,14 @@ fn has_strace(skipped: &str) -> bool {
     works
 }
 
-/// Runs `work` on a new runtime.
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+/// Runs `work` with the path of a new data directory, on a new runtime.
+fn with_data<T>(work: impl AsyncFnOnce(&Path) -> T) -> T {
+    let folder = common::settings::folder().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(work(&folder.path().join("store")))
+}
+
+/// Starts a server on `data`.
+fn start(data: &Path) -> Server {
+    Server::start(&mut forms_serve(data).unwrap()).unwrap()
 }

@@ -2,28 +2,24 @@
 
 use std::io::BufRead;
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::block_on;
 use super::common::server::{Server, forms_serve};
-use super::common::settings;
 use super::recorder::Recorder;
+use super::{start, with_data};
 
 #[test]
 fn sigterm_finishes_the_request_in_flight_and_exits_0() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let mut command = forms_serve(&data).unwrap();
+    with_data(async |data| {
+        let mut command = forms_serve(data).unwrap();
         let (log, stderr) = std::io::pipe().unwrap();
         let server = Server::start(command.stderr(stderr)).unwrap();
         // `command` has the write end open as well: a server that ended silently would be waited for.
         drop(command);
-        let mut recorder = Recorder::new(&server, &data).await;
+        let recorder = Recorder::new(&server, data).await;
         let form = recorder.form(&server);
         let body = r#"{"answers":{"q1":"sent after the signal"}}"#;
         let head = format!(
@@ -50,60 +46,31 @@ fn sigterm_finishes_the_request_in_flight_and_exits_0() {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.contains("HTTP/1.1 201"), "{answer}");
         assert_eq!(server.wait().unwrap().code(), Some(0));
-
-        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-        let form = recorder.form(&server);
-        assert_eq!(form.count().await.unwrap(), 1);
-        assert_eq!(recorder.store_one(&server).await.0, 201);
+        assert_eq!(recorder.form(&start(data)).count().await.unwrap(), 1);
     });
 }
 
 #[test]
-fn sigterm_under_load_loses_nothing_and_exits_0() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-        let mut recorder = Recorder::new(&server, &data).await;
-        let signalled = recorder.store_until(server, 100, |server| {
-            server.signal(Signal::TERM).unwrap();
-            server
-        });
-        let server = tokio::time::timeout(Duration::from_secs(30), signalled).await.unwrap();
-        assert_eq!(server.wait().unwrap().code(), Some(0));
-        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-        recorder.verify(&server).await;
-    });
-}
-
-#[test]
-fn a_second_server_is_refused_even_if_the_lock_file_was_removed() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    block_on(async {
-        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-        let mut recorder = Recorder::new(&server, &data).await;
+fn a_second_server_is_refused_with_the_name_of_the_first_even_if_the_lock_file_is_removed() {
+    with_data(async |data| {
+        let server = start(data);
+        let mut recorder = Recorder::new(&server, data).await;
         assert_eq!(recorder.store_one(&server).await.0, 201);
+        let start_second = || {
+            let second = forms_serve(data).unwrap().stderr(Stdio::piped()).output().unwrap();
+            let stderr = String::from_utf8(second.stderr).unwrap();
+            assert_eq!((second.status.code(), second.stdout), (Some(5), Vec::new()), "{stderr}");
+            stderr
+        };
+        let error = start_second();
+        assert!(error.contains(&server.pid().to_string()), "{error}");
+        assert!(error.contains(&server.endpoint().to_string()), "{error}");
         std::fs::remove_file(data.join("lock")).unwrap();
-        let second = forms_serve(&data).unwrap().stderr(Stdio::piped()).output().unwrap();
-        assert_eq!(second.status.code(), Some(5), "{}", String::from_utf8_lossy(&second.stderr));
+        start_second();
         assert_eq!(recorder.store_one(&server).await.0, 201);
         server.kill().unwrap();
-        let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
+        let server = start(data);
         recorder.verify(&server).await;
         assert_eq!(recorder.count(), 2);
     });
-}
-
-#[test]
-fn the_error_of_a_second_process_names_the_one_that_has_the_store_open() {
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
-    let server = Server::start(&mut forms_serve(&data).unwrap()).unwrap();
-    let second = forms_serve(&data).unwrap().stderr(Stdio::piped()).output().unwrap();
-    let stderr = String::from_utf8(second.stderr).unwrap();
-    assert_eq!(second.status.code(), Some(5), "{stderr}");
-    assert!(stderr.contains(&server.pid().to_string()), "{stderr}");
-    assert!(stderr.contains(&server.endpoint().to_string()), "{stderr}");
-    assert_eq!(second.stdout, b"");
 }

@@ -3,29 +3,27 @@
 use std::io::Read;
 
 use super::common::server::Server;
-use super::common::settings;
 use super::recorder::{Recorder, marker};
-use super::{block_on, has_strace, serve_by};
+use super::{has_strace, serve_by, with_data};
 
 /// Submissions in the trace.
-const SUBMISSIONS: usize = 200;
+const SUBMISSIONS: usize = 100;
 
 #[test]
 fn no_submission_is_acknowledged_before_it_is_synced() {
     if !has_strace("the order of writes and syncs") {
         return;
     }
-    let folder = settings::folder().unwrap();
-    let (data, trace) = (folder.path().join("store"), folder.path().join("trace"));
-    let calls = "trace=write,writev,sendto,sendmsg,pwrite64,fsync,fdatasync";
-    let output = trace.to_str().unwrap();
-    let strace = ["strace", "-D", "-f", "-qq", "-y", "-s", "2000000", "-e", calls, "-o", output];
-    block_on(async {
-        let mut command = serve_by(&strace, &data, &[]);
+    with_data(async |data| {
+        let trace = data.with_extension("trace");
+        let calls = "trace=write,writev,sendto,sendmsg,pwrite64,fsync,fdatasync";
+        let output = trace.to_str().unwrap();
+        let strace = ["strace", "-D", "-f", "-qq", "-y", "-s", "2000000", "-e", calls, "-o", output];
+        let mut command = serve_by(&strace, data, &[]);
         let (mut log, stderr) = std::io::pipe().unwrap();
         let server = Server::start(command.stderr(stderr)).unwrap();
         drop(command);
-        let mut recorder = Recorder::new(&server, &data).await;
+        let mut recorder = Recorder::new(&server, data).await;
         recorder.store_until(server, SUBMISSIONS, |server| server.kill().unwrap()).await;
         // strace has the other end open as well: once the pipe is closed, the trace is complete.
         log.read_to_end(&mut Vec::new()).unwrap();

@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
-use super::block_on;
 use super::common::server::{Server, forms_serve, operator_key};
 use super::common::settings;
+use super::with_data;
 use crate::harness::authority::{Authority, write_private};
 use crate::harness::handshake;
 
@@ -44,12 +44,8 @@ fn openssl_connects_with_tls_1_2_and_1_3_only() {
     let server = serve(&folder.path().join("store"), &authority.issue("localhost"));
     let connect = |arguments: &[&str]| {
         let mut command = Command::new("openssl");
-        command.args([
-            "s_client",
-            "-connect",
-            &server.endpoint().address.to_string(),
-            "-verify_return_error",
-        ]);
+        command.args(["s_client", "-verify_return_error", "-connect"]);
+        command.arg(server.endpoint().address.to_string());
         run(command.arg("-CAfile").arg(authority.file()).args(arguments))
     };
     for (version, name) in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")] {
@@ -154,11 +150,11 @@ async fn until_served(server: &Server, client: &Arc<ClientConfig>, files: &TlsFi
 
 #[test]
 fn reloading_the_certificate_under_load_drops_no_request() {
-    let (folder, authority) = (settings::folder().unwrap(), Authority::new());
+    let authority = Authority::new();
     let files = authority.issue("localhost");
     let client = authority.client(&["http/1.1"]);
-    block_on(async {
-        let server = serve(&folder.path().join("store"), &files);
+    with_data(async |data| {
+        let server = serve(data, &files);
         let is_over = AtomicBool::new(false);
         let running = || !is_over.load(Ordering::Relaxed);
         let kept = async {
@@ -199,12 +195,11 @@ fn reloading_the_certificate_under_load_drops_no_request() {
 
 #[test]
 fn a_failed_reload_is_logged_and_keeps_the_certificate_until_the_next() {
-    let (folder, authority) = (settings::folder().unwrap(), Authority::new());
-    let data = folder.path().join("store");
+    let authority = Authority::new();
     let files = authority.issue("localhost");
     let client = authority.client(&[]);
-    block_on(async {
-        let server = serve(&data, &files);
+    with_data(async |data| {
+        let server = serve(data, &files);
         let log = data.with_extension("log");
         let fail = async |count| {
             server.signal(Signal::HUP).unwrap();

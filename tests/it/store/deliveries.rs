@@ -1,7 +1,5 @@
 //! Forms with integrations, and a runner that sends nothing.
 
-use std::sync::Arc;
-
 use forms::clock::Timestamp;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::delivery::error_code::ErrorCode;
@@ -9,14 +7,14 @@ use forms::domain::delivery::health::Health;
 use forms::domain::delivery::lifecycle::ManualChange;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use forms::domain::integration::event::Event;
-use forms::domain::revision::ExpectedRevision;
 use forms::id::{EventId, FormId, SubmissionId};
 use forms::store::{
     AttemptEnd, Claims, DeliveryFilter, FinishedAttempt, LoadedDelivery, NewSubmission, Owner, QueueId,
     QueueTotals, Room, StepResult, Store,
 };
+use futures_util::future::join_all;
 
-use super::{at, patch, published_form, update_form, workspace};
+use super::{all_pages, at, change_form, done, find_form, new_submission, published_form, workspace};
 
 /// Who claims deliveries in these tests.
 pub(crate) const OWNER: Owner = 1;
@@ -52,67 +50,48 @@ pub(crate) async fn set_integrations(
     definitions: &[String],
     millis: i64,
 ) -> Vec<QueueId> {
-    let change = patch(&format!(r#"{{"integrations":[{}]}}"#, definitions.join(",")));
-    change_form(store, form, change, millis).await;
+    let change = format!(r#"{{"integrations":[{}]}}"#, definitions.join(","));
+    done(change_form(store, form, &change, millis).await);
     queues_of(store, form).await
 }
 
 pub(crate) async fn queues_of(store: &dyn Store, form: FormId) -> Vec<QueueId> {
-    let found = store.find_form(workspace(1).form(form)).await.unwrap().unwrap();
+    let found = find_form(store, form).await.unwrap();
     let queue = |integration| QueueId { workspace: workspace(1), form, integration };
     found.integrations.iter().map(|one| queue(one.id)).collect()
-}
-
-pub(crate) async fn change_form(
-    store: &dyn Store,
-    form: FormId,
-    change: forms::domain::form::definition::FormPatch,
-    millis: i64,
-) {
-    let step = update_form(store, workspace(1), form, change, ExpectedRevision::Any, at(millis)).await;
-    assert!(matches!(step, StepResult::Done(_)), "{step:?}");
 }
 
 /// Stores a submission, and owes it to the form's integrations if `notify`.
 pub(crate) async fn submit_with(store: &dyn Store, form: FormId, millis: i64, notify: bool) -> SubmissionId {
     loop {
-        let revision = store.find_form(workspace(1).form(form)).await.unwrap().unwrap().revision;
-        let new = NewSubmission {
-            form: workspace(1).form(form),
-            checked_revision: revision,
-            checked_version: 1,
-            answers: r#"{"q1":"soup"}"#,
-            metadata: None,
-            notify,
-            idempotency_key: None,
-        };
-        match store.accept_submission(new, at(millis)).await.unwrap() {
-            StepResult::Done(id) => return id,
-            StepResult::Recheck => {}
-            other => panic!("{other:?}"),
+        let revision = find_form(store, form).await.unwrap().revision;
+        let new =
+            NewSubmission { checked_revision: revision, notify, ..new_submission(form, r#"{"q1":"soup"}"#) };
+        let step = store.accept_submission(new, at(millis)).await.unwrap();
+        if !matches!(step, StepResult::Recheck) {
+            return done(step);
         }
     }
 }
 
 /// Stores `count` submissions concurrently, so that they share a sync; returns their ids in ascending order.
 pub(crate) async fn submit_many(
-    store: &Arc<dyn Store>,
+    store: &dyn Store,
     form: FormId,
     count: usize,
     millis: i64,
 ) -> Vec<SubmissionId> {
-    let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..count {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { submit_with(&*store, form, millis, true).await });
-    }
-    let mut ids = tasks.join_all().await;
+    let mut ids = join_all((0..count).map(|_| submit_with(store, form, millis, true))).await;
     ids.sort_unstable();
     ids
 }
 
 pub(crate) fn completed(ids: &[SubmissionId]) -> Vec<EventId> {
     ids.iter().map(|id| EventId::of_completed(*id)).collect()
+}
+
+pub(crate) fn ids_of(events: &[Event]) -> Vec<EventId> {
+    events.iter().map(|event| event.id).collect()
 }
 
 /// Claims at most `limit` deliveries of one queue.
@@ -138,10 +117,6 @@ pub(crate) fn body(delivery: &Delivery) -> Vec<u8> {
     format!("{} to {:?}", delivery.event, delivery.target).into_bytes()
 }
 
-pub(crate) fn report(outcome: Outcome) -> SendReport {
-    SendReport::new(outcome, 7)
-}
-
 pub(crate) fn error() -> DeliveryError {
     ErrorCode::Timeout.error("no answer")
 }
@@ -157,7 +132,7 @@ pub(crate) fn permanent() -> Outcome {
 pub(crate) fn sent(delivery: &Delivery, outcome: Outcome, millis: i64) -> AttemptEnd {
     AttemptEnd::Sent {
         started_at: at(millis),
-        report: Box::new(report(outcome)),
+        report: Box::new(SendReport::new(outcome, 7)),
         jitter: 1.0,
         body: Some(body(delivery)),
         to: None,
@@ -182,10 +157,8 @@ pub(crate) async fn finish_with(
     result: impl Fn(&Delivery) -> AttemptEnd,
     millis: i64,
 ) -> Health {
-    let finished = claimed.into_iter().map(|delivery| {
-        let result = result(&delivery);
-        FinishedAttempt { delivery, result }
-    });
+    let finished =
+        claimed.into_iter().map(|delivery| FinishedAttempt { result: result(&delivery), delivery });
     store.finish(queue, finished.collect(), None, at(millis)).await.unwrap()
 }
 
@@ -253,16 +226,12 @@ pub(crate) async fn list_deliveries(
     filter: &DeliveryFilter,
     limit: usize,
 ) -> Vec<Delivery> {
-    let (mut seen, mut after) = (Vec::new(), None);
-    loop {
+    let pages = async |after| {
         let page = store.list_deliveries(workspace(1), filter, after, limit).await.unwrap();
         assert!(page.rows.len() <= limit);
-        seen.extend(page.rows.into_iter().map(|(_, delivery)| delivery));
-        after = page.next;
-        if after.is_none() {
-            return seen;
-        }
-    }
+        page
+    };
+    all_pages(pages).await.into_iter().map(|(_, delivery)| delivery).collect()
 }
 
 pub(crate) async fn list_all(store: &dyn Store) -> Vec<Delivery> {

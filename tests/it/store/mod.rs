@@ -9,21 +9,19 @@ mod delivery_queue; // queues of deliveries
 mod form; // creation, lists, changes, slugs, versions
 mod form_edits; // the helper `update_form`
 mod form_search; // searches of forms without time, and outdated entries
-mod form_trash; // trashing, restoring and purging of forms
 mod keys; // API keys, and deletion of workspaces
 mod model; // random operations compared with a model
 mod paging; // lists that are read during concurrent writes
-mod reads; // reading submissions and their pages
 mod search; // lists with a filter
-mod submission_edits; // edits of submissions and their history
-mod submission_trash; // trashing, restoring and purging of submissions
-mod workspaces; // workspaces, keys, close
+mod submissions; // submissions: stored, edited, trashed and restored
 
+use std::fmt::Debug;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use forms::clock::Timestamp;
 use forms::cpu_pool::CpuPool;
@@ -41,11 +39,14 @@ use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{
-    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, NewWorkspace, StepResult,
-    Store, SubmissionRows,
+    CheckedEdit, IdempotencyKey, IdempotentOperation, NewForm, NewSubmission, NewWorkspace, Page, Restored,
+    StepResult, Store, SubmissionRows,
 };
+use futures_util::future::join_all;
+use tokio::task::yield_now;
+use tokio::time::timeout;
 
-pub(crate) use form_edits::{current, update_form};
+pub(crate) use form_edits::{Current, current, update_form};
 
 /// A seeded random source (`SplitMix64`).
 pub(crate) struct SeededRandom(AtomicU64);
@@ -78,6 +79,19 @@ trait StoreFixture {
 
     /// Deletes, from a closed store, everything that can be rebuilt.
     fn remove_index(&self);
+
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        store.close().await.unwrap();
+        drop(store);
+        self.open()
+    }
+
+    async fn rebuild(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        store.close().await.unwrap();
+        drop(store);
+        self.remove_index();
+        self.open()
+    }
 }
 
 struct Sled(tempfile::TempDir);
@@ -107,7 +121,45 @@ fn sled() -> impl StoreFixture {
 /// Runs the suite for one store: each case becomes a test.
 macro_rules! conformance { ($fixture:ident: $($module:ident { $($case:ident)* })*) => { mod $fixture { $($( #[tokio::test] async fn $case() { super::$module::$case(&super::$fixture()).await; } )*)* } }; }
 
-conformance! { sled: workspaces { an_empty_store_is_bootstrapped_once keys_are_found_by_id a_workspace_is_not_visible_from_another a_closed_store_refuses_requests } keys { keys_are_listed_newest_first_within_their_workspace a_rotated_key_is_replaced_and_may_stay_valid_for_a_while a_repeated_creation_of_a_key_is_replayed a_repeated_creation_of_a_workspace_is_replayed uses_are_recorded_for_existing_keys a_deleted_workspace_is_gone_at_once_and_purged_after_a_restart } form { a_form_is_stored_with_every_field a_stored_form_that_is_no_longer_valid_is_read forms_are_paged_newest_first a_change_is_visible_at_once_and_after_reopening the_id_of_a_removed_question_comes_back_only_with_its_type a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from a_recorded_response_outlives_a_restart versions_are_paged_newest_first a_version_that_takes_most_of_a_cache_is_kept a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } reads { a_submission_is_stored_byte_for_byte large_answers_and_definitions_are_stored submissions_are_paged_without_gaps_during_concurrent_writes a_page_of_large_submissions_ends_early submissions_of_one_group_are_paged_individually } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_search_finds_edited_answers a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { no_submission_is_lost_when_the_clock_repeats a_clock_that_jumps_within_a_group_loses_nothing submissions_get_the_current_time_when_the_clock_repeats ids_increase_and_counters_are_exact_with_concurrent_writers a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day a_submission_checked_against_an_old_revision_is_checked_again a_draft_form_refuses_submissions_and_an_unknown_form_is_missing the_response_limit_is_exact_under_concurrency } submission_edits { an_edit_keeps_the_replaced_content_in_the_history of_concurrent_edits_only_those_of_the_current_content_are_stored an_edit_may_be_larger_than_the_original_row history_is_paged_newest_first } submission_trash { a_trashed_submission_is_not_found_until_it_is_restored a_purged_submission_cannot_be_restored one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused the_response_limit_is_exact_during_concurrent_deletes_and_restores pages_contain_every_unchanged_submission_during_concurrent_deletes trashed_submissions_are_erased_by_time_of_deletion the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } form_trash { a_trashed_form_is_not_found a_restored_form_has_all_its_data forms_in_the_trash_are_listed_and_erased_by_time_of_deletion a_purged_form_cannot_be_restored } delivery_queue { a_submission_is_delivered_once_to_each_integration a_claimed_delivery_is_claimed_again_once_it_is_released an_outcome_that_comes_too_late_is_dropped a_failed_delivery_is_retried_until_it_is_dead a_queue_without_room_waits deliveries_in_order_wait_behind_the_first nothing_waits_longer_after_the_clock_was_set_back a_queue_that_a_later_clock_delayed_is_looked_at_again an_integration_whose_receiver_is_gone_is_paused_and_resumed a_revival_goes_on_after_a_restart a_queue_is_woken_although_the_caller_is_gone only_what_integrations_are_owed_is_recorded a_removed_integration_cancels_what_waits results_other_than_sent_end_a_delivery what_a_file_does_not_show_yet_is_claimed each_address_of_a_mail_has_its_own_delivery confirmations_are_limited deliveries_are_not_visible_from_another_workspace } delivery_events { changes_of_a_form_and_its_submissions_are_delivered events_that_nobody_subscribes_to_are_not_recorded a_form_in_the_trash_pauses_all_but_deletions deliveries_of_a_restored_submission_go_on deliveries_of_an_erased_submission_are_canceled nothing_of_an_erased_submission_is_sent_or_shown_meanwhile a_submission_that_was_restored_meanwhile_is_not_paused nothing_is_delivered_of_an_erased_form } delivery_changes { only_what_waits_is_canceled a_delivery_is_sent_again_on_request deliveries_are_listed_newest_first a_list_shows_each_delivery_once_while_they_are_delivered deliveries_are_counted_by_type_of_integration counters_agree_with_a_list_after_random_changes ended_deliveries_are_erased_after_some_days } }
+conformance! { sled: keys { an_empty_store_is_bootstrapped_once a_closed_store_refuses_requests keys_are_listed_newest_first_within_their_workspace uses_are_recorded_for_existing_keys a_deleted_workspace_is_gone_at_once } form { the_id_of_a_removed_question_comes_back_only_with_its_type a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from a_recorded_response_outlives_a_restart a_version_that_takes_most_of_a_cache_is_kept a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace forms_in_the_trash_are_listed_and_erased_by_time_of_deletion } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { submissions_get_the_current_time_when_the_clock_repeats a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day the_response_limit_is_exact_under_concurrency } submissions { answers_and_definitions_are_stored_byte_for_byte of_concurrent_edits_only_those_of_the_current_content_are_stored an_edit_may_be_larger_than_the_original_row one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused trashed_submissions_are_erased_by_time_of_deletion the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } delivery_queue { a_submission_is_delivered_once_to_each_integration a_claimed_delivery_is_claimed_again_once_it_is_released an_outcome_that_comes_too_late_is_dropped a_queue_without_room_waits deliveries_in_order_wait_behind_the_first nothing_waits_longer_after_the_clock_was_set_back a_queue_that_a_later_clock_delayed_is_looked_at_again an_integration_whose_receiver_is_gone_is_paused_and_resumed a_revival_goes_on_after_a_restart a_queue_is_woken_although_the_caller_is_gone only_what_integrations_are_owed_is_recorded a_removed_integration_cancels_what_waits what_a_file_does_not_show_yet_is_claimed an_address_gets_one_confirmation_a_day } delivery_events { changes_of_a_form_and_its_submissions_are_delivered events_that_nobody_subscribes_to_are_not_recorded a_form_in_the_trash_pauses_all_but_deletions deliveries_of_a_restored_submission_go_on deliveries_of_an_erased_submission_are_canceled nothing_of_an_erased_submission_is_sent_or_shown_meanwhile a_submission_that_was_restored_meanwhile_is_not_paused nothing_is_delivered_of_an_erased_form } delivery_changes { deliveries_are_listed_newest_first a_list_shows_each_delivery_once_while_they_are_delivered deliveries_are_counted_by_type_of_integration counters_agree_with_a_list_after_random_changes ended_deliveries_are_erased_after_some_days } }
+
+/// The value of a step that was carried out.
+#[track_caller]
+pub(crate) fn done<T: Debug>(step: StepResult<T>) -> T {
+    match step {
+        StepResult::Done(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Fails unless there was nothing to change.
+#[track_caller]
+pub(crate) fn missing<T: Debug>(step: StepResult<T>) {
+    assert!(matches!(step, StepResult::Missing), "{step:?}");
+}
+
+/// Reads a list page by page.
+pub(crate) async fn all_pages<T, P>(read: impl AsyncFn(Option<P>) -> Page<T, P>) -> Vec<T> {
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = read(after.take()).await;
+        seen.extend(page.rows);
+        after = page.next;
+        if after.is_none() {
+            return seen;
+        }
+    }
+}
+
+/// Waits until `is_done`, which the store does in the background.
+pub(crate) async fn wait_until(is_done: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !is_done().await {
+            yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), waiting).await.expect("it is not done in the background");
+}
 
 const NOON: i64 = 1_763_640_000_000;
 
@@ -144,10 +196,7 @@ pub(crate) fn new_workspace(number: u64, millis: i64) -> NewWorkspace {
 }
 
 pub(crate) async fn insert_workspace(store: &dyn Store, number: u64, millis: i64) -> Workspace {
-    match store.insert_workspace(new_workspace(number, millis)).await.unwrap() {
-        StepResult::Done(workspace) => workspace,
-        other => panic!("{other:?}"),
-    }
+    done(store.insert_workspace(new_workspace(number, millis)).await.unwrap())
 }
 
 pub(crate) fn idempotency_key(
@@ -183,9 +232,7 @@ pub(crate) async fn create_draft(store: &dyn Store, ws: u64, form: u64, millis: 
 
 async fn publish(store: &dyn Store, ws: u64, form: FormId) -> u64 {
     let published = patch(r#"{"status":"published"}"#);
-    let step = update_form(store, workspace(ws), form, published, ExpectedRevision::Any, at(1)).await;
-    let StepResult::Done(current) = step else { panic!("{step:?}") };
-    current.form.revision
+    done(update_form(store, workspace(ws), form, published, ExpectedRevision::Any, at(1)).await).form.revision
 }
 
 /// A published form in workspace 1.
@@ -195,7 +242,7 @@ pub(crate) async fn published_form(store: &dyn Store, form: u64) -> FormId {
     id
 }
 
-fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
+pub(crate) fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
     NewSubmission {
         form: workspace(1).form(form),
         checked_revision: 2,
@@ -208,10 +255,7 @@ fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
 }
 
 pub(crate) async fn submit(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
-    match store.accept_submission(new_submission(form, text), at(millis)).await.unwrap() {
-        StepResult::Done(id) => id,
-        other => panic!("{other:?}"),
-    }
+    done(store.accept_submission(new_submission(form, text), at(millis)).await.unwrap())
 }
 
 pub(crate) async fn trash_submission(
@@ -235,7 +279,7 @@ pub(crate) async fn restore_submission(
     store.restore_submission(workspace(1).form(form).submission(id), None, at(millis)).await.unwrap()
 }
 
-async fn purge_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
+pub(crate) async fn purge_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
     store
         .purge_submission(workspace(1).form(form).submission(id), ExpectedRevision::Any, at(1_000))
         .await
@@ -260,39 +304,55 @@ pub(crate) async fn find_submission(store: &dyn Store, form: FormId, id: Submiss
     store.find_submission(workspace(1).form(form).submission(id)).await.unwrap()
 }
 
+/// The number of submissions outside the trash.
+pub(crate) async fn count(store: &dyn Store, form: FormId) -> u64 {
+    store.count_submissions(workspace(1).form(form)).await.unwrap()
+}
+
 /// Lists the trash of a form by pages of `limit`.
 pub(crate) async fn list_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
-    let (mut seen, mut before) = (Vec::new(), None);
-    loop {
-        let page =
-            store.list_trashed_submissions(workspace(1).form(form), before, limit).await.unwrap().unwrap();
-        seen.extend(page.rows);
-        before = page.next;
-        if before.is_none() {
-            return seen;
-        }
-    }
+    let form = workspace(1).form(form);
+    all_pages(async |after| store.list_trashed_submissions(form, after, limit).await.unwrap().unwrap()).await
+}
+
+pub(crate) async fn find_form(store: &dyn Store, form: FormId) -> Option<Arc<Form>> {
+    store.find_form(workspace(1).form(form)).await.unwrap()
+}
+
+/// Changes a form of the workspace 1, whatever its revision.
+pub(crate) async fn change_form(
+    store: &dyn Store,
+    form: FormId,
+    change: &str,
+    millis: i64,
+) -> StepResult<Current> {
+    update_form(store, workspace(1), form, patch(change), ExpectedRevision::Any, at(millis)).await
+}
+
+pub(crate) async fn restore_form(store: &dyn Store, form: FormId, millis: i64) -> StepResult<Restored> {
+    store.restore_form(workspace(1).form(form), None, at(millis)).await.unwrap()
+}
+
+pub(crate) async fn purge_form(store: &dyn Store, form: FormId) -> StepResult<()> {
+    store.purge_form(workspace(1).form(form), ExpectedRevision::Any).await.unwrap()
 }
 
 pub(crate) async fn trash_form(store: &dyn Store, form: FormId, millis: i64) {
-    let step = store.trash_form(workspace(1).form(form), ExpectedRevision::Any, at(millis)).await.unwrap();
-    assert!(matches!(step, StepResult::Done(())), "{step:?}");
+    done(store.trash_form(workspace(1).form(form), ExpectedRevision::Any, at(millis)).await.unwrap());
 }
 
 /// Stores `count` submissions concurrently, so that they share a sync, over some milliseconds.
 async fn submit_concurrently(
-    store: &Arc<dyn Store>,
+    store: &dyn Store,
     form: FormId,
     count: usize,
     millis: i64,
 ) -> Vec<SubmissionId> {
-    let mut tasks = tokio::task::JoinSet::new();
-    for number in 0..count {
-        let store = Arc::clone(store);
-        let millis = millis + number as i64 / 4;
-        tasks.spawn(async move { submit(&*store, form, &format!("{{\"q1\":\"{number}\"}}"), millis).await });
-    }
-    let mut ids = tasks.join_all().await;
+    let one = async |number| {
+        let text = format!("{{\"q1\":\"{number}\"}}");
+        submit(store, form, &text, millis + number as i64 / 4).await
+    };
+    let mut ids = join_all((0..count).map(one)).await;
     ids.sort_unstable();
     ids
 }
@@ -300,29 +360,25 @@ async fn submit_concurrently(
 /// Lists a page of all submissions of a form, newest first.
 pub(crate) async fn list_newest(
     store: &dyn Store,
-    workspace: WorkspaceId,
     form: FormId,
     before: Option<SubmissionId>,
     limit: usize,
 ) -> Option<SubmissionRows> {
     let all = SubmissionFilter::default();
-    store.list_submissions(workspace.form(form), &all, Order::NewestFirst, before, limit).await.unwrap()
+    store.list_submissions(workspace(1).form(form), &all, Order::NewestFirst, before, limit).await.unwrap()
 }
 
 /// Lists all submissions of a form by pages of `limit`, newest first, and checks that each is found by its id.
 async fn list_all(store: &dyn Store, form: FormId, limit: usize) -> Vec<SubmissionId> {
-    let (mut seen, mut before) = (Vec::new(), None);
-    loop {
-        let page = list_newest(store, workspace(1), form, before, limit).await.unwrap();
+    let pages = async |before| {
+        let page = list_newest(store, form, before, limit).await.unwrap();
         assert!(page.rows.len() == limit || page.next.is_none(), "a page before the last one is short");
-        before = page.next;
-        for row in page.rows {
-            let found = store.find_submission(workspace(1).form(form).submission(row.id)).await.unwrap();
-            seen.push(row.id);
-            assert_eq!(found, Some(row));
-        }
-        if before.is_none() {
-            return seen;
-        }
+        page
+    };
+    let mut seen = Vec::new();
+    for row in all_pages(pages).await {
+        seen.push(row.id);
+        assert_eq!(find_submission(store, form, row.id).await, Some(row));
     }
+    seen
 }

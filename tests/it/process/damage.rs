@@ -1,91 +1,96 @@
-//! One flipped bit in any file of a store, after a clean stop and after `kill -9`: the server starts at the first
-//! attempt with the right data, or refuses because the journal itself is damaged, and says what to do.
+//! Damage to any file of a store, after a clean stop and after `kill -9`: the server starts at the first attempt with the
+//! right data, or refuses because the journal itself is damaged, and says what to do.
 //!
-//! The long form: `FORMS_FLIPS=2000 cargo test --release --test it process::bit_flips`; `FORMS_FLIP=17` runs only that one.
+//! The long form: `FORMS_DAMAGES=2000 cargo test --release --test it process::damage`; `FORMS_DAMAGE=17` runs only that one.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use forms::id::Random;
 use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
 use serde_json::Value;
 
-use super::block_on;
 use super::common::fill::{Form, expect, published_form};
 use super::common::server::{Server, forms_serve, operator_key};
-use super::common::settings;
 use super::common::table::report_progress;
 use super::common::wire::{Connection, request};
-use crate::store::SeededRandom;
+use super::with_data;
+use crate::engine::random::Random;
 
-/// Flips unless `FORMS_FLIPS` is set.
-const FLIPS: u64 = 34;
-
-/// Submissions stored before the first flip.
+/// Submissions stored before the first damage.
 const STORED: u64 = 300;
 
 /// Time for verifying or rebuilding an index this small.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a bit is flipped.
+/// What is damaged: by a flipped bit, unless it says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FlipTarget {
+enum Target {
     /// The last copy in the index of the first row with this key prefix.
     Row(&'static str),
     /// The first 4096 bytes of each of sled's files.
     Meta,
     /// Any byte of sled's file.
     Index,
+    /// Sled's file, which is cut.
+    IndexEnd,
     /// A file next to the journal and the index.
     File(&'static str),
     /// The headers of a segment.
     Header,
     /// Any byte of the journal.
     Journal,
+    /// Any byte of the journal, and the whole index, which is removed.
+    JournalWithoutIndex,
+    /// A segment, which is cut. After a kill that could not be distinguished from a torn write; a bit is flipped.
+    JournalEnd,
+    /// A segment, which is removed, or as above.
+    Segment,
 }
 
-const FLIP_TARGETS: [FlipTarget; 17] = [
-    FlipTarget::Row("W"),
-    FlipTarget::Row("K"),
-    FlipTarget::Row("Mbs"),
-    FlipTarget::Row("C"),
-    FlipTarget::Row("F"),
-    FlipTarget::Row("S"),
-    FlipTarget::Row("Ma"),
-    FlipTarget::Meta,
-    FlipTarget::Index,
-    FlipTarget::Index,
-    FlipTarget::Index,
-    FlipTarget::File("operator-key"),
-    FlipTarget::File("state"),
-    FlipTarget::File("lock"),
-    FlipTarget::Header,
-    FlipTarget::Journal,
-    FlipTarget::Journal,
+/// Their number is odd, so that each occurs after stops and after kills.
+const TARGETS: [Target; 21] = [
+    Target::Row("W"),
+    Target::Row("K"),
+    Target::Row("Mbs"),
+    Target::Row("C"),
+    Target::Row("F"),
+    Target::Row("S"),
+    Target::Row("Ma"),
+    Target::Meta,
+    Target::Index,
+    Target::Index,
+    Target::Index,
+    Target::IndexEnd,
+    Target::File("operator-key"),
+    Target::File("state"),
+    Target::File("lock"),
+    Target::Header,
+    Target::Journal,
+    Target::Journal,
+    Target::JournalEnd,
+    Target::JournalWithoutIndex,
+    Target::Segment,
 ];
 
 #[test]
-fn a_flipped_bit_loses_no_data_and_never_prevents_a_start_with_a_sound_journal() {
+fn damage_loses_no_data_and_never_prevents_a_start_with_a_sound_journal() {
     let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let rounds = match number("FORMS_FLIP") {
+    let rounds = match number("FORMS_DAMAGE") {
         Some(one) => one..one + 1,
-        None => 0..number("FORMS_FLIPS").unwrap_or(FLIPS),
+        None => 0..number("FORMS_DAMAGES").unwrap_or(TARGETS.len() as u64),
     };
-    let folder = settings::folder().unwrap();
-    let data = folder.path().join("store");
     let mut counts = Counts::default();
-    block_on(async {
-        let server = start(&data).unwrap();
-        let key = operator_key(&data).unwrap();
-        let form = published_form(server.endpoint(), &key).await.unwrap();
+    with_data(async |data| {
+        let server = start(data).unwrap();
+        let form = published_form(server.endpoint(), &operator_key(data).unwrap()).await.unwrap();
         form.fill(STORED).await.unwrap();
         server.stop().unwrap();
         for round in rounds {
-            flip_once(&data, &Form { ..form.clone() }, round, &mut counts).await;
+            damage_once(data, &form, round, &mut counts).await;
         }
     });
     println!("{counts:?}");
@@ -95,57 +100,51 @@ fn a_flipped_bit_loses_no_data_and_never_prevents_a_start_with_a_sound_journal()
 #[derive(Debug, Default)]
 struct Counts {
     served: u64,
-    /// Of those, first served something else, until the index was verified.
-    served_after_retry: u64,
     refused: u64,
 }
 
-async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
-    let random = RoundRandom(SeededRandom::new(round));
-    let target = FLIP_TARGETS[(round % FLIP_TARGETS.len() as u64) as usize];
-    let rows =
-        (!matches!(target, FlipTarget::Row(_))).then(Vec::new).unwrap_or_else(|| row_bytes(data, target));
+async fn damage_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
+    let (random, is_clean) = (&mut Random::new(round), round.is_multiple_of(2));
+    let target = TARGETS[(round % TARGETS.len() as u64) as usize];
+    let row = if let Target::Row(prefix) = target { row_bytes(data, prefix) } else { Vec::new() };
     let server = start(data).unwrap();
     let here = Form { endpoint: server.endpoint(), ..form.clone() };
     change(&here, round).await;
     let before = wait_until_served(&here).await;
-    let is_clean = (round / FLIP_TARGETS.len() as u64).is_multiple_of(2);
     if is_clean {
         server.stop().unwrap();
     } else {
         wait_for_seal(data);
         server.kill().unwrap();
     }
-    let (file, at) = locate(data, target, &rows, &random);
-    let bit = 1 << random.below(8);
-    let flipped = flip(&file, at, bit);
+    let (file, at) = locate(data, target, &row, random);
+    let sound = fs::read(&file).unwrap();
+    match target {
+        Target::Segment if is_clean => fs::remove_file(&file).unwrap(),
+        Target::IndexEnd => cut(&file, at),
+        Target::JournalEnd if is_clean => cut(&file, at),
+        _ => flip(&file, at, 1 << random.below(8), &sound),
+    }
+    if target == Target::JournalWithoutIndex {
+        fs::remove_dir_all(data.join("index")).unwrap();
+    }
+    let damaged = byte_at(&file, at);
     let shown = file.display();
-    report_progress(&format!(
-        "round {round}: {target:?}, bit {bit:#04x} at {at} of {shown}, clean: {is_clean}"
-    ))
-    .unwrap();
+    report_progress(&format!("round {round}: {target:?} at {at} of {shown}, clean: {is_clean}")).unwrap();
     match start(data) {
         Ok(server) => {
             let here = Form { endpoint: server.endpoint(), ..form.clone() };
             let begun = Instant::now();
-            let mut attempts = 0;
-            loop {
-                let shown = dump(&here).await;
-                if shown.as_ref() == Some(&before) {
-                    break;
-                }
+            // It may serve something else until the index is verified.
+            while dump(&here).await.as_ref() != Some(&before) {
                 let log = fs::read_to_string(data.with_extension("log")).unwrap();
-                assert!(begun.elapsed() < TIMEOUT, "round {round}: {shown:?}\nbefore: {before:?}\n{log}");
-                attempts += 1;
+                assert!(begun.elapsed() < TIMEOUT, "round {round}: not what was stored: {before:?}\n{log}");
             }
             counts.served += 1;
-            counts.served_after_retry += u64::from(attempts > 0);
             server.stop().unwrap();
-            // Not every start reads a closed segment: without this the flip would still be there in later rounds.
-            if file.starts_with(data.join("journal"))
-                && flipped.is_some_and(|flipped| byte_at(&file, at) == Some(flipped))
-            {
-                flip(&file, at, bit);
+            // Not every start reads a closed segment: without this the damage would still be there in later rounds.
+            if file.starts_with(data.join("journal")) && byte_at(&file, at) == damaged {
+                restore(&file, at, &sound);
             }
         }
         Err(_refused) => {
@@ -153,26 +152,39 @@ async fn flip_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) {
             assert!(file.starts_with(data.join("journal")), "round {round}: refused a sound journal: {log}");
             assert!(log.contains("the journal is damaged") && log.contains("restore a backup"), "{log}");
             counts.refused += 1;
-            flip(&file, at, bit);
+            restore(&file, at, &sound);
         }
     }
+}
+
+fn cut(file: &Path, at: u64) {
+    OpenOptions::new().write(true).open(file).unwrap().set_len(at).unwrap();
+}
+
+/// Flips `bits` of a byte, if the file has it.
+fn flip(file: &Path, at: u64, bits: u8, sound: &[u8]) {
+    if let Some(byte) = sound.get(at as usize) {
+        OpenOptions::new().write(true).open(file).unwrap().write_all_at(&[byte ^ bits], at).unwrap();
+    }
+}
+
+/// Makes a file as it was, except for what was written behind the damage.
+fn restore(file: &Path, at: u64, sound: &[u8]) {
+    match byte_at(file, at) {
+        Some(_) => flip(file, at, 0, sound),
+        None => fs::write(file, sound).unwrap(),
+    }
+}
+
+/// A byte of a file; `None` beyond its end.
+fn byte_at(file: &Path, at: u64) -> Option<u8> {
+    fs::read(file).ok()?.get(at as usize).copied()
 }
 
 /// Starts the server with an empty log file.
 fn start(data: &Path) -> std::io::Result<Server> {
     fs::write(data.with_extension("log"), "")?;
     Server::start(&mut forms_serve(data)?)
-}
-
-/// Random numbers of one round.
-struct RoundRandom(SeededRandom);
-
-impl RoundRandom {
-    fn below(&self, bound: u64) -> u64 {
-        let mut bytes = [0; 8];
-        self.0.fill(&mut bytes);
-        u64::from_be_bytes(bytes) % bound
-    }
 }
 
 /// Submits, then edits, trashes or purges, so that the files differ from those of the previous round.
@@ -184,7 +196,6 @@ async fn change(form: &Form, round: u64) {
     let one = format!("{}/submissions/{}", form.path(), made["id"].as_str().unwrap());
     let (method, status, body) = match round % 3 {
         0 => ("PATCH", 200, r#"{"answers":{"q1":"edited"}}"#),
-        1 => ("DELETE", 204, ""),
         _ => ("DELETE", 204, ""),
     };
     let path = if round % 3 == 2 { format!("{one}?purge=true") } else { one };
@@ -243,9 +254,8 @@ fn segments(data: &Path) -> Vec<PathBuf> {
     segments
 }
 
-/// The body of the targeted row, to be searched for in sled's file.
-fn row_bytes(data: &Path, target: FlipTarget) -> Vec<u8> {
-    let FlipTarget::Row(prefix) = target else { return Vec::new() };
+/// The body of the first row with this key prefix, to be searched for in sled's file.
+fn row_bytes(data: &Path, prefix: &str) -> Vec<u8> {
     if prefix == "Ma" {
         // Only the engine reads this row, so its key is searched for.
         return b"Ma".to_vec();
@@ -259,56 +269,41 @@ fn row_bytes(data: &Path, target: FlipTarget) -> Vec<u8> {
     body
 }
 
-/// The file, and the offset in it, of the byte in which a bit is flipped.
-fn locate(data: &Path, target: FlipTarget, needle: &[u8], random: &RoundRandom) -> (PathBuf, u64) {
+/// Any offset in a file, below `bound`.
+fn any(file: PathBuf, bound: usize, random: &mut Random) -> (PathBuf, u64) {
+    let length = (fs::metadata(&file).unwrap().len() as usize).clamp(1, bound);
+    (file, random.below(length) as u64)
+}
+
+/// The file that is damaged, and the offset in it.
+fn locate(data: &Path, target: Target, row: &[u8], random: &mut Random) -> (PathBuf, u64) {
     let db = data.join("index/db");
-    let any = |path: PathBuf, bound: u64| {
-        let length = fs::metadata(&path).unwrap().len().min(bound).max(1);
-        (path, random.below(length))
-    };
     match target {
-        FlipTarget::Row(_) => {
+        Target::Row(_) => {
             let bytes = fs::read(&db).unwrap();
-            let found = bytes.windows(needle.len()).rposition(|window| window == needle);
-            match found {
-                Some(at) => (db, at as u64 + random.below(needle.len() as u64)),
+            match bytes.windows(row.len()).rposition(|window| window == row) {
+                Some(at) => (db, (at + random.below(row.len())) as u64),
                 // The row is stored in pieces, or has changed.
-                None => any(db, u64::MAX),
+                None => any(db, usize::MAX, random),
             }
         }
-        FlipTarget::Meta => {
+        Target::Meta => {
             let mut files: Vec<_> =
                 fs::read_dir(data.join("index")).unwrap().map(|entry| entry.unwrap().path()).collect();
             files.retain(|path| path.is_file());
             files.sort();
-            any(files[random.below(files.len() as u64) as usize].clone(), 4096)
+            any(random.pick(&files).clone(), 4096, random)
         }
-        FlipTarget::Index => any(db, u64::MAX),
-        FlipTarget::File(name) => any(data.join(name), u64::MAX),
-        FlipTarget::Header => {
-            let (file, at) =
-                any(segments(data)[random.below(segments(data).len() as u64) as usize].clone(), 68);
-            (file, at + 4096 * random.below(2))
+        Target::Index | Target::IndexEnd => any(db, usize::MAX, random),
+        Target::File(name) => any(data.join(name), usize::MAX, random),
+        Target::Header => {
+            (random.pick(&segments(data)).clone(), (random.below(68) + 4096 * random.below(2)) as u64)
         }
-        FlipTarget::Journal => {
-            let segments = segments(data);
-            let file = segments[random.below(segments.len() as u64) as usize].clone();
+        Target::Journal | Target::JournalWithoutIndex | Target::JournalEnd | Target::Segment => {
+            let file = random.pick(&segments(data)).clone();
             // Only up to the last byte written.
-            let written = fs::read(&file).unwrap().iter().rposition(|&byte| byte != 0).unwrap_or(0) as u64;
-            any(file, written + 1)
+            let written = fs::read(&file).unwrap().iter().rposition(|&byte| byte != 0).unwrap_or(0);
+            (file, random.below(written + 1) as u64)
         }
     }
-}
-
-/// Flips `bits` of a byte and returns its new value; `None` beyond the end of the file.
-fn flip(file: &Path, at: u64, bits: u8) -> Option<u8> {
-    let flipped = byte_at(file, at)? ^ bits;
-    OpenOptions::new().write(true).open(file).unwrap().write_all_at(&[flipped], at).unwrap();
-    Some(flipped)
-}
-
-fn byte_at(file: &Path, at: u64) -> Option<u8> {
-    let mut byte = [0];
-    let read = File::open(file).unwrap().read_exact_at(&mut byte, at);
-    read.ok().map(|()| byte[0])
 }
