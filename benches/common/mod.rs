@@ -7,6 +7,7 @@ pub(crate) mod fill; // a form with many submissions
 pub(crate) mod load; // one request repeated over many connections
 pub(crate) mod receiver; // a receiver of webhooks
 pub(crate) mod samples; // percentiles and medians
+pub(crate) mod select; // measurements by name
 pub(crate) mod server; // a server process
 pub(crate) mod settings; // durations, counts and the folder
 pub(crate) mod table; // measurements next to their targets

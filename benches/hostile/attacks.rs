@@ -1,10 +1,8 @@
 //! Memory, and latencies of other clients, under clients that are slow, silent, endless or malicious, and under more load
 //! than the disk allows.
 //!
-//! `cargo bench --bench hostile`; with `FORMS_BENCH_TLS=1` over TLS. `FORMS_BENCH_SECONDS` sets the duration of each row,
-//! 20 by default: most limits take effect within 15. The last rows need strace, which delays every sync by 50 ms.
-
-mod common;
+//! `cargo bench --bench hostile -- attacks`; with `FORMS_BENCH_TLS=1` over TLS. `FORMS_BENCH_SECONDS` sets the duration of
+//! each row, 20 by default: most limits take effect within 15. The last rows need strace, which delays every sync by 50 ms.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,14 +24,14 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::common::endpoint::{ByteStream, Endpoint};
-use self::common::fill::{Form, published_form};
-use self::common::load::Load;
-use self::common::samples::Samples;
-use self::common::server::{Server, forms_serve, forms_serve_tls, highest_memory, log_of, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::{Connection, request};
+use crate::common::endpoint::{ByteStream, Endpoint};
+use crate::common::fill::{Form, published_form};
+use crate::common::load::Load;
+use crate::common::samples::Samples;
+use crate::common::server::{Server, forms_serve, forms_serve_tls, highest_memory, log_of, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::{Connection, request};
 
 /// Descriptors that the server may open.
 const OPEN_FILES: usize = 1_024;
@@ -59,7 +57,7 @@ const SYNC_DELAY: &str = "50000";
 /// Connections in the last rows: what a sync every 50 ms serves, and ten times as many.
 const LOADS: [usize; 2] = [90, 900];
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())
 }
 

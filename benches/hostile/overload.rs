@@ -1,18 +1,16 @@
 //! Memory, and latencies of other clients, while clients send large bodies slowly, do not read large responses, or
 //! request compressed ones.
 //!
-//! `cargo bench --bench overload`. With `FORMS_BENCH_CGROUP`, the folder of a cgroup, the servers run in it:
+//! `cargo bench --bench hostile -- overload`. With `FORMS_BENCH_CGROUP`, the folder of a cgroup, the servers run in it:
 //!
 //! ```sh
 //! cgroup=/sys/fs/cgroup/memory/forms            # cgroup v2: /sys/fs/cgroup/forms, and the file `memory.max`
 //! mkdir $cgroup && echo 512M > $cgroup/memory.limit_in_bytes
-//! FORMS_BENCH_CGROUP=$cgroup cargo bench --bench overload
+//! FORMS_BENCH_CGROUP=$cgroup cargo bench --bench hostile -- overload
 //! ```
 //!
 //! The other clients are four connections that store small submissions and four that request `/healthz`, with a
 //! separate key.
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -34,13 +32,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use self::common::fill::{Form, published, published_form};
-use self::common::load::{Load, Until};
-use self::common::samples::Samples;
-use self::common::server::{Server, forms_serve, highest_memory};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::request;
+use crate::common::fill::{Form, published, published_form};
+use crate::common::load::{Load, Until};
+use crate::common::samples::Samples;
+use crate::common::server::{Server, forms_serve, highest_memory};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::request;
 
 /// Keys shared by the attacking clients; the other clients have another key.
 const KEYS: usize = 8;
@@ -66,7 +64,7 @@ const LONG_TEXTS: u64 = 400;
 const LONG_TEXT_FORM: &str =
     r#"{"title":"Tales","questions":[{"type":"long_text","title":"What happened?"}]}"#;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())
 }
 

@@ -1,11 +1,9 @@
 //! Speed of filters on a large form, and latencies of other clients meanwhile.
 //!
-//! `cargo bench --bench filters`; `FORMS_BENCH_STORED` sets the number of submissions of the form. For the rates,
+//! `cargo bench --bench store -- filters`; `FORMS_BENCH_STORED` sets the number of submissions of the form. For the rates,
 //! lists are read one after another in pages of 1000 from the store, without HTTP. The other clients are four connections
 //! that store and four that read single submissions of another form, each without pause, while eight more repeat a filter
 //! of the large form.
-
-mod common;
 
 use std::error::Error;
 use std::io;
@@ -22,13 +20,13 @@ use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{Forms, Keys, Maintenance, Submissions};
 
-use self::common::fill::{Form, expect, member, published, published_form};
-use self::common::load::{Load, Until};
-use self::common::samples::{Samples, median};
-use self::common::server::{Server, forms_serve, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::{Connection, request};
+use crate::common::fill::{Form, expect, member, published, published_form};
+use crate::common::load::{Load, Until};
+use crate::common::samples::{Samples, median};
+use crate::common::server::{Server, forms_serve, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::{Connection, request};
 
 /// Connections of each kind of other clients.
 const OTHER_CLIENTS: usize = 4;
@@ -48,7 +46,7 @@ const LONG_TEXT_FORM: &str =
 /// Submissions of a page.
 const PAGE: usize = 1_000;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }

@@ -1,19 +1,17 @@
 //! Resident memory: of an idle server with an empty store, and after storing a million submissions.
 //!
-//! `cargo bench --bench memory` stores without pause; `FORMS_BENCH_SECONDS=3600 cargo bench --bench memory`
+//! `cargo bench --bench store -- memory` stores without pause; `FORMS_BENCH_SECONDS=3600` with it
 //! spreads the same load over an hour. Meanwhile one connection reads the newest page repeatedly.
-
-mod common;
 
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use self::common::fill::published_form;
-use self::common::load::{Load, Until};
-use self::common::server::{Server, forms_serve, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
+use crate::common::fill::published_form;
+use crate::common::load::{Load, Until};
+use crate::common::server::{Server, forms_serve, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
 
 /// Connections that store.
 const STORING: usize = 64;
@@ -21,7 +19,7 @@ const STORING: usize = 64;
 /// Pages read while storing.
 const PAGES: u64 = 2_000;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! Latencies of other clients while a large form is purged, and while the index is verified after a start.
 //!
-//! `cargo bench --bench purge`; `FORMS_BENCH_STORED` sets the number of submissions of the form, and
+//! `cargo bench --bench store -- purge`; `FORMS_BENCH_STORED` sets the number of submissions of the form, and
 //! `FORMS_BENCH_SECONDS` the duration of a measurement. The other clients are four connections that store and four that
 //! read the newest page of another form, each without pause.
-
-mod common;
 
 use std::error::Error;
 use std::io;
@@ -18,13 +16,13 @@ use forms::store::sled::engine::Engine;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::sled::engine::tx::Direction;
 
-use self::common::fill::{Form, expect, published_form};
-use self::common::load::{Load, Until};
-use self::common::samples::Samples;
-use self::common::server::{Server, forms_serve, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::{Connection, request};
+use crate::common::fill::{Form, expect, published_form};
+use crate::common::load::{Load, Until};
+use crate::common::samples::Samples;
+use crate::common::server::{Server, forms_serve, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::{Connection, request};
 
 /// Connections of each kind of other clients.
 const OTHER_CLIENTS: usize = 4;
@@ -36,7 +34,7 @@ const SMALL_COUNT: u64 = 10_000;
 const WINDOW: Duration = Duration::from_secs(1);
 const WINDOWS: usize = 300;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! Latencies of reading from a small and a large store: the newest page of 50, and single random submissions.
 //!
-//! `cargo bench --bench reads`; `FORMS_BENCH_STORED` sets the number of submissions in the large store. One
+//! `cargo bench --bench store -- reads`; `FORMS_BENCH_STORED` sets the number of submissions in the large store. One
 //! connection sends one request at a time; both servers run, and are measured in turns.
-
-mod common;
 
 use std::error::Error;
 use std::io;
@@ -11,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use self::common::fill::{Form, expect, published_form};
-use self::common::samples::{Samples, median};
-use self::common::server::{Server, forms_serve, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::Connection;
+use crate::common::fill::{Form, expect, published_form};
+use crate::common::samples::{Samples, median};
+use crate::common::server::{Server, forms_serve, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::Connection;
 
 /// Submissions in the small store.
 const SMALL_COUNT: u64 = 10_000;
@@ -24,7 +22,7 @@ const SMALL_COUNT: u64 = 10_000;
 /// Single submissions that are read in turn: more than fit in CPU caches.
 const SAMPLE_COUNT: usize = 5_000;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }

@@ -1,22 +1,20 @@
 //! Time from start until ready with a large store: after a clean stop, after a kill under load, without an index.
 //!
-//! `cargo bench --bench starts`; `FORMS_BENCH_STORED` sets the number of submissions. A server is ready when
+//! `cargo bench --bench store -- starts`; `FORMS_BENCH_STORED` sets the number of submissions. A server is ready when
 //! `/readyz` returns 200.
-
-mod common;
 
 use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use self::common::fill::{Form, published_form};
-use self::common::load::Until;
-use self::common::samples::median;
-use self::common::server::{Server, forms_serve, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::{Connection, request};
+use crate::common::fill::{Form, published_form};
+use crate::common::load::Until;
+use crate::common::samples::median;
+use crate::common::server::{Server, forms_serve, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::{Connection, request};
 
 /// How long a server stores submissions before it is killed: longer than the flush interval of the index.
 const BEFORE_KILL: Duration = Duration::from_secs(3);
@@ -27,7 +25,7 @@ const CONNECTIONS: usize = 64;
 /// Interval of requests to `/readyz`.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }

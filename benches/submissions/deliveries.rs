@@ -1,9 +1,8 @@
 //! Deliveries: what they cost submissions, how many are made per second, whether dead receivers delay a healthy one, how far
 //! behind a CSV file is, and what a million waiting ones cost a start.
 //!
-//! `cargo bench --bench deliveries`; `FORMS_BENCH_ROUNDS`, `FORMS_BENCH_SECONDS` and `FORMS_BENCH_STORED` set the extent.
-
-mod common;
+//! `cargo bench --bench submissions -- deliveries`; `FORMS_BENCH_ROUNDS`, `FORMS_BENCH_SECONDS` and `FORMS_BENCH_STORED` set
+//! the extent.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -12,14 +11,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use self::common::fill::{Form, expect, published_form};
-use self::common::load::Until;
-use self::common::receiver::Receiver;
-use self::common::samples::{Samples, median};
-use self::common::server::{Server, forms_serve, highest_memory, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
-use self::common::wire::{Connection, request};
+use crate::common::fill::{Form, expect, published_form};
+use crate::common::load::Until;
+use crate::common::receiver::Receiver;
+use crate::common::samples::{Samples, median};
+use crate::common::server::{Server, forms_serve, highest_memory, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
+use crate::common::wire::{Connection, request};
 
 /// Numbers of concurrent connections that submit.
 const CONNECTIONS: [usize; 3] = [1, 64, 256];
@@ -47,7 +46,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// How often the CSV file is looked at.
 const POLL_FILE: Duration = Duration::from_millis(100);
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }

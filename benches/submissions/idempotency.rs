@@ -1,11 +1,9 @@
 //! Submissions per second with idempotency keys while old keys expire: the clock is 25 h ahead of the first keys.
 //! For comparison, the same server without expired keys.
 //!
-//! `cargo bench --bench idempotency`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` set the duration. The servers
-//! are measured in turns, so that other load on the machine affects both; a ratio is the median of the ratios of
+//! `cargo bench --bench submissions -- idempotency`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` set the duration. The
+//! servers are measured in turns, so that other load on the machine affects both; a ratio is the median of the ratios of
 //! neighbouring turns.
-
-mod common;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -31,12 +29,12 @@ use forms::vault::{MASTER_KEY_BYTES, Vault};
 use tokio::net::TcpListener;
 use tokio::time::interval;
 
-use self::common::fill::{Form, published_form};
-use self::common::load::{Load, NUMBER, Until};
-use self::common::samples::{Samples, median};
-use self::common::server::{Server, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
+use crate::common::fill::{Form, published_form};
+use crate::common::load::{Load, NUMBER, Until};
+use crate::common::samples::{Samples, median};
+use crate::common::server::{Server, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
 
 /// Numbers of concurrent connections.
 const CASES: [usize; 3] = [16, 64, 900];
@@ -56,13 +54,17 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// Ratio of stored keys to those that the turns may remove, so that they suffice until the end.
 const KEY_RESERVE: f64 = 1.5;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure())
+}
+
+/// Serves until killed if this process was started as a server; otherwise returns false.
+pub(crate) fn serve_if_requested() -> Result<bool, Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().collect();
+    let Some(at) = arguments.iter().position(|argument| argument == ROLE) else { return Ok(false) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match arguments.iter().position(|argument| argument == ROLE) {
-        Some(at) => runtime.block_on(serve_at(Path::new(&arguments[at + 1]), arguments[at + 2].parse()?)),
-        None => runtime.block_on(measure()),
-    }
+    runtime.block_on(serve_at(Path::new(&arguments[at + 1]), arguments[at + 2].parse()?))?;
+    Ok(true)
 }
 
 /// The system clock with an offset in milliseconds.

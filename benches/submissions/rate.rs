@@ -1,22 +1,19 @@
 //! Durable submissions per second, compared to the maximum of this machine and this HTTP stack.
 //!
-//! `cargo bench --bench submissions`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` set the duration. The
+//! `cargo bench --bench submissions -- rate`; `FORMS_BENCH_ROUNDS` and `FORMS_BENCH_SECONDS` set the duration. The
 //! real server and the limit server (see `limit`) are measured in turns, so that other load on the machine affects both;
 //! a ratio is the median of the ratios of neighbouring turns.
-
-mod common;
-mod limit;
 
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use self::common::fill::{Form, published_form};
-use self::common::load::Until;
-use self::common::samples::{Samples, median};
-use self::common::server::{Server, forms_serve, operator_key};
-use self::common::settings;
-use self::common::table::{Table, report_progress};
+use crate::common::fill::{Form, published_form};
+use crate::common::load::Until;
+use crate::common::samples::{Samples, median};
+use crate::common::server::{Server, forms_serve, operator_key};
+use crate::common::settings;
+use crate::common::table::{Table, report_progress};
 
 /// Numbers of concurrent connections, with the targets.
 const CASES: [(usize, &str); 4] = [(1, "p50 <= 1.50"), (16, ""), (64, "rate >= 0.75"), (256, "rate >= 0.75")];
@@ -24,10 +21,7 @@ const CASES: [(usize, &str); 4] = [(1, "p50 <= 1.50"), (16, ""), (64, "rate >= 0
 /// Warm-up before each measured turn.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-fn main() -> Result<(), Box<dyn Error>> {
-    if limit::serve_if_requested()? {
-        return Ok(());
-    }
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())?;
     Ok(())
 }
@@ -71,7 +65,7 @@ struct Turn {
 async fn measure_turns(connections: usize) -> io::Result<Vec<(Turn, Turn)>> {
     let folder = settings::folder()?;
     let data = folder.path().join("store");
-    let limit = Server::start(&mut limit::command(folder.path())?)?;
+    let limit = Server::start(&mut super::limit::command(folder.path())?)?;
     let ours = Server::start(&mut forms_serve(&data)?)?;
     let form = published_form(ours.endpoint(), &operator_key(&data)?).await?;
     let same_on_limit = Form { endpoint: limit.endpoint(), ..form.clone() };
