@@ -2,11 +2,20 @@
 
 tools=$PWD/target/interop
 
+# The exit code of a script that could not run because a package registry is away.
+registry_away=75
+
+# Installs packages of the system. Only root does: to others it prints the command.
 apt_install() {
-  local as_root=()
-  [ "$(id -u)" = 0 ] || as_root=(sudo)
-  "${as_root[@]}" apt-get update -q
-  "${as_root[@]}" apt-get install -qy "$@"
+  if [ "$(id -u)" != 0 ]; then
+    echo "programs are missing; install them by: sudo sh -c 'apt-get update && apt-get install -y $*'" >&2
+    exit 1
+  fi
+  if ! apt-get update -q -o APT::Update::Error-Mode=any; then
+    echo "the servers of the system's packages are away" >&2
+    exit $registry_away
+  fi
+  apt-get install -qy "$@"
 }
 
 # Installs the packages of the programs that are missing, each as `program` or `program:package`.
@@ -16,6 +25,20 @@ install_packages() {
     command -v "${program%:*}" >/dev/null || missing+=("${program#*:}")
   done
   [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+}
+
+# Runs a command that installs from the registry $1. If it fails, and the registry does not answer to the command $2 either,
+# the registry is away.
+install_from() {
+  local registry=$1 probe=$2
+  shift 2
+  "$@" && return
+  if ! eval "$probe" >/dev/null 2>&1; then
+    echo "$registry is away" >&2
+    exit $registry_away
+  fi
+  echo "cannot install from $registry" >&2
+  exit 1
 }
 
 # Prints a TCP port that is free on 127.0.0.1.
@@ -30,13 +53,16 @@ install_tools() {
   mkdir -p "$tools"
   if ! cmp -s tests/interop/requirements.txt "$tools/requirements.txt"; then
     python3 -m venv --clear "$tools/python"
-    "$tools/python/bin/pip" install -q -r tests/interop/requirements.txt
+    local pip="$tools/python/bin/pip"
+    install_from PyPI "$pip download -q --no-deps --no-cache-dir --retries 1 --timeout 20 --dest $tools/probe pip" \
+      "$pip" install -q --retries 2 --timeout 20 -r tests/interop/requirements.txt
     cp tests/interop/requirements.txt "$tools/"
   fi
   if ! cmp -s tests/interop/package.json "$tools/installed.json"; then
     rm -rf "$tools/node_modules"
     cp tests/interop/package.json "$tools/"
-    (cd "$tools" && npm install --loglevel error --no-package-lock --no-audit --no-fund --ignore-scripts)
+    install_from npm "npm view npm version --fetch-retries 1 --fetch-timeout 20000" npm install --prefix "$tools" \
+      --loglevel error --no-package-lock --no-audit --no-fund --ignore-scripts --fetch-retries 2 --fetch-timeout 60000
     cp "$tools/package.json" "$tools/installed.json"
   fi
 }

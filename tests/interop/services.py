@@ -84,7 +84,9 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         claims = jwt.decode(form["assertion"][0], key, algorithms=["RS256"], options={"verify_aud": False})
         assert claims["iss"] == "forms@test.iam.gserviceaccount.com", claims
         assert claims["scope"] == "https://www.googleapis.com/auth/spreadsheets", claims
+        assert claims["aud"] == "https://oauth2.googleapis.com/token", claims
         assert 0 < claims["exp"] - claims["iat"] <= 3600, claims
+        assert jwt.get_unverified_header(form["assertion"][0])["kid"] == "k1"
         self.answer(200, {"access_token": self.token, "token_type": "Bearer", "expires_in": 3599})
 
     def sheets(self, path, body):
@@ -177,10 +179,13 @@ def check_mail(mail, submission):
         "Reply-To": "ann@example.com",
         "Subject": "New response: Visit – ann@example.com",
         "Auto-Submitted": "auto-generated",
+        "X-Auto-Response-Suppress": "All",
     }
     for name, value in expected.items():
         assert message.get_all(name) == [value], (name, message.get_all(name))
     assert message["Bcc"] is None and message["Message-ID"].endswith("@example.com>"), message.items()
+    assert message["List-Id"].startswith("<frm_") and message["List-Id"].endswith(".example.com>"), message["List-Id"]
+    assert message["Date"].datetime, message["Date"]
     text, html = [part.get_content() for part in message.iter_parts()]
     assert submission in text and "Bcc: x@example.com" in text and "☕" in text
     assert "&lt;b&gt;" in html and "<b>" not in html and "href" not in html
