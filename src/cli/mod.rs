@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use commands::{Cli, Run, block_on, help};
+use commands::{Cli, Run, block_on, completions, help};
 use connection::hints;
 use connection::session::Session;
 use environment::Environment;
@@ -27,6 +27,9 @@ pub use commands::command;
 
 /// Runs the command line `arguments`, the program's name first, and returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    if completions::complete(&arguments) {
+        return Exit::Done.into();
+    }
     let environment = Environment::of_process();
     // Usage errors too have the format and colours that the command line selects.
     let colour = flag_value(&arguments, None, "--color").unwrap_or_default();

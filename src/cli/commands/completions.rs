@@ -1,11 +1,21 @@
-//! `forms completions`.
+//! `forms completions`, and the answers to the shells that ask for completions.
+
+use std::env;
+use std::ffi::OsString;
+
+use clap::{Arg, Args, CommandFactory, FromArgMatches, ValueHint};
+use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
 
 use crate::cli;
-use crate::cli::commands::Run;
+use crate::cli::commands::{Cli, Run};
 use crate::cli::connection::session::Session;
+use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use clap::{Arg, Args, ValueHint};
-use clap_complete::Shell;
+
+/// Variable with which a shell asks for completions instead of running a command.
+const VARIABLE: &str = "FORMS_COMPLETE";
 
 /// Print the completion script of a shell
 #[derive(Debug, Args)]
@@ -22,51 +32,69 @@ pub struct Completions {
 impl Run for Completions {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut script = Vec::new();
-        let mut command = with_hints(cli::command());
-        clap_complete::generate(self.shell, &mut command, "forms", &mut script);
-        let script = String::from_utf8_lossy(&script);
-        match self.shell {
-            Shell::Bash => session.output.write(&patch_bash(&script)),
-            _ => session.output.write(&script),
-        }
+        let shells = Shells::builtins();
+        let shell = shells.completer(&self.shell.to_string());
+        let written =
+            shell.map(|shell| shell.write_registration(VARIABLE, "forms", "forms", "forms", &mut script));
+        written.transpose().map_err(|error| CliError::io("cannot write the script", error))?;
+        // Where nothing is offered, bash would offer files; and it must quote the names of those that are.
+        session.output.write(&String::from_utf8_lossy(&script).replace("-o bashdefault", "-o filenames"))
     }
 }
 
-fn with_hints(command: clap::Command) -> clap::Command {
-    command.mut_args(with_value_hint).mut_subcommands(with_hints)
+/// Prints completions if a shell asks for them. Returns whether it does.
+pub fn complete(arguments: &[OsString]) -> bool {
+    let command = || with_hints(cli::command(), arguments);
+    let folder = env::current_dir().ok();
+    let environment = CompleteEnv::with_factory(command).var(VARIABLE);
+    // Without completions, the shell shows none.
+    environment.try_complete(arguments, folder.as_deref()).unwrap_or(true)
 }
 
-/// Sets what the argument's value is: files are completed only where a file is expected.
-fn with_value_hint(argument: Arg) -> Arg {
+/// Adds what completion needs beside the definition: where files are expected, and the columns of the command.
+fn with_hints(command: clap::Command, arguments: &[OsString]) -> clap::Command {
+    let columns = columns(arguments);
+    let columns = move || candidates(columns.iter().map(ToString::to_string));
+    // Commands and values first: options are offered after a dash, or if there is nothing else.
+    let hides_options = arguments.last().is_some_and(|word| word.is_empty());
+    with_value_hints(command, hides_options)
+        .mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
+}
+
+fn with_value_hints(command: clap::Command, hides_options: bool) -> clap::Command {
+    command
+        .disable_help_flag(hides_options)
+        .disable_version_flag(hides_options)
+        .mut_args(|argument| with_value_hint(argument, hides_options))
+        .mut_subcommands(|command| with_value_hints(command, hides_options))
+}
+
+fn with_value_hint(argument: Arg, hides_options: bool) -> Arg {
+    let is_hidden = argument.is_hide_set() || hides_options && !argument.is_positional();
     let name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
-    let hint = match name.as_deref() {
-        Some("FILE" | "PATH") => ValueHint::FilePath,
-        Some("DIR") => ValueHint::DirPath,
-        _ => ValueHint::Other,
-    };
-    if argument.get_action().takes_values() { argument.value_hint(hint) } else { argument }
+    let argument = argument.hide(is_hidden);
+    match name.as_deref() {
+        Some("FILE" | "PATH") => argument.value_hint(ValueHint::FilePath),
+        Some("DIR") => argument.value_hint(ValueHint::DirPath),
+        _ => argument,
+    }
 }
 
-/// Helper for the bash script: clap's script offers flags and commands mixed, and files where there are neither.
-const BASH_HELPER: &str = "\
-# Completes flags after a dash, otherwise commands, and files for the command that takes them.
-_forms_offer() {
-    local word words=\"\"
-    for word in $2; do
-        [[ $3 == -* || $word != -* ]] && words+=\"$word \"
-    done
-    COMPREPLY=( $(compgen -W \"$words\" -- \"$3\") )
-    if [[ $3 != -* && $1 == forms__subcmd__validate ]]; then
-        compopt -o filenames 2>/dev/null
-        COMPREPLY+=( $(compgen -f -- \"$3\") )
-    fi
+/// Returns the columns of the command in `arguments`, which end with `--columns` and the incomplete value.
+fn columns(arguments: &[OsString]) -> &'static [&'static str] {
+    let words =
+        arguments.iter().skip_while(|word| *word != "--").skip(1).take_while(|word| *word != "--columns");
+    let matches = Cli::command().ignore_errors(true).try_get_matches_from(words);
+    match matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+        Ok(Cli { command, .. }) => match command.columns() {
+            Columns::Fixed(names) => names,
+            Columns::None | Columns::Dynamic => &[],
+        },
+        Err(_) => &[],
+    }
 }
 
-";
-
-/// Changes clap's bash script to offer completions by context.
-fn patch_bash(script: &str) -> String {
-    let offer = r#"_forms_offer "${cmd}" "${opts}" "${cur}""#;
-    let script = script.replace(r#"COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )"#, offer);
-    BASH_HELPER.to_owned() + &script.replace(" -o bashdefault -o default forms", " forms")
+/// Returns these values as completions.
+pub(super) fn candidates(values: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+    values.into_iter().map(CompletionCandidate::new).collect()
 }

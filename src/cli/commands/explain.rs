@@ -2,17 +2,19 @@
 
 use crate::api::{self, Code};
 use crate::cli::commands::Run;
+use crate::cli::commands::completions::candidates;
+use crate::cli::commands::help::topics::{definitions, show_rows};
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::FILE_CODES;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
-use crate::cli::output::table::Table;
-use crate::cli::output::{Format, value_of, wrap};
+use crate::cli::output::wrap;
 use crate::domain::delivery::error_code::ErrorCode;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::Rule;
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
 
 /// Explain an error code
@@ -26,6 +28,7 @@ Examples:
   forms explain form_not_published")]
 pub struct Explain {
     /// The code in brackets after `error`, or the `error.code` of a delivery
+    #[arg(add = ArgValueCandidates::new(|| candidates(all_codes().map(str::to_owned))))]
     code: Option<String>,
 }
 
@@ -54,17 +57,13 @@ impl Run for Explain {
 /// Lists all codes, each with its title or the first sentence of its meaning.
 fn list_codes(session: &Session) -> Result<(), CliError> {
     let codes: Vec<_> = all_codes().map(entry).collect();
-    if session.output.format == Format::Csv || !session.output.columns.is_empty() {
-        let rows: Result<Vec<_>, _> = codes.iter().map(value_of).collect();
-        return session.output.rows(&Table::of_objects(&rows?, &session.output.columns));
-    }
-    let line = |entry: &Value| {
+    let short = |entry: &Value| {
         let meaning = entry["title"].as_str().or(entry["meaning"].as_str()).unwrap_or_default();
         let first = meaning.split_inclusive(". ").next().unwrap_or_default().trim_end();
-        let lines = wrap(first, 74).replace('\n', "\n      ");
-        format!("  {}\n      {lines}\n", entry["code"].as_str().unwrap_or_default())
+        json!({"code": entry["code"], "meaning": first})
     };
-    session.output.object(&json!({"codes": codes}), || codes.iter().map(line).collect())
+    let text = || definitions(&codes.iter().map(short).collect::<Vec<_>>(), &["code", "meaning"]);
+    show_rows(session, "codes", &codes, &[], text)
 }
 
 fn entry(code: &str) -> Value {

@@ -2,9 +2,11 @@
 
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::api::FormEntry;
 use crate::cli::commands::Run;
+use crate::cli::commands::completions::candidates;
 use crate::cli::connection::session::Session;
 use crate::cli::input::values::count;
 use crate::cli::output::columns::Columns;
@@ -46,6 +48,7 @@ pub struct List {
     all: bool,
     /// Only those with this status: draft, published, closed, full, expired, not-open-yet
     #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| status_name(&text)))]
+    #[arg(add = ArgValueCandidates::new(|| candidates(status_names().into_iter().map(str::to_owned))))]
     status: Option<String>,
     /// Those in the trash
     #[arg(long)]
@@ -61,13 +64,18 @@ fn status_name(text: &str) -> String {
     text.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
+/// Returns the statuses that this version knows.
+fn status_names() -> Vec<&'static str> {
+    let statuses = [FormStatus::Draft.name(), FormStatus::Published.name()];
+    statuses.into_iter().chain(REASONS.map(AcceptingReason::name)).collect()
+}
+
 /// Turns the server's refusal of `status` into a usage error that lists the valid ones.
 fn explain_refusal(error: CliError, status: &str) -> CliError {
     let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
     let is_status = |violation: &&Violation| violation.pointer == "/status";
     let Some(refused) = problem.errors.iter().find(is_status) else { return error };
-    let mut names = vec![FormStatus::Draft.name(), FormStatus::Published.name()];
-    names.extend(REASONS.map(AcceptingReason::name));
+    let mut names: Vec<&str> = status_names();
     let newer = refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name));
     let newer: Vec<_> = newer.collect();
     names.extend(newer);

@@ -103,58 +103,35 @@ macro_rules! subcommands {
 }
 use subcommands;
 
-/// A heading in the list of commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    Write,
-    Run,
-    Collect,
-    Operate,
-    Connect,
-    Tools,
-}
-
-/// Declares [`Command`], and the list of commands in the order of the help. A summary has at most 27 characters.
-macro_rules! commands {
-    ($($group:ident $module:ident::$name:ident $summary:literal,)*) => {
-        subcommands! {
-            /// All commands.
-            pub enum Command {
-                $($name($module::$name),)*
-            }
-        }
-
-        /// Heading, name and summary of each command.
-        const OVERVIEW: &[(Group, &str, &str)] = &[$((Group::$group, stringify!($name), $summary),)*];
-    };
-}
-
-commands! {
-    Write create::Create "create a form",
-    Write edit::Edit "change a form",
-    Write show::Show "show one form",
-    Write validate::Validate "check files, offline",
-    Run publish::Publish "open a form for answers",
-    Run publish::Unpublish "return to draft",
-    Run publish::Close "stop accepting answers",
-    Run list::List "list forms",
-    Run trash::Delete "move to the trash",
-    Run trash::Restore "restore from the trash",
-    Collect submit::Submit "send answers",
-    Collect responses::Responses "read and delete answers",
-    Operate serve::Serve "run the server",
-    Operate workspaces::Workspaces "separate forms and keys",
-    Operate keys::Keys "manage API keys",
-    Operate integrations::Integrations "webhooks, chats, mail",
-    Operate listen::Listen "receive webhooks here",
-    Operate deliveries::Deliveries "list, repeat, cancel",
-    Connect login::Login "store a server and a key",
-    Connect context::Context "list and use contexts",
-    Connect logout::Logout "remove a context",
-    Connect whoami::Whoami "show server and key",
-    Tools explain::Explain "explain an error code",
-    Tools completions::Completions "set up a shell",
-    Tools help::Help "help on a command or topic",
+subcommands! {
+    /// All commands, in the order of `help/root.txt`.
+    pub enum Command {
+        Create(create::Create),
+        Edit(edit::Edit),
+        Show(show::Show),
+        Validate(validate::Validate),
+        Publish(publish::Publish),
+        Unpublish(publish::Unpublish),
+        Close(publish::Close),
+        List(list::List),
+        Delete(trash::Delete),
+        Restore(trash::Restore),
+        Submit(submit::Submit),
+        Responses(responses::Responses),
+        Serve(serve::Serve),
+        Workspaces(workspaces::Workspaces),
+        Keys(keys::Keys),
+        Integrations(integrations::Integrations),
+        Listen(listen::Listen),
+        Deliveries(deliveries::Deliveries),
+        Login(login::Login),
+        Context(context::Context),
+        Logout(logout::Logout),
+        Whoami(whoami::Whoami),
+        Explain(explain::Explain),
+        Completions(completions::Completions),
+        Help(help::Help),
+    }
 }
 
 /// Build forms and collect answers, from a file, a script or a server
@@ -176,5 +153,5 @@ pub struct Cli {
 
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
-    help::with_common(Cli::command()).mut_subcommand("serve", ignore_empty_variables)
+    help::with_notes(Cli::command()).mut_subcommand("serve", ignore_empty_variables)
 }

@@ -39,19 +39,19 @@ pub struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Colours: auto, always, never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub color: Colour,
     /// Never prompt [env: FORMS_NO_INPUT]
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true)]
     pub no_input: bool,
     /// Time limit including retries: 2m, 500ms
-    #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub timeout: Duration,
     /// Maximum number of retries
-    #[arg(long, global = true, value_name = "N", default_value_t = 2, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 2)]
     pub retries: u32,
     /// Allow unencrypted HTTP beyond this machine
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true)]
     pub insecure_http: bool,
 }

@@ -143,7 +143,12 @@ fn codes_are_explained() {
     for code in ["malformed_file", "duplicate_field", "unsupported_yaml", "file_too_large"] {
         home.ok(&["explain", code]);
     }
-    for code in ["usage", "untrusted_certificate", "plain_http", "unexpected_answer"] {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/output/render_error.rs");
+    let used = regex::Regex::new(r#"local_diagnostic\(\s*"([a-z_]+)""#).unwrap();
+    let source = std::fs::read_to_string(source).unwrap();
+    let used: Vec<_> = used.captures_iter(&source).map(|found| found[1].to_owned()).collect();
+    assert!(used.contains(&"untrusted_certificate".to_owned()), "{used:?}");
+    for code in &used {
         home.ok(&["explain", code]);
     }
     for code in forms::domain::delivery::error_code::ErrorCode::ALL {

@@ -190,49 +190,17 @@ fn a_file_beyond_a_default_limit_causes_a_warning() {
 }
 
 #[test]
-fn completion_offers_commands_and_offers_files_only_where_a_file_is_expected() {
-    let home = Home::new();
-    home.write("completion.bash", &home.ok(&["completions", "bash"]));
-    let offered = |line: &str| {
-        let words: Vec<_> = line.split(' ').collect();
-        let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
-        let script = format!(
-            "source ./completion.bash; COMP_WORDS=({}); COMP_CWORD={}; _forms forms '{}' '{}' 2>/dev/null; echo ${{COMPREPLY[*]}}",
-            quoted.join(" "),
-            words.len() - 1,
-            words[words.len() - 1],
-            words[words.len() - 2],
-        );
-        let output =
-            std::process::Command::new("bash").args(["-c", &script]).current_dir(home.path()).output();
-        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
-    };
-    let commands = offered("forms ");
-    assert!(commands.starts_with("create edit show get validate") && !commands.contains("--"), "{commands}");
-    assert_eq!(offered("forms pub"), "publish");
-    assert!(offered("forms publish -").contains("--dry-run"));
-    assert_eq!(offered("forms publish "), "");
-    assert!(offered("forms validate ").contains("survey.yaml"));
-    assert!(offered("forms create --file s").contains("survey.yaml"));
-    assert!(!offered("forms list --status s").contains("survey.yaml"));
-    assert!(!home.ok(&["completions", "bash"]).contains("-o default"));
-}
-
-#[test]
 fn help_covers_question_types_and_codes_and_fits_sixty_lines() {
     let home = Home::new();
     assert!(home.ok(&["help"]).lines().count() <= 60);
     let types = home.ok(&["help", "questions"]);
-    assert!(
-        types.contains("  rating\n      a whole number from 1 to 5: 1\n      settings: max, labels\n"),
-        "{types}"
-    );
+    assert!(types.contains("  rating                a whole number from 1 to 5\n"), "{types}");
     assert!(types.lines().all(|line| line.chars().count() <= 80), "{types}");
     let data = home.run(&["help", "questions", "-o", "json"]).expect(0).json();
     assert_eq!(data["questions"].as_array().unwrap().len(), 20);
     assert_eq!(data["questions"][6]["settings"], serde_json::json!(["max", "labels"]));
     let codes = home.ok(&["explain"]);
-    assert!(codes.contains("  form_not_found\n") && codes.contains("  out_of_range\n"), "{codes}");
+    assert!(codes.contains("\n  form_not_found ") && codes.contains("\n  out_of_range "), "{codes}");
     assert!(home.ok(&["explain", "-o", "csv"]).starts_with("code,status,title,meaning\n"));
 }
 
@@ -264,7 +232,7 @@ fn the_examples_of_question_types_are_shown_and_valid() {
         text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
     assert_eq!(names.len(), questions.len(), "{text}");
     assert_eq!(answers.len(), questions.len() - 2, "a statement and a page take no answer: {answers:?}");
-    for example in ["\"hello\"", "\"+49 30 901820\"", "[\"red\",\"green\"]", "\"good\",\"price\":\"good\"}"] {
+    for example in ["\"hello\"", "\"+49 30 901820\"", "[\"red\",\"green\"]", "\"good\",\"taste\":\"good\"}"] {
         assert!(text.contains(&format!("{example}\n")), "{example}: {text}");
     }
     let form = serde_json::json!({"title": "All types", "questions": questions});

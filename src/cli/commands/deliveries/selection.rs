@@ -2,8 +2,10 @@
 
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::api::Code;
+use crate::cli::commands::completions::candidates;
 use crate::cli::connection::session::Session;
 use crate::cli::input::moment::moment;
 use crate::cli::output::exit::CliError;
@@ -23,7 +25,7 @@ pub(super) struct SelectionFlags {
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     submission: Option<String>,
     /// Only those with these statuses, such as dead,pending
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', add = ArgValueCandidates::new(statuses))]
     #[arg(value_parser = NonEmptyStringValueParser::new().map(|text| text.trim().to_lowercase().replace(['-', ' '], "_")))]
     status: Vec<String>,
     /// Only those of events since this time: 2026-11-20, 2026-11-20T09:00:00Z, or 2h for the last two hours
@@ -32,6 +34,10 @@ pub(super) struct SelectionFlags {
     /// Only those of events before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+}
+
+fn statuses() -> Vec<CompletionCandidate> {
+    candidates(DeliveryStatus::ALL.iter().map(|status| status.name().to_owned()))
 }
 
 impl SelectionFlags {
