@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use forms::api::Code;
+use forms::cli::commands::help::hide_globals;
 use forms::cli::output::exit::Exit;
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::integration::spec::{IntegrationSpec, Member, Need};
@@ -17,7 +18,8 @@ use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Rule;
 use serde_json::json;
 
-use crate::cli::Home;
+use crate::cli::terminal::Session;
+use crate::cli::{Home, RunningServer};
 use crate::golden::assert_golden;
 use crate::questions::required_settings;
 
@@ -139,6 +141,28 @@ fn delivery_codes() -> String {
     format!("| Code | Meaning |\n|---|---|\n{}", rows.concat())
 }
 
+/// All commands that do something by themselves, each with its arguments.
+fn commands() -> String {
+    let mut root = hide_globals(forms::cli::command());
+    root.build();
+    let mut rows = String::new();
+    add_commands(&root, &mut rows);
+    format!("| Command | Does |\n|---|---|\n{rows}")
+}
+
+fn add_commands(command: &clap::Command, rows: &mut String) {
+    for below in command.get_subcommands() {
+        if !below.is_subcommand_required_set() {
+            let usage = below.clone().render_usage().to_string();
+            let usage =
+                usage.trim_start_matches("Usage: ").replace("[OPTIONS] ", "").replace(" [OPTIONS]", "");
+            let usage = usage.lines().next().unwrap().replace('|', "\\|");
+            *rows += &format!("| `{usage}` | {} |\n", below.get_about().unwrap());
+        }
+        add_commands(below, rows);
+    }
+}
+
 /// Adds the Rust files in `folder` to `files`.
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -186,6 +210,7 @@ fn the_docs_show_the_tables_of_the_code() {
     let integrations = with_block(&integrations, "schedules", &schedules());
     let integrations = with_block(&integrations, "delivery codes", &delivery_codes());
     assert_golden("../../../docs/integrations.md", &integrations);
+    assert_golden("../../../docs/cli.md", &with_block(&document("docs/cli.md"), "commands", &commands()));
 }
 
 /// The form whose problems the README shows.
@@ -200,16 +225,30 @@ questions:
     required: yes please
 ";
 
+/// Shell commands that end the server of the first README block.
+const STOP: &str = "kill %1\nwait\n";
+
 #[test]
-fn the_readme_shows_what_the_command_prints() {
+fn the_readme_shows_what_its_commands_print() {
     let text = document("README.md");
     let home = Home::new();
+    let scene = blocks(&text, "sh")[0];
+    let script = format!("{}echo END\n{STOP}", with_free_port(scene));
+    let session = Session::start_program(80, &home, &[("NO_COLOR", "1")], &bash(&home, &script));
+    let (code, printed) = session.finish();
+    let (printed, _) = printed.split_once("END").unwrap();
+    assert_eq!(code, Some(0), "{printed}");
+    let filled = with_output(&text, "```text\n", &with_example_ids(&printed.replace('\r', "")));
     home.write("lunch.yaml", WRONG);
-    let printed = home.run(&["validate", "lunch.yaml"]).expect(6).stderr;
-    let (before, rest) = text.split_once("$ forms validate lunch.yaml\n").unwrap();
+    let problems = home.run(&["validate", "lunch.yaml"]).expect(6).stderr;
+    assert_golden("../../../README.md", &with_output(&filled, "$ forms validate lunch.yaml\n", &problems));
+}
+
+/// `text` with `printed` after `begin`, up to the end of the block.
+fn with_output(text: &str, begin: &str, printed: &str) -> String {
+    let (before, rest) = text.split_once(begin).unwrap();
     let (_, after) = rest.split_once("```").unwrap();
-    let filled = format!("{before}$ forms validate lunch.yaml\n{printed}```{after}");
-    assert_golden("../../../README.md", &filled);
+    format!("{before}{begin}{printed}```{after}")
 }
 
 /// The blocks of `text` that begin with the line ```` ```language ````.
@@ -221,8 +260,9 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
 /// `text` with the ids and times of the examples in place of its own.
 fn with_example_ids(text: &str) -> String {
     let parts = [
-        ("\"frm_[0-9a-z]+\"", "\"frm_7k2m9q4x1abz\""),
-        ("\"sub_[0-9a-z]+\"", "\"sub_01m81yy3a44cvktw1ah7ycr7zq\""),
+        ("frm_[0-9a-z]{12}", "frm_7k2m9q4x1abz"),
+        ("sub_[0-9a-z]{26}", "sub_01m81yy3a44cvktw1ah7ycr7zq"),
+        ("127.0.0.1:[0-9]+", "127.0.0.1:8787"),
         ("\"[0-9a-f]{16}\"", "\"4b9b27f6a9d09a40\""),
         ("\"20[0-9T:.-]+Z\"", "\"2026-11-22T12:00:00.000Z\""),
     ];
@@ -251,34 +291,23 @@ fn the_calls_of_the_api_get_the_answers_that_are_shown() {
     assert_golden("../../../docs/api.md", &filled);
 }
 
-/// The commands of the first `sh` block that holds `wanted`.
-fn block_with(text: &str, wanted: &str) -> String {
-    blocks(text, "sh").into_iter().find(|block| block.contains(wanted)).unwrap().to_owned()
-}
-
-/// Runs `script` in a folder that has the examples, as a person would type it, and gives what it printed.
-fn run(script: &str) -> String {
-    let home = Home::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let examples = home.path().join("examples");
-    fs::create_dir(&examples).unwrap();
-    fs::copy(root.join("examples/survey.yaml"), examples.join("survey.yaml")).unwrap();
-    run_in(&home, script)
+/// `script` as a person would type it in bash, in `home`.
+fn bash(home: &Home, script: &str) -> Command {
+    let folder = Path::new(env!("CARGO_BIN_EXE_forms")).parent().unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-euc", script]).current_dir(home.path()).env_clear().stdin(Stdio::null());
+    command.env("HOME", home.path());
+    command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+    command
 }
 
 /// Runs `script` in `home` and gives what it printed.
 fn run_in(home: &Home, script: &str) -> String {
-    let folder = Path::new(env!("CARGO_BIN_EXE_forms")).parent().unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash")
-        .args(["-euc", script])
-        .current_dir(home.path())
-        .env_clear()
-        .env("PATH", path)
-        .env("HOME", home.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    stdout_of(&mut bash(home, script))
+}
+
+fn stdout_of(command: &mut Command) -> String {
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -300,7 +329,7 @@ fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
     }
     let home = Home::new();
     let mut forms = 0;
-    for name in ["README.md", "docs/form-files.md", "docs/integrations.md"] {
+    for name in ["docs/form-files.md", "docs/integrations.md"] {
         for block in blocks(&document(name), "yaml") {
             parse_with_pyyaml(name, block);
             home.write("form.yaml", block);
@@ -311,41 +340,109 @@ fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
     assert!(examples >= 10 && forms >= 4, "{examples} examples, {forms} forms");
 }
 
-#[test]
-fn the_quick_start_runs_as_written() {
-    let script = block_with(&document("README.md"), "forms serve");
-    let stdout = run(&(with_free_port(&script) + "kill $!\nwait\n"));
-    assert!(stdout.ends_with("\nhello\n"), "{stdout}");
-}
-
-/// Makes the server take any free port, and discards its output; the first command must not wait for the server.
+/// Makes the server take any free port; the commands must find it.
 fn with_free_port(script: &str) -> String {
-    let allowed = "./store --allow-net 127.0.0.0/8";
-    assert!(script.contains(&format!("{allowed} &\n")), "{script}");
-    script.replace(allowed, &format!("{allowed} --listen 127.0.0.1:0 >/dev/null 2>&1"))
+    let serve = "forms serve --data ./store";
+    assert!(script.contains(serve), "{script}");
+    script.replace(serve, &format!("{serve} --listen 127.0.0.1:0"))
 }
 
 #[test]
-fn the_webhook_of_the_quick_start_arrives_as_written() {
+fn the_webhook_of_the_readme_arrives_as_written() {
     let text = document("README.md");
+    let scripts = blocks(&text, "sh");
+    let receive = scripts.iter().find(|script| script.contains("forms listen")).unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let receive = block_with(&text, "forms listen").replace(":9000", &format!(":{port}"));
     // The receiver listens at that port and writes into a pipe, from which the test waits for the event.
     let listen = format!("forms listen --secret-file secret --listen 127.0.0.1:{port} >&3 &");
-    let receive = receive.replace("forms listen --secret-file secret &", &listen);
-    assert!(receive.contains(&listen), "{receive}");
-    let first = with_free_port(&block_with(&text, "forms serve"));
-    let wait = "grep -m1 -P '\\tverified\\t200\\t' <&3\nkill $(jobs -p)\nwait || true\n";
-    let script = format!("mkfifo events\nexec 3<>events\n{first}{receive}{wait}");
-    let stdout = run(&script);
+    let receive = receive
+        .replace(":9000", &format!(":{port}"))
+        .replace("forms listen --secret-file secret &", &listen)
+        .replace(" &\n", " 2>/dev/null &\n");
+    let (first, second) = (with_free_port(scripts[0]), with_free_port(&receive));
+    let wait = "grep -m1 -P '\\tverified\\t200\\t' <&3\nkill %1 %2\nwait || true\n";
+    let script = format!("mkfifo events\nexec 3<>events\n{first}{STOP}{second}{wait}");
+    let stdout = run_in(&Home::new(), &script);
     assert!(stdout.contains("\tsubmission.completed\tevt_"), "{stdout}");
 }
 
+/// Two servers, and the repository and environment of a pipeline that deploys to both.
+struct Pipeline {
+    staging: Environment,
+    production: Environment,
+    repository: Home,
+}
+
+/// A server with the keys that `docs/ci.md` creates on it.
+struct Environment {
+    home: Home,
+    server: RunningServer,
+    deploy_key: String,
+    export_key: String,
+}
+
+impl Environment {
+    fn start(create_keys: &str) -> Self {
+        let home = Home::new();
+        let server = home.serve();
+        let keys = run_in(&home, create_keys);
+        let mut keys = keys.lines().map(str::to_owned);
+        let (deploy_key, export_key) = (keys.next().unwrap(), keys.next().unwrap());
+        Self { home, server, deploy_key, export_key }
+    }
+}
+
+impl Pipeline {
+    /// Runs `script` in the repository, with the addresses and keys as the secrets of a pipeline.
+    fn run(&self, script: &str) -> String {
+        let mut command = bash(&self.repository, script);
+        let Self { staging, production, .. } = self;
+        command.env("CI", "true");
+        command.env("STAGING_URL", &staging.server.url).env("STAGING_KEY", &staging.deploy_key);
+        command.env("PRODUCTION_URL", &production.server.url).env("PRODUCTION_KEY", &production.deploy_key);
+        command.env("EXPORT_KEY", &production.export_key);
+        stdout_of(&mut command)
+    }
+}
+
 #[test]
-fn the_quick_start_works_without_a_server() {
-    let script = block_with(&document("README.md"), "forms serve");
-    let lines = script.lines().filter(|line| !line.starts_with("forms serve"));
-    let script: String = lines.map(|line| format!("{line}\n")).collect();
-    let stdout = run(&script.replace("forms ", "forms --data ./store "));
-    assert!(stdout.ends_with("\nhello\n"), "{stdout}");
+fn the_pipeline_of_the_docs_deploys_to_two_servers_and_exports() {
+    let text = document("docs/ci.md");
+    let [validate, create_keys, script, deploy, preview, export] = blocks(&text, "sh")[..] else {
+        panic!("{text}")
+    };
+    let (staging, production) = (Environment::start(create_keys), Environment::start(create_keys));
+    let pipeline = Pipeline { staging, production, repository: Home::new() };
+    let repository = &pipeline.repository;
+    for folder in ["forms", "ci"] {
+        fs::create_dir(repository.path().join(folder)).unwrap();
+    }
+    let form = blocks(&text, "yaml")[0];
+    repository.write("forms/lunch.yaml", form);
+    repository.write("ci/deploy", script);
+    assert_eq!(pipeline.run(validate), "");
+    pipeline.run("chmod +x ci/deploy");
+
+    let created = pipeline.run(deploy);
+    assert_eq!(
+        pipeline.run(deploy).lines().count(),
+        created.lines().count(),
+        "the second time, both are edited"
+    );
+    for Environment { home, .. } in [&pipeline.staging, &pipeline.production] {
+        assert!(home.ok(&["list"]).contains("\tpublished\t0\t"));
+        home.ok(&["submit", "lunch", "dish=soup"]);
+    }
+
+    repository.write("forms/lunch.yaml", &form.replace("Lunch order", "Lunch on Friday"));
+    let title =
+        || pipeline.production.home.run(&["show", "lunch", "-o", "json"]).expect(0).json()["title"].clone();
+    pipeline.run(preview);
+    assert_eq!(title(), "Lunch order");
+    pipeline.run(deploy);
+    assert_eq!(title(), "Lunch on Friday");
+
+    pipeline.run(export);
+    let exported = fs::read_to_string(repository.path().join("exports/lunch.csv")).unwrap();
+    assert!(exported.starts_with("id,submitted_at,dish\n") && exported.ends_with(",soup\n"), "{exported}");
 }
