@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use crate::api::{
-    Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, Whoami,
+    Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, VersionView, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -146,6 +146,12 @@ impl Client {
 
     pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>> {
         self.call(Request::get(form_path(form)?)).await
+    }
+
+    /// Lists the versions of the form's questions, newest first.
+    pub fn list_versions(&self, form: &str) -> Result<Pages<'_, VersionView>> {
+        let path = format!("{}/versions", form_path(form)?);
+        Ok(Pages::new(self, path, format!("limit={MAX_PAGE}"), "versions"))
     }
 
     pub async fn get_revision(&self, form: &str) -> Result<(ReceivedBody<FormDetail>, Revision)> {

@@ -14,6 +14,8 @@ pub(super) struct Batch<'a> {
     total: usize,
     done: usize,
     exits: Vec<Exit>,
+    /// Problem documents, for one line of JSON at the end.
+    failures: Vec<serde_json::Value>,
     /// Help texts printed so far: each is printed once.
     helps: Vec<String>,
 }
@@ -24,7 +26,7 @@ impl<'a> Batch<'a> {
         if total > 1 {
             session.output.begin_batch();
         }
-        Self { session, total, done: 0, exits: Vec::new(), helps: Vec::new() }
+        Self { session, total, done: 0, exits: Vec::new(), failures: Vec::new(), helps: Vec::new() }
     }
 
     /// Records the result for `item`.
@@ -41,6 +43,12 @@ impl<'a> Batch<'a> {
         }
         let error = hints::annotate(self.session, error);
         self.exits.push(error.exit());
+        if self.session.output.reports_json() {
+            let mut document = render_error::problem_document(&error);
+            document["item"] = item.into();
+            self.failures.push(document);
+            return Ok(());
+        }
         let help = render_error::to_diagnostic(&error).help.filter(|help| !self.helps.contains(help));
         self.session.output.report_item_error(item, &error, help.as_deref());
         self.helps.extend(help);
@@ -56,7 +64,7 @@ impl<'a> Batch<'a> {
         let Some(first) = self.exits.first().copied() else { return Ok(()) };
         let is_partial = self.done > 0 || self.exits.iter().any(|exit| *exit != first);
         let exit = if is_partial { Exit::Partial } else { first };
-        Err(CliError::Partial { failed, of: total, exit })
+        Err(CliError::Partial { failed, of: total, exit, failures: self.failures })
     }
 
     /// Returns the result of a command whose items are independent: the exit code is the worst one.
@@ -65,7 +73,10 @@ impl<'a> Batch<'a> {
     /// If an item failed.
     pub(super) fn finish_with_worst(self) -> Result<(), CliError> {
         match self.exits.iter().max_by_key(|exit| exit.code()) {
-            Some(worst) => Err(CliError::Partial { failed: self.exits.len(), of: self.total, exit: *worst }),
+            Some(worst) => {
+                let (failed, of, exit) = (self.exits.len(), self.total, *worst);
+                Err(CliError::Partial { failed, of, exit, failures: self.failures })
+            }
             None => Ok(()),
         }
     }

@@ -11,12 +11,11 @@ use crate::cli::connection::credentials::Credentials;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{ListLimit, Listing};
+use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::table::Cell;
 use crate::cli::output::visible;
 use crate::client::redacted;
-use crate::domain::json::Value;
 use crate::secret::KeyText;
 
 /// List, choose and remove contexts: servers with their API keys
@@ -128,6 +127,8 @@ struct Entry {
     key: String,
 }
 
+type Column<'a> = listing::Column<'a, Entry>;
+
 fn list(session: &Session) -> Result<(), CliError> {
     let credentials = session.credentials()?;
     let entries = credentials.contexts.iter().map(|(name, context)| Entry {
@@ -136,27 +137,16 @@ fn list(session: &Session) -> Result<(), CliError> {
         current: credentials.current.as_ref() == Some(name),
         key: redacted(context.key.reveal()),
     });
-    let row = |entry: &Entry| {
-        let current = if entry.current { "*" } else { "" };
-        vec![
-            Cell::text(&*entry.name),
-            Cell::text(&*entry.url),
-            Cell::number(entry.current).with_display(current),
-            Cell::text(&*entry.key),
-        ]
-    };
-    let body = |contexts| Value::Object(vec![("contexts".to_owned(), Value::Array(contexts))]);
-    let listing = Listing {
-        output: &session.output,
-        list_limit: ListLimit::ALL,
-        raw: false,
-        headers: ["name", "url", "current", "key"].map(str::to_owned).to_vec(),
-        optional: "",
-        none: "no contexts yet: forms login URL".to_owned(),
-        row: &row,
-        body: &body,
-    };
-    listing.show_items(&entries.collect::<Vec<_>>())
+    let columns = vec![
+        Column::new("name", |entry| Cell::text(&*entry.name)),
+        Column::new("url", |entry| Cell::text(&*entry.url)),
+        Column::new("current", |entry| {
+            Cell::number(entry.current).with_display(if entry.current { "*" } else { "" })
+        }),
+        Column::new("key", |entry| Cell::text(&*entry.key)),
+    ];
+    let none = "no contexts yet: forms login URL";
+    Listing::new(&session.output, "contexts", none, columns).show_items(entries.collect())
 }
 
 /// Makes the context `name` the current one.

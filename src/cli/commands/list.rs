@@ -8,17 +8,14 @@ use crate::api::FormEntry;
 use crate::cli::commands::Run;
 use crate::cli::commands::completions::candidates;
 use crate::cli::connection::session::Session;
-use crate::cli::input::values::count;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::grouped;
-use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::table::Cell;
+use crate::cli::output::listing::{self, ListLimit, Listing};
+use crate::cli::output::table::{Cell, Color};
 use crate::client::{ClientError, FormQuery, ReceivedBody};
 use crate::clock::Timestamp;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
-use crate::domain::json::Value;
 use crate::domain::validation::violation::Violation;
 
 /// List forms
@@ -28,9 +25,9 @@ use crate::domain::validation::violation::Violation;
     after_long_help = "\
 Newest first. The columns are id, status, response_count, updated_at and title,
 on a terminal also slug; --columns can choose slug, created_at and
-accepting_reason too: why a published form does not accept answers now. A
-terminal shows it as the status, and --status accepts it. For forms in the
-trash the time is deleted_at.
+accepting_reason too. The status of a published form that does not accept
+answers is the reason, such as closed or not_open_yet; --status accepts it. For
+forms in the trash the time is deleted_at.
 
 Examples:
   forms list
@@ -40,12 +37,8 @@ Examples:
   forms list -o jsonl | jq -r .title"
 )]
 pub struct List {
-    /// Maximum number to show
-    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
-    limit: Option<usize>,
-    /// Show all of them
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    limit: ListLimit,
     /// Only those with this status: draft, published, closed, full, expired, not-open-yet
     #[arg(long, value_name = "STATUS", value_parser = NonEmptyStringValueParser::new().map(|text| status_name(&text)))]
     #[arg(add = ArgValueCandidates::new(|| candidates(status_names().into_iter().map(str::to_owned))))]
@@ -89,35 +82,19 @@ impl Run for List {
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        let output = &*session.output;
-        let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
+        let (output, limit) = (&*session.output, self.limit);
         let is_reason = |status: &&str| REASONS.iter().any(|reason| reason.name() == *status);
         let accepting_reason = self.status.as_deref().filter(is_reason);
         let status = self.status.as_deref().filter(|status| !is_reason(status));
-        let query =
-            FormQuery { status, accepting_reason, trashed: self.trashed, count: list_limit.is_default };
-        let mut pages = client.list_forms(&query, list_limit.page_size());
-        let now = session.now();
-        // The other columns are only shown if chosen.
-        let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
-        let row = |form: &ReceivedBody<FormEntry>| cells(form, now).into_iter().take(count).collect();
-        let moment = if self.trashed { "deleted_at" } else { "updated_at" };
-        let name = |name: &&str| if *name == "updated_at" { moment } else { name }.to_owned();
-        let headers = COLUMNS.iter().take(count).map(name).collect();
-        let body = |forms| Value::Object(vec![("forms".to_owned(), Value::Array(forms))]);
-        let (optional, none) = ("slug", self.none(session));
-        let listing =
-            Listing { output, list_limit, raw: false, headers, optional, none, row: &row, body: &body };
-        let shown = listing.show(&mut pages).await.map_err(|error| match &self.status {
+        let count = limit.is_default(output.format);
+        let query = FormQuery { status, accepting_reason, trashed: self.trashed, count };
+        let mut pages = client.list_forms(&query, limit.page_size(output.format));
+        let columns = columns(self.trashed, session.now());
+        let listing = Listing::new(output, "forms", self.none(session), columns).limit(limit);
+        listing.show(&mut pages).await.map_err(|error| match &self.status {
             Some(status) => explain_refusal(error, status),
             None => error,
-        })?;
-        if let Some(shown) = shown {
-            let of = pages.total().map(|total| format!(" of {}", grouped(total)));
-            let of = of.unwrap_or_default();
-            output.status(&format!("showing {shown}{of} — use --all or --limit N"));
-        }
-        Ok(())
+        })
     }
 }
 
@@ -131,35 +108,32 @@ impl List {
     }
 }
 
-/// All columns, by their API names.
-const COLUMNS: [&str; 8] =
-    ["id", "status", "response_count", "updated_at", "title", "slug", "created_at", "accepting_reason"];
+type Column<'a> = listing::Column<'a, ReceivedBody<FormEntry>>;
 
-/// Number of columns shown unless others are chosen.
-const DEFAULT_COLUMNS: usize = 6;
-
-fn cells(form: &FormEntry, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let shut = form.accepting_reason.as_ref().map(ToString::to_string);
-    let status = form.status.to_string();
-    [
-        Cell::text(form.id.to_string()),
-        Cell::text(&*status)
-            .with_display(shut.as_ref().unwrap_or(&status).replace('_', " "))
-            .with_colour(colour(form)),
-        Cell::number(form.response_count),
-        Cell::time(form.deleted_at.unwrap_or(form.updated_at), now),
-        Cell::text(&*form.title),
-        Cell::text(form.slug.as_deref().unwrap_or_default()),
-        Cell::time(form.created_at, now),
-        Cell::text(shut.unwrap_or_default()),
+fn columns<'a>(trashed: bool, now: Timestamp) -> Vec<Column<'a>> {
+    let reason = |form: &FormEntry| form.accepting_reason.as_ref().map(ToString::to_string);
+    let status = move |form: &FormEntry| match form.status.known() {
+        Some(FormStatus::Published) => reason(form).unwrap_or_else(|| form.status.to_string()),
+        Some(FormStatus::Draft) | None => form.status.to_string(),
+    };
+    let moment = if trashed { "deleted_at" } else { "updated_at" };
+    vec![
+        Column::new("id", |form| Cell::text(form.id.to_string())),
+        Column::new("status", move |form| Cell::text(status(form)).with_colour(colour(form))),
+        Column::new("response_count", |form| Cell::number(form.response_count)),
+        Column::new(moment, move |form| Cell::time(form.deleted_at.unwrap_or(form.updated_at), now)),
+        Column::new("title", |form| Cell::text(&*form.title)),
+        Column::new("slug", |form| Cell::text(form.slug.as_deref().unwrap_or_default())).on_terminal(),
+        Column::new("created_at", move |form| Cell::time(form.created_at, now)).if_chosen(),
+        Column::new("accepting_reason", move |form| Cell::text(reason(form).unwrap_or_default())).if_chosen(),
     ]
 }
 
 /// Returns green for a form that accepts answers, yellow for a draft, red for a published form that does not.
-fn colour(form: &FormEntry) -> u8 {
+fn colour(form: &FormEntry) -> Color {
     match (form.status.known(), &form.accepting_reason) {
-        (Some(FormStatus::Published), None) => 32,
-        (Some(FormStatus::Published), Some(_)) => 31,
-        (Some(FormStatus::Draft) | None, _) => 33,
+        (Some(FormStatus::Published), None) => Color::DarkGreen,
+        (Some(FormStatus::Published), Some(_)) => Color::DarkRed,
+        (Some(FormStatus::Draft) | None, _) => Color::DarkYellow,
     }
 }

@@ -13,11 +13,10 @@ use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, DELETED};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{ListLimit, Listing};
+use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::table::Cell;
 use crate::cli::output::visible;
 use crate::client::{Client, ClientError, ReceivedBody};
-use crate::domain::json::Value;
 
 /// List, create and delete the workspaces of a server
 #[derive(Debug, Args)]
@@ -125,25 +124,17 @@ impl Run for Delete {
     }
 }
 
+type Column<'a> = listing::Column<'a, ReceivedBody<WorkspaceDetail>>;
+
 async fn list(session: &Session, client: &Client) -> Result<(), CliError> {
     let workspaces = client.list_workspaces().await?;
     let now = session.now();
-    let row = |workspace: &ReceivedBody<WorkspaceDetail>| {
-        let id = Cell::text(workspace.id.to_string());
-        vec![id, Cell::text(&*workspace.name), Cell::time(workspace.created_at, now)]
-    };
-    let body = |workspaces| Value::Object(vec![("workspaces".to_owned(), Value::Array(workspaces))]);
-    let listing = Listing {
-        output: &session.output,
-        list_limit: ListLimit::ALL,
-        raw: false,
-        headers: ["id", "name", "created_at"].map(str::to_owned).to_vec(),
-        optional: "",
-        none: "no workspaces".to_owned(),
-        row: &row,
-        body: &body,
-    };
-    listing.show_items(&workspaces)
+    let columns = vec![
+        Column::new("id", |workspace| Cell::text(workspace.id.to_string())),
+        Column::new("name", |workspace| Cell::text(&*workspace.name)),
+        Column::new("created_at", |workspace| Cell::time(workspace.created_at, now)),
+    ];
+    Listing::new(&session.output, "workspaces", "no workspaces", columns).show_items(workspaces)
 }
 
 async fn create(session: &Session, client: &Client, name: String) -> Result<(), CliError> {

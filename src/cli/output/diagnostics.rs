@@ -12,11 +12,18 @@ use serde_json::{Value, json};
 use crate::api::{Code, Problem};
 use crate::cli::output::exit::Exit;
 use crate::cli::output::humanize::count_noun;
-use crate::cli::output::{visible, visible_lines};
+use crate::cli::output::text::wrap_lines;
+use crate::cli::output::{visible, visible_lines, wrap};
 use crate::domain::validation::violation::{MAX_VIOLATIONS, Violation};
 
 /// Minimum and maximum width of a snippet: in fewer columns, the renderer cuts off the marked text.
 const SNIPPET_WIDTH: (usize, usize) = (60, 140);
+
+/// Width of a snippet in a pipe.
+const PIPE_WIDTH: usize = 100;
+
+/// Columns before the text of a note, with a line number of three digits.
+const NOTE_INDENT: usize = 13;
 
 /// One problem.
 #[derive(Debug, Clone, Default)]
@@ -102,8 +109,8 @@ impl Diagnostic {
         self
     }
 
-    /// Renders the diagnostic, without a final newline.
-    pub fn render(&self, colour: bool, width: usize) -> String {
+    /// Renders the diagnostic, without a final newline; with its texts wrapped if `width` is that of a terminal.
+    pub fn render(&self, colour: bool, width: Option<usize>) -> String {
         // The renderer passes control characters to the terminal.
         let message = visible(&self.message);
         let mut title = Level::ERROR.primary_title(&*message);
@@ -120,19 +127,24 @@ impl Diagnostic {
             Some(location) => group.element(location.snippet()),
             None => group,
         };
-        let notes: Vec<_> = self.notes.iter().map(|note| visible_lines(note)).collect();
-        let help = self.help.as_deref().map(visible_lines);
+        let wrapped = |text: &str| match width {
+            Some(width) => wrap_lines(&visible_lines(text), width.saturating_sub(NOTE_INDENT)),
+            None => visible_lines(text),
+        };
+        let notes: Vec<_> = self.notes.iter().map(|note| wrapped(note)).collect();
+        let help = self.help.as_deref().map(wrapped);
         group = group.elements(notes.iter().map(|note| Level::NOTE.message(&**note)));
         group = group.elements(help.iter().map(|help| Level::HELP.message(&**help)));
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let rendered = renderer.term_width(width.clamp(SNIPPET_WIDTH.0, SNIPPET_WIDTH.1)).render(&[group]);
+        let snippet_width = width.unwrap_or(PIPE_WIDTH).clamp(SNIPPET_WIDTH.0, SNIPPET_WIDTH.1);
+        let rendered = renderer.term_width(snippet_width).render(&[group]);
+        let (message, rest) = rendered.split_at(rendered.find('\n').unwrap_or(rendered.len()));
+        let message = width.map_or_else(|| message.to_owned(), |width| wrap(message, width));
         if self.location.is_some() {
-            return rendered;
+            return message + rest;
         }
         // Without a snippet the renderer still prints an empty line of its frame.
-        let mut lines = rendered.lines();
-        let message = lines.next().unwrap_or_default().to_owned();
-        lines.skip(1).fold(message, |text, line| format!("{text}\n {line}"))
+        rest.lines().skip(2).fold(message, |text, line| format!("{text}\n {line}"))
     }
 
     /// Converts the diagnostic to an entry of `errors` in a problem document, with line and column (both from 1, in
@@ -229,7 +241,7 @@ impl Report {
     }
 
     /// Renders all diagnostics and the summary.
-    pub fn render(&self, colour: bool, width: usize) -> String {
+    pub fn render(&self, colour: bool, width: Option<usize>) -> String {
         let mut text = String::new();
         for diagnostic in &self.diagnostics {
             let gap = if diagnostic.location.is_some() { "\n\n" } else { "\n" };

@@ -91,8 +91,8 @@ pub enum CliError {
     Io { message: String, source: io::Error },
     /// The operation failed locally for another reason.
     Failed { message: String, causes: Vec<String> },
-    /// Some of several items failed; each failure was reported when it happened.
-    Partial { failed: usize, of: usize, exit: Exit },
+    /// Some of several items failed. Each failure was reported when it happened, or its problem document is in `failures`.
+    Partial { failed: usize, of: usize, exit: Exit, failures: Vec<serde_json::Value> },
     /// The test of an integration failed; the attempt was shown.
     TestFailed { name: String },
     /// The user declined.

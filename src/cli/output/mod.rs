@@ -33,7 +33,7 @@ use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::table::Table;
-use crate::cli::output::text::wrap_message;
+use crate::cli::output::text::wrap_lines;
 use crate::cli::output::workbook::{MAX_COLUMNS, Workbook};
 use crate::domain::json::Value;
 
@@ -78,23 +78,21 @@ pub struct Output {
     pub columns: Vec<String>,
     stdout: Stream,
     stderr: Stream,
-    /// Where results go.
-    sink: RefCell<Sink>,
-    width: usize,
-    /// Collected output while a command works on several items.
-    batch: RefCell<Option<BatchOutput>>,
-    /// A result printed with the error, in machine-readable formats.
-    partial: RefCell<Option<serde_json::Value>>,
-    /// Warnings to print with the error, or when the command is done.
-    warnings: RefCell<Vec<String>>,
+    /// The width of stderr, if it is a terminal.
+    width: Option<usize>,
+    state: RefCell<State>,
 }
 
-/// Collected output of a command on several items.
-#[derive(Debug, Clone, Default)]
-struct BatchOutput {
-    results: Vec<Value>,
-    /// Problem documents.
-    failures: Vec<serde_json::Value>,
+/// What changes while a command runs.
+#[derive(Debug, Default)]
+struct State {
+    sink: Sink,
+    /// Results of a command on several items, collected for one document.
+    batch: Option<Vec<Value>>,
+    /// A result printed with the error, in machine-readable formats.
+    partial: Option<serde_json::Value>,
+    /// Warnings to print with the error, or when the command is done.
+    warnings: Vec<String>,
 }
 
 /// Where results go; files with the path that the user gave.
@@ -126,11 +124,8 @@ impl Output {
             columns: Vec::new(),
             stdout: stream(io::stdout().is_terminal()),
             stderr,
-            sink: RefCell::default(),
-            width: if stderr.is_terminal { usize::from(columns) } else { 100 },
-            batch: RefCell::default(),
-            partial: RefCell::default(),
-            warnings: RefCell::default(),
+            width: stderr.is_terminal.then_some(usize::from(columns)),
+            state: RefCell::default(),
         }
     }
 
@@ -144,14 +139,14 @@ impl Output {
     /// If the format needs a file or is not for files, or if the file cannot be created.
     pub fn open(&mut self, destination: Destination<'_>) -> Result<(), CliError> {
         let Some(path) = destination.file(self.format)? else { return Ok(()) };
-        self.sink = RefCell::new(Sink::File(OutputFile::create(path)?, path.to_owned()));
+        self.state.get_mut().sink = Sink::File(OutputFile::create(path)?, path.to_owned());
         self.stdout = Stream { is_terminal: false, colour: false };
         Ok(())
     }
 
     /// Saves the file with the results, if they go to one.
     pub fn save(&self) -> Result<(), CliError> {
-        let (saved, path) = match self.sink.take() {
+        let (saved, path) = match std::mem::take(&mut self.state.borrow_mut().sink) {
             Sink::Stdout => return Ok(()),
             Sink::File(file, path) => (file.save().map(|()| 0), path),
             Sink::Workbook(workbook, mut file, path) => {
@@ -171,7 +166,7 @@ impl Output {
     }
 
     pub fn write(&self, text: &str) -> Result<(), CliError> {
-        if let Sink::File(file, path) = &mut *self.sink.borrow_mut() {
+        if let Sink::File(file, path) = &mut self.state.borrow_mut().sink {
             return file.write_all(text.as_bytes()).map_err(|error| unwritable(path, error));
         }
         let mut stdout = io::stdout().lock();
@@ -207,34 +202,35 @@ impl Output {
 
     /// Starts collecting the results of several items, which [`Output::finish`] writes as one document.
     pub fn begin_batch(&self) {
-        *self.batch.borrow_mut() = Some(BatchOutput::default());
+        self.state.borrow_mut().batch = Some(Vec::new());
     }
 
     /// Writes the collected results.
     pub fn finish(&self) -> Result<(), CliError> {
-        let batch = self.batch.borrow();
-        match batch.as_ref().map_or(&[][..], |batch| &batch.results) {
-            [] => Ok(()),
-            results if self.format == Format::Json => self.json(&results),
-            results => self.rows(&Table::of_objects(results, &self.columns)),
+        let results = self.state.borrow_mut().batch.take().unwrap_or_default();
+        match self.format {
+            _ if results.is_empty() => Ok(()),
+            Format::Json => self.json(&results),
+            _ => self.rows(&Table::of_objects(&results, &self.columns)),
         }
     }
 
     /// Writes one object: as `text` in the table format, else as the object.
     pub fn object<T: Serialize>(&self, object: &T, text: impl FnOnce() -> String) -> Result<(), CliError> {
-        match (self.format, &mut *self.batch.borrow_mut()) {
-            (Format::Table, _) if self.columns.is_empty() => self.write(&text()),
-            (Format::Table | Format::Json | Format::Csv, Some(batch)) => {
-                batch.results.push(value_of(object)?);
+        let is_batch = self.state.borrow().batch.is_some();
+        match self.format {
+            Format::Table if self.columns.is_empty() => self.write(&text()),
+            Format::Table | Format::Json | Format::Csv if is_batch => {
+                self.state.borrow_mut().batch.get_or_insert_default().push(value_of(object)?);
                 Ok(())
             }
-            (Format::Json, None) => self.json(object),
-            (Format::Jsonl, _) => self.json_lines(std::slice::from_ref(object)),
-            (Format::Table | Format::Csv, None) | (Format::Xlsx, _) => {
+            Format::Json => self.json(object),
+            Format::Jsonl => self.json_lines(std::slice::from_ref(object)),
+            Format::Table | Format::Csv | Format::Xlsx => {
                 self.rows(&Table::of_objects(&[value_of(object)?], &self.columns))
             }
-            (Format::Yaml, batch) => {
-                let begin = if batch.is_some() { "---\n" } else { "" };
+            Format::Yaml => {
+                let begin = if is_batch { "---\n" } else { "" };
                 self.data(&(begin.to_owned() + &yaml::yaml(&value_of(object)?)?))
             }
         }
@@ -249,23 +245,23 @@ impl Output {
         if self.format == Format::Table {
             return self.write(&text());
         }
-        *self.partial.borrow_mut() = Some(object);
+        self.state.borrow_mut().partial = Some(object);
         Ok(())
     }
 
     /// Writes rows: as CSV, in columns on a terminal, or tab-separated in a pipe.
     pub fn rows(&self, table: &Table) -> Result<(), CliError> {
         if matches!(self.format, Format::Csv | Format::Xlsx) {
-            self.export_header(table, false)?;
+            self.export_header(table)?;
             return self.export_rows(table, false);
         }
         if !self.stdout.is_terminal {
             return self.write(&table.tabs());
         }
         let (_, width) = console::Term::stdout().size();
-        let of = table.headers.len();
         // Chosen columns are kept even if empty.
-        let table = if self.columns.is_empty() { table.clone().without_empty(width) } else { table.clone() };
+        let table = if self.columns.is_empty() { &table.without_empty() } else { table };
+        let of = table.headers.len();
         let (text, shown) = table.columns(width, self.stdout.colour);
         self.write(&text)?;
         if shown < of {
@@ -278,19 +274,20 @@ impl Output {
     }
 
     /// Writes the header of `table`, in CSV or XLSX.
-    pub fn export_header(&self, table: &Table, raw: bool) -> Result<(), CliError> {
+    pub fn export_header(&self, table: &Table) -> Result<(), CliError> {
         if self.format == Format::Csv {
-            return self.data(&table.csv_header(raw));
+            return self.data(&table.csv_header());
         }
         let columns = table.headers.len();
         if columns > MAX_COLUMNS {
             let message = format!("XLSX has room for {MAX_COLUMNS} columns, and the answers have {columns}");
             return Err(CliError::usage_with_help(message, "select some with --columns, or use -o csv"));
         }
-        let mut sink = self.sink.borrow_mut();
-        if let Sink::File(file, path) = std::mem::take(&mut *sink) {
+        let mut state = self.state.borrow_mut();
+        if let Sink::File(file, path) = std::mem::take(&mut state.sink) {
             let workbook = Workbook::new(file.folder(), table.headers.clone());
-            *sink = Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), file, path);
+            state.sink =
+                Sink::Workbook(Box::new(workbook.map_err(|error| unwritable(&path, error))?), file, path);
         }
         Ok(())
     }
@@ -298,7 +295,7 @@ impl Output {
     /// Writes the rows of `table`, in CSV or XLSX. In CSV, text that a spreadsheet would run as a formula gets a leading
     /// `'`, unless `raw`.
     pub fn export_rows(&self, table: &Table, raw: bool) -> Result<(), CliError> {
-        let Sink::Workbook(workbook, _, path) = &mut *self.sink.borrow_mut() else {
+        let Sink::Workbook(workbook, _, path) = &mut self.state.borrow_mut().sink else {
             return self.data(&table.csv_rows(raw));
         };
         let written = table.rows.iter().try_for_each(|row| workbook.append(row));
@@ -324,7 +321,7 @@ impl Output {
     pub fn status(&self, text: &str) {
         let is_shown = self.format == Format::Table || self.stderr.is_terminal;
         if is_shown && !self.quiet {
-            self.write_stderr(&visible(text));
+            self.write_message(&visible(text));
         }
     }
 
@@ -335,7 +332,7 @@ impl Output {
         }
         if !self.quiet {
             let mark = if self.stderr.colour { "\u{1b}[32m✓\u{1b}[0m" } else { "✓" };
-            self.write_stderr(&format!("{mark} {}", visible(text)));
+            self.write_message(&format!("{mark} {}", visible(text)));
         }
     }
 
@@ -349,9 +346,9 @@ impl Output {
     /// Prints a warning, also with `-q`. In machine-readable formats it is kept for the error document.
     pub fn warn(&self, text: &str) {
         if self.reports_json() {
-            self.warnings.borrow_mut().push(visible(text));
+            self.state.borrow_mut().warnings.push(visible(text));
         } else {
-            self.write_stderr(&format!("warning: {}", visible(text)));
+            self.write_message(&format!("warning: {}", visible(text)));
         }
     }
 
@@ -366,7 +363,8 @@ impl Output {
 
     /// Prints the kept warnings of a command that succeeded.
     pub fn flush_warnings(&self) {
-        self.warnings.take().iter().for_each(|warning| self.write_stderr(&format!("warning: {warning}")));
+        let warnings = std::mem::take(&mut self.state.borrow_mut().warnings);
+        warnings.iter().for_each(|warning| self.write_stderr(&format!("warning: {warning}")));
     }
 
     /// Prints help to the stream that clap chose; `styled` has colours.
@@ -380,20 +378,19 @@ impl Output {
         Ok(())
     }
 
-    /// Prints the error; in machine-readable formats with the errors of all items.
+    /// Prints the error; in machine-readable formats as one document.
     pub fn report_error(&self, error: &CliError) {
+        let (partial, warnings) = {
+            let mut state = self.state.borrow_mut();
+            (state.partial.take(), std::mem::take(&mut state.warnings))
+        };
         match error {
             CliError::ClosedPipe => {}
-            _ if self.reports_json() || self.partial.borrow().is_some() => {
+            _ if self.reports_json() || partial.is_some() => {
                 let mut document = render_error::problem_document(error);
-                let failures = self.batch.take().unwrap_or_default().failures;
-                if !failures.is_empty() {
-                    document["failures"] = failures.into();
-                }
-                if let Some(result) = self.partial.take() {
+                if let Some(result) = partial {
                     document["found"] = result;
                 }
-                let warnings = self.warnings.take();
                 if !warnings.is_empty() {
                     document["warnings"] = warnings.into();
                 }
@@ -410,26 +407,22 @@ impl Output {
 
     /// Prints the error of one of several items, with `help`.
     pub fn report_item_error(&self, item: &str, error: &CliError, help: Option<&str>) {
-        match &mut *self.batch.borrow_mut() {
-            Some(batch) if self.reports_json() => {
-                let mut document = render_error::problem_document(error);
-                document["item"] = item.into();
-                batch.failures.push(document);
-            }
-            // Problems of a file are rendered with snippets.
-            _ if matches!(error, CliError::Rejected(_)) => self.report_error(error),
-            _ => {
-                let diagnostic =
-                    Diagnostic { help: help.map(str::to_owned), ..render_error::to_diagnostic(error) };
-                let is_named = diagnostic.message.contains(&format!("`{item}`"));
-                self.print_diagnostic(&if is_named { diagnostic } else { diagnostic.about(item) });
-            }
+        // Problems of a file are rendered with snippets.
+        if matches!(error, CliError::Rejected(_)) {
+            return self.report_error(error);
         }
+        let diagnostic = Diagnostic { help: help.map(str::to_owned), ..render_error::to_diagnostic(error) };
+        let is_named = diagnostic.message.contains(&format!("`{item}`"));
+        self.print_diagnostic(&if is_named { diagnostic } else { diagnostic.about(item) });
     }
 
     fn print_diagnostic(&self, diagnostic: &Diagnostic) {
-        let text = diagnostic.render(self.stderr.colour, self.width);
-        self.write_stderr(&if self.stderr.is_terminal { wrap_message(&text, self.width) } else { text });
+        self.write_stderr(&diagnostic.render(self.stderr.colour, self.width));
+    }
+
+    /// Writes a message, wrapped on a terminal.
+    fn write_message(&self, text: &str) {
+        self.write_stderr(&self.width.map_or_else(|| text.to_owned(), |width| wrap_lines(text, width)));
     }
 
     /// A failure to write to stderr cannot be reported.

@@ -117,6 +117,11 @@ pub fn problem_document(error: &CliError) -> Value {
             json!({"type": "about:blank", "title": diagnostic.message, "code": code})
         }
     };
+    if let CliError::Partial { failures, .. } = error
+        && !failures.is_empty()
+    {
+        document["failures"] = json!(failures);
+    }
     document["exit"] = json!(error.exit().code());
     document["hint"] = json!(diagnostic.hint());
     document

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use comfy_table::presets;
-use console::{measure_text_width, truncate_str};
+pub use comfy_table::Color;
+use comfy_table::{Attribute, ColumnConstraint, ContentArrangement, Row, presets};
+use console::measure_text_width;
 
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::visible;
@@ -19,13 +20,16 @@ pub struct Cell {
     display: Option<String>,
     /// Whether it is text rather than a number: only text can be mistaken for a formula by a spreadsheet.
     is_text: bool,
-    /// ANSI colour code.
-    colour: Option<u8>,
+    colour: Option<Color>,
 }
 
 impl Cell {
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), display: None, is_text: true, colour: None }
+    }
+
+    pub fn empty() -> Self {
+        Self::text("")
     }
 
     pub fn number(number: impl ToString) -> Self {
@@ -42,9 +46,8 @@ impl Cell {
         Self { display: Some(text.into()), ..self }
     }
 
-    /// Sets the ANSI colour (32 is green).
     #[must_use]
-    pub fn with_colour(self, colour: u8) -> Self {
+    pub fn with_colour(self, colour: Color) -> Self {
         Self { colour: Some(colour), ..self }
     }
 
@@ -70,10 +73,18 @@ impl Cell {
         visible(self.display.as_ref().unwrap_or(&self.text))
     }
 
+    fn rendered(&self) -> comfy_table::Cell {
+        let cell = comfy_table::Cell::new(self.visible());
+        match self.colour {
+            Some(colour) => cell.fg(colour),
+            None => cell,
+        }
+    }
+
     /// Creates a cell from JSON: text without quotes, nothing for `null`, lists and objects in readable form.
     pub fn value(value: &Value) -> Self {
         match value {
-            Value::Null => Self::text(""),
+            Value::Null => Self::empty(),
             Value::String(text) => Self::text(text.clone()),
             Value::Bool(_) | Value::Number(_) => Self::number(value),
             Value::Array(_) | Value::Object(_) => Self::text(value.to_string()).with_display(humanize(value)),
@@ -82,22 +93,15 @@ impl Cell {
 
     /// Creates a cell from the member `name` of an object; empty if there is none.
     pub fn member(object: &Value, name: &str) -> Self {
-        object.get(name).map_or_else(|| Self::text(""), Self::value)
+        object.get(name).map_or_else(Self::empty, Self::value)
     }
 }
 
-/// Minimum width of a text column that may be truncated.
+/// Minimum width of a text column, which may be cut.
 const MIN_WIDTH: usize = 8;
 
-/// Spaces between columns.
-const GAP: usize = 2;
-
-/// A displayed column: its index in the table, its width, and the width to which it may be truncated.
-struct Column {
-    index: usize,
-    width: usize,
-    min: usize,
-}
+/// Spaces after a column.
+const GAP: u16 = 2;
 
 /// Rows with headers.
 #[derive(Debug, Clone, Default)]
@@ -138,26 +142,11 @@ impl Table {
         self.columns_at(&selected.iter().filter_map(index).collect::<Vec<_>>())
     }
 
-    /// Removes the column `name` if it is empty in all rows.
+    /// Returns the columns in which a row shows something.
     #[must_use]
-    pub fn without_unused(self, name: &str) -> Self {
-        self.filled_columns(|header| header == name)
-    }
-
-    /// Removes all empty columns if the table is wider than `width`.
-    #[must_use]
-    pub fn without_empty(self, width: u16) -> Self {
-        if self.rows.is_empty() || self.layout(width).len() == self.headers.len() {
-            return self;
-        }
-        self.filled_columns(|_| true)
-    }
-
-    /// Returns the columns that have a value in a row, or whose header is not `removable`.
-    fn filled_columns(&self, removable: impl Fn(&str) -> bool) -> Self {
-        let is_filled = |index: usize| self.rows.iter().any(|row| !row[index].text.is_empty());
-        let is_kept = |index: &usize| !removable(&self.headers[*index]) || is_filled(*index);
-        self.columns_at(&(0..self.headers.len()).filter(is_kept).collect::<Vec<_>>())
+    pub fn without_empty(&self) -> Self {
+        let is_filled = |index: &usize| self.rows.iter().any(|row| !row[*index].visible().is_empty());
+        self.columns_at(&(0..self.headers.len()).filter(is_filled).collect::<Vec<_>>())
     }
 
     /// Returns the columns at these indices.
@@ -167,59 +156,60 @@ impl Table {
         Self { headers, rows: self.rows.iter().map(row).collect() }
     }
 
-    /// Returns the columns that fit into `width`. If not all fit, the last are dropped first, except `title`; then the
-    /// widest that may be truncated shrinks.
-    fn layout(&self, width: u16) -> Vec<Column> {
-        let mut columns: Vec<_> = (0..self.headers.len()).map(|index| self.measure(index)).collect();
-        // There is no gap after the last column.
-        let room = usize::from(width) + GAP;
-        while columns.len() > 1 && columns.iter().map(|column| column.min + GAP).sum::<usize>() > room {
-            let is_title = |column: &Column| self.headers[column.index] == "title";
-            let last = columns.iter().rposition(|column| !is_title(column)).filter(|last| *last > 0);
-            columns.remove(last.unwrap_or(columns.len() - 1));
+    /// Formats the table for a terminal: no borders, one line per row. Returns the text and the number of columns that
+    /// fit.
+    pub fn columns(&self, width: u16, colour: bool) -> (String, usize) {
+        let indices = self.fitting(width);
+        let shown = self.columns_at(&indices);
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        let header = |header: &String| {
+            comfy_table::Cell::new(visible(&header_text(header))).add_attribute(Attribute::Dim)
+        };
+        table.set_header(one_line(shown.headers.iter().map(header)));
+        for row in &shown.rows {
+            table.add_row(one_line(row.iter().map(Cell::rendered)));
         }
-        let room = room.saturating_sub(GAP * columns.len());
-        columns.iter_mut().for_each(|column| column.width = column.width.min(room));
-        while columns.iter().map(|column| column.width).sum::<usize>() > room {
-            let wide = columns.iter_mut().filter(|column| column.width > column.min);
-            let Some(widest) = wide.max_by_key(|column| column.width) else { break };
-            widest.width -= 1;
+        for (index, column) in table.column_iter_mut().enumerate() {
+            let is_last = index + 1 == indices.len();
+            column.set_padding((0, if is_last { 0 } else { GAP }));
+            if shown.is_whole(index) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        table.style_text_only();
+        // The flags and variables about colours were evaluated before.
+        crossterm::style::force_color_output(true);
+        let table = if colour { table.enforce_styling() } else { table.force_no_tty() };
+        (table.lines().map(|line| line.trim_end().to_owned() + "\n").collect(), indices.len())
+    }
+
+    /// Returns the indices of the columns that fit into `width`: the last are left out first, except `title`.
+    fn fitting(&self, width: u16) -> Vec<usize> {
+        let mut columns: Vec<_> = (0..self.headers.len()).collect();
+        let needed: Vec<_> =
+            columns.iter().map(|column| self.min_width(*column) + usize::from(GAP)).collect();
+        let total = |columns: &[usize]| columns.iter().map(|column| needed[*column]).sum::<usize>();
+        while columns.len() > 1 && total(&columns) > usize::from(width.saturating_add(GAP)) {
+            let last = columns.iter().rposition(|column| self.headers[*column] != "title");
+            columns.remove(last.filter(|last| *last > 0).unwrap_or(columns.len() - 1));
         }
         columns
     }
 
-    fn measure(&self, index: usize) -> Column {
-        let cells = || self.rows.iter().filter_map(|row| row.get(index));
-        let texts = cells().map(Cell::visible).chain([visible(&header_text(&self.headers[index]))]);
+    /// Returns the width to which a column may be cut.
+    fn min_width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| row[column].visible());
+        let texts = cells.chain([visible(&header_text(&self.headers[column]))]);
         let width = texts.map(|text| measure_text_width(&text)).max().unwrap_or_default();
-        // Part of an id, a number or a time is useless.
-        let is_whole =
-            matches!(&*self.headers[index], "id" | "question") || cells().all(|cell| !cell.is_text);
-        Column { index, width, min: if is_whole { width } else { width.min(MIN_WIDTH) } }
+        if self.is_whole(column) { width } else { width.min(MIN_WIDTH) }
     }
 
-    /// Formats the table for a terminal: no borders, one line per row. Returns the text and the number of columns that
-    /// fit.
-    pub fn columns(&self, width: u16, colour: bool) -> (String, usize) {
-        let columns = self.layout(width);
-        let cut = |text: &str, column: &Column| truncate_str(text, column.width, "…").into_owned();
-        let mut table = comfy_table::Table::new();
-        table.load_style(presets::NOTHING);
-        let header = |column: &Column| cut(&visible(&header_text(&self.headers[column.index])), column);
-        table.set_header(columns.iter().map(header));
-        for row in &self.rows {
-            table.add_row(columns.iter().map(|column| cut(&row[column.index].visible(), column)));
-        }
-        let line = |(index, line): (usize, String)| {
-            // The library begins each line with a space.
-            let line = line.get(1..).unwrap_or_default().trim_end();
-            match index.checked_sub(1) {
-                _ if !colour => format!("{line}\n"),
-                None => format!("\u{1b}[2m{line}\u{1b}[0m\n"),
-                Some(index) => format!("{}\n", colour_cells(line, &self.rows[index], &columns)),
-            }
-        };
-        (table.lines().enumerate().map(line).collect(), columns.len())
+    /// Whether a column is never cut: part of an id, a number or a time is useless.
+    fn is_whole(&self, column: usize) -> bool {
+        matches!(&*self.headers[column], "id" | "question")
+            || self.rows.iter().all(|row| !row[column].is_text)
     }
 
     /// Formats the rows for a pipe: tab-separated, no header, not truncated.
@@ -230,14 +220,9 @@ impl Table {
         self.rows.iter().map(line).collect()
     }
 
-    /// Returns the headers as cells.
-    pub fn header_cells(&self) -> Vec<Cell> {
-        self.headers.iter().map(Cell::text).collect()
-    }
-
     /// Formats the header as CSV (RFC 4180, lines end in a line feed).
-    pub fn csv_header(&self, raw: bool) -> String {
-        csv_line(&self.header_cells(), raw)
+    pub fn csv_header(&self) -> String {
+        csv_line(&self.headers.iter().map(Cell::text).collect::<Vec<_>>(), false)
     }
 
     /// Formats the rows as CSV. Unless `raw`, text that a spreadsheet would run as a formula gets a leading `'`.
@@ -255,19 +240,11 @@ pub fn header_text(header: &str) -> String {
     }
 }
 
-/// Adds the colours of the cells of `row` to its `line`.
-fn colour_cells(line: &str, row: &[Cell], columns: &[Column]) -> String {
-    let (mut rest, mut coloured) = (line, String::new());
-    for column in columns {
-        let (cell, after) = rest.split_at(truncate_str(rest, column.width + GAP, "").len());
-        let text = cell.trim_end();
-        coloured += &match row[column.index].colour {
-            Some(colour) => format!("\u{1b}[{colour}m{text}\u{1b}[0m{}", &cell[text.len()..]),
-            None => cell.to_owned(),
-        };
-        rest = after;
-    }
-    coloured
+/// Creates a row whose cells are cut at the end of its line.
+fn one_line(cells: impl Iterator<Item = comfy_table::Cell>) -> Row {
+    let mut row = Row::from(cells);
+    row.max_height(1);
+    row
 }
 
 fn csv_line(cells: &[Cell], raw: bool) -> String {

@@ -41,11 +41,10 @@ pub fn is_terminal_control(character: char) -> bool {
         || matches!(character, '\u{61c}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Wraps the first line, which is the message, at `width`. The other lines are unchanged: they are source lines, or
-/// commands to copy.
-pub fn wrap_message(text: &str, width: usize) -> String {
-    let (message, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
-    wrap(message, width) + rest
+/// Wraps the lines of a message at `width`. A line with a command stays whole, so that the command can be copied.
+pub fn wrap_lines(text: &str, width: usize) -> String {
+    let line = |line: &str| if line.contains("forms ") { line.to_owned() } else { wrap(line, width) };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Lower-cases the first letter: our messages start in lower case, the API's titles do not.

@@ -96,7 +96,12 @@ pub(super) fn column_questions<'a>(
 
 /// The name of a question's column: its id, unless that names one of the first columns.
 pub fn column_name(question: &str) -> Cow<'_, str> {
-    if FIRST_COLUMNS.contains(&question) { format!("answers.{question}").into() } else { question.into() }
+    column_name_beside(&FIRST_COLUMNS, question)
+}
+
+/// The name of a question's column beside these `others`.
+pub fn column_name_beside<'a>(others: &[&str], question: &'a str) -> Cow<'a, str> {
+    if others.contains(&question) { format!("answers.{question}").into() } else { question.into() }
 }
 
 /// Returns an answer as people read it: with the labels of options and scales, and lists joined with "; ". A number has its

@@ -72,31 +72,6 @@ fn a_filter_without_a_question_is_refused() {
 }
 
 #[test]
-fn a_filter_with_the_wrong_operator_for_an_option_suggests_the_right_one() {
-    let home = Home::new();
-    let options = "options: [Risotto, 'b,c']";
-    let question = |id: &str, kind: &str| format!("{{id: {id}, type: {kind}, title: {id}, {options}}}");
-    let questions =
-        [question("rk", "ranking"), question("m", "multiple_choice"), question("o", "single_choice")];
-    home.write("meal.yaml", &format!("title: Meal\nquestions: [{}]\n", questions.join(", ")));
-    let id = home.ok(&["--data", "store", "create", "--publish", "-f", "meal.yaml"]);
-    for (test, help) in [
-        ("rk=Risotto", "--where rk.includes=Risotto"),
-        ("m=risoto", "a similar option exists: --where m.includes=Risotto"),
-        ("m.in=Risotto", "--where m.includes=Risotto"),
-        ("o.in=b,c", "--where o=b,c"),
-        ("o.in=risoto", "a similar option exists: --where o.in=Risotto"),
-    ] {
-        let refused =
-            home.run(&["--data", "store", "responses", id.trim(), "--where", test]).expect(6).stderr;
-        assert!(refused.contains(&format!("= help: {help}\n")), "{test}: {refused}");
-        assert!(!refused.contains("filter["), "{test}: {refused}");
-    }
-    let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "o="]).expect(6).stderr;
-    assert!(refused.contains("= help: --where o.answered=false\n"), "{refused}");
-}
-
-#[test]
 fn a_filter_with_an_unknown_option_suggests_a_similar_one() {
     let home = Home::new();
     let choice = "{type: single_choice, title: Colour, options: [red, blue]}";

@@ -107,12 +107,12 @@ fn the_status_is_coloured_and_the_slug_has_a_column_if_any_form_has_one() {
     home.published_form(&DATA);
     let list = ["--data", "store", "list"];
     let screen = Session::start(&home, &[], &list).finish().1;
-    assert!(screen.contains("  \u{1b}[32mpublished\u{1b}[0m  ") && !screen.contains("SLUG"), "{screen}");
+    assert!(screen.contains("  \u{1b}[38;5;2mpublished\u{1b}[39m  ") && !screen.contains("SLUG"), "{screen}");
     home.write("slug.yaml", "title: B\nslug: brunch\n");
     home.ok(&["--data", "store", "create", "-f", "slug.yaml"]);
     let screen = Session::start(&home, &[], &list).finish().1;
-    assert!(screen.contains("  \u{1b}[33mdraft\u{1b}[0m  ") && screen.contains("  SLUG"), "{screen}");
-    assert_eq!(home.ok(&list).lines().next().unwrap().split('\t').count(), 6);
+    assert!(screen.contains("  \u{1b}[38;5;3mdraft\u{1b}[39m  ") && screen.contains("SLUG"), "{screen}");
+    assert_eq!(home.ok(&list).lines().next().unwrap().split('\t').count(), 5);
 }
 
 #[test]

@@ -4,6 +4,14 @@ use super::Home;
 use super::fake_server::{FakeServer, operator_key, post};
 use super::terminal::Session;
 
+/// A form in a list.
+fn form(title: &str) -> serde_json::Value {
+    serde_json::json!({
+        "id": "frm_7k2m9q4x1abz", "title": title, "status": "published", "response_count": 0,
+        "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
+    })
+}
+
 #[test]
 fn csv_escapes_formulas_and_keeps_numbers() {
     let home = Home::new();
@@ -37,11 +45,7 @@ fn answers_in_jsonl_keep_their_text_on_one_line() {
 #[test]
 fn control_characters_in_a_list_are_escaped() {
     let title = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}tab\there";
-    let form = serde_json::json!({
-        "id": "frm_7k2m9q4x1abz", "title": title, "status": "published", "response_count": 0,
-        "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
-    });
-    let body = serde_json::json!({ "forms": [form] }).to_string();
+    let body = serde_json::json!({ "forms": [form(title)] }).to_string();
     let server = FakeServer::with_replies(vec![FakeServer::ok(&body)]);
     let list = Home::new().run(&["--url", &server.url, "list"]).expect(0);
     assert!(!list.stdout.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{list:?}");
@@ -91,28 +95,15 @@ fn control_characters_are_escaped_in_every_format_on_a_terminal() {
 #[test]
 fn json_on_a_terminal_has_json_escapes() {
     let title = "a\u{202e}b\u{9b}c\u{1b}";
-    let form = serde_json::json!({
-        "id": "frm_7k2m9q4x1abz", "title": title, "status": "draft", "version": 1, "accepting": false,
-        "questions": [], "settings": {}, "response_count": 0,
-        "created_at": "2026-11-20T09:00:00.000Z", "updated_at": "2026-11-20T09:00:00.000Z",
-    });
-    let list = serde_json::json!({ "forms": [form] });
-    let cases = [
-        (&["show", "f", "-o", "json"][..], &form),
-        (&["show", "f", "-o", "jsonl"], &form),
-        (&["list", "-o", "json"], &list),
-        (&["list", "-o", "jsonl"], &list),
-    ];
-    for (command, body) in cases {
-        let server = FakeServer::with_replies(vec![FakeServer::ok(&body.to_string())]);
-        let arguments = [&["--url", &server.url], command].concat();
-        let (code, screen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).finish();
-        assert_eq!(code, Some(0), "{screen:?}");
+    let list = serde_json::json!({ "forms": [form(title)] });
+    for format in ["json", "jsonl"] {
+        let server = FakeServer::with_replies(vec![FakeServer::ok(&list.to_string())]);
+        let arguments = ["--url", &server.url, "list", "-o", format];
+        let (_, screen) = Session::start(&Home::new(), &[("NO_COLOR", "1")], &arguments).finish();
         let json = screen.replace("\u{1b}[?25h", "");
         assert!(json.contains(r#""a\u202eb\u009bc\u001b""#), "{json:?}");
         let shown: serde_json::Value = serde_json::from_str(&json).expect(&json);
-        let shown = shown.pointer("/forms/0").unwrap_or(&shown);
-        assert_eq!(shown["title"], title);
+        assert_eq!(shown.pointer("/forms/0").unwrap_or(&shown)["title"], title);
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use forms::cli::output::table::Cell;
 use forms::cli::output::workbook::Workbook;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use super::fake_server::{FakeServer, Reply, operator_key};
 use super::{Home, Run};
@@ -229,15 +230,16 @@ fn too_many_columns_are_an_error() {
     let server = home.serve();
     let id = home.published_form(&[]);
     home.ok(&["submit", &id, "q1=soup"]);
-    // A newer version: the columns of removed questions are looked for.
+    // A newer version: removed questions have columns.
     home.ok(&["edit", &id, "--set", "questions.q3="]);
     let key = operator_key(&home);
-    let mut page: serde_json::Value =
-        serde_json::from_str(&home.ok(&["responses", &id, "-o", "json"])).unwrap();
-    let answers = (0..16_381).map(|number| (format!("r{number}"), "x".into())).collect();
-    page["submissions"][0]["answers"] = serde_json::Value::Object(answers);
-    let page = || FakeServer::ok(&page.to_string());
-    let proxy = FakeServer::with_replies(vec![Reply::Forward(server.url.clone()), page(), page()]);
+    let question =
+        |number| json!({"id": format!("r{number}"), "type": "short_text", "title": "A", "required": false});
+    let questions: Vec<_> = (0..16_381).map(question).collect();
+    let version = json!({"version": 1, "created_at": "2026-11-20T09:00:00.000Z", "questions": questions});
+    let versions = FakeServer::ok(&json!({"versions": [version]}).to_string());
+    let forward = || Reply::Forward(server.url.clone());
+    let proxy = FakeServer::with_replies(vec![forward(), versions, forward()]);
     let variables = [("FORMS_URL", proxy.url.as_str()), ("FORMS_API_KEY", key.as_str())];
     let run = home.run_with(&variables, &["responses", &id, "-o", "xlsx", "--to", "a.xlsx"]).expect(2);
     assert_eq!(run.problem()["title"], "XLSX has room for 16384 columns, and the answers have 16385");

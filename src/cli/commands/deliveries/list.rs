@@ -6,22 +6,20 @@ use crate::api::DeliveryDetail;
 use crate::cli::commands::Run;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::connection::session::Session;
-use crate::cli::input::values::count;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::table::Cell;
+use crate::cli::output::listing::{self, ListLimit, Listing};
+use crate::cli::output::table::{Cell, Color};
 use crate::client::ReceivedBody;
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
-use crate::domain::json::Value;
 
 /// List deliveries, newest event first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The columns are id, integration, status, attempts and error; in a pipe and in
-CSV also event, created_at and next_attempt_at. --columns can choose those, and
-form_id, submission_id and finished_at.
+The columns are id, integration, status, attempts, error, event, created_at and
+next_attempt_at; --columns can choose form_id, submission_id and finished_at
+too.
 
 Examples:
   forms deliveries list --form lunch --status dead,pending
@@ -30,34 +28,9 @@ Examples:
 pub(super) struct List {
     #[command(flatten)]
     selection: SelectionFlags,
-    /// Maximum number to show
-    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
-    limit: Option<usize>,
-    /// Show all of them
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    limit: ListLimit,
 }
-
-/// All columns, by their API names.
-const COLUMNS: [&str; 11] = [
-    "id",
-    "integration",
-    "status",
-    "attempts",
-    "error",
-    "event",
-    "created_at",
-    "next_attempt_at",
-    "form_id",
-    "submission_id",
-    "finished_at",
-];
-
-/// Number of columns shown unless others are chosen.
-const DEFAULT_COLUMNS: usize = 8;
-
-/// Number of columns that a terminal shows: more would cut the errors in 80 columns.
-const TERMINAL_COLUMNS: usize = 5;
 
 impl Run for List {
     fn columns(&self) -> Columns {
@@ -65,54 +38,42 @@ impl Run for List {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let output = &*session.output;
-        let (client, now) = (session.client().await?, session.now());
-        let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
-        let mut pages = client.list_deliveries(&self.selection.selection(session)?, list_limit.page_size());
-        let count = match output.columns.is_empty() {
-            true if output.truncates_rows() => TERMINAL_COLUMNS,
-            true => DEFAULT_COLUMNS,
-            false => COLUMNS.len(),
-        };
-        let row = |one: &ReceivedBody<DeliveryDetail>| cells(one, now).into_iter().take(count).collect();
-        let body = |list| Value::Object(vec![("deliveries".to_owned(), Value::Array(list))]);
-        let listing = Listing {
-            output,
-            list_limit,
-            raw: false,
-            headers: COLUMNS.iter().take(count).map(ToString::to_string).collect(),
-            optional: "error",
-            none: if self.selection.is_empty() { "no deliveries yet" } else { "no deliveries match" }
-                .to_owned(),
-            row: &row,
-            body: &body,
-        };
-        let shown = listing.show(&mut pages).await;
-        if let Some(shown) = shown.map_err(|error| self.selection.explain(session, error))? {
-            output.status(&format!("showing {shown} — use --all or --limit N"));
-        }
-        Ok(())
+        let (output, client) = (&*session.output, session.client().await?);
+        let page_size = self.limit.page_size(output.format);
+        let mut pages = client.list_deliveries(&self.selection.selection(session)?, page_size);
+        let none = if self.selection.is_empty() { "no deliveries yet" } else { "no deliveries match" };
+        let columns = columns(session.now());
+        let listing = Listing::new(output, "deliveries", none, columns).limit(self.limit);
+        listing.show(&mut pages).await.map_err(|error| self.selection.explain(session, error))
     }
 }
 
-fn cells(delivery: &DeliveryDetail, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let unset = || Cell::text("");
-    let time = |time: Option<Timestamp>| time.map_or_else(unset, |time| Cell::time(time, now));
-    let integration = &delivery.integration;
-    let name = integration.name.clone().unwrap_or_else(|| integration.id.to_string());
-    let error = delivery.last_error.as_ref().map(|error| error.message.clone());
-    [
-        Cell::text(delivery.id.to_string()),
-        Cell::text(name),
-        status_cell(delivery),
-        Cell::number(delivery.attempts),
-        error.map_or_else(unset, Cell::text),
-        Cell::text(delivery.event.event_type.to_string()),
-        Cell::time(delivery.created_at, now),
-        delivery.next_attempt_at.map_or_else(unset, |due| due_cell(due, now)),
-        Cell::text(delivery.form_id.to_string()),
-        delivery.submission_id.map_or_else(unset, |id| Cell::text(id.to_string())),
-        time(delivery.finished_at),
+type Column<'a> = listing::Column<'a, ReceivedBody<DeliveryDetail>>;
+
+fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
+    let time = move |time: Option<Timestamp>| time.map_or_else(Cell::empty, |time| Cell::time(time, now));
+    let integration = |delivery: &DeliveryDetail| {
+        let integration = &delivery.integration;
+        integration.name.clone().unwrap_or_else(|| integration.id.to_string())
+    };
+    let error = |delivery: &DeliveryDetail| delivery.last_error.as_ref().map(|error| error.message.clone());
+    vec![
+        Column::new("id", |delivery| Cell::text(delivery.id.to_string())),
+        Column::new("integration", move |delivery| Cell::text(integration(delivery))),
+        Column::new("status", |delivery| status_cell(delivery)),
+        Column::new("attempts", |delivery| Cell::number(delivery.attempts)),
+        Column::new("error", move |delivery| error(delivery).map_or_else(Cell::empty, Cell::text)),
+        Column::new("event", |delivery| Cell::text(delivery.event.event_type.to_string())),
+        Column::new("created_at", move |delivery| Cell::time(delivery.created_at, now)),
+        Column::new("next_attempt_at", move |delivery| {
+            delivery.next_attempt_at.map_or_else(Cell::empty, |due| due_cell(due, now))
+        }),
+        Column::new("form_id", |delivery| Cell::text(delivery.form_id.to_string())).if_chosen(),
+        Column::new("submission_id", |delivery| {
+            delivery.submission_id.map_or_else(Cell::empty, |id| Cell::text(id.to_string()))
+        })
+        .if_chosen(),
+        Column::new("finished_at", move |delivery| time(delivery.finished_at)).if_chosen(),
     ]
 }
 
@@ -132,10 +93,10 @@ pub(super) fn status_cell(delivery: &DeliveryDetail) -> Cell {
     let status = &delivery.status;
     let cell = Cell::number(status).with_display(status.to_string().replace('_', " "));
     match status.known() {
-        Some(DeliveryStatus::Delivered) => cell.with_colour(32),
-        Some(DeliveryStatus::Dead) => cell.with_colour(31),
+        Some(DeliveryStatus::Delivered) => cell.with_colour(Color::DarkGreen),
+        Some(DeliveryStatus::Dead) => cell.with_colour(Color::DarkRed),
         Some(DeliveryStatus::Pending | DeliveryStatus::Paused | DeliveryStatus::InFlight) | None => {
-            cell.with_colour(33)
+            cell.with_colour(Color::DarkYellow)
         }
         Some(DeliveryStatus::Canceled | DeliveryStatus::Skipped) => cell,
     }

@@ -10,14 +10,13 @@ use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::table::Cell;
+use crate::cli::output::listing::{self, Listing};
+use crate::cli::output::table::{Cell, Color};
 use crate::cli::output::{Format, Output, visible};
 use crate::client::{ClientError, ReceivedBody};
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::delivery::attempt::AttemptResult;
-use crate::domain::json::Value;
 
 /// Show one delivery with its attempts, or the body that is sent
 #[derive(Debug, Args)]
@@ -42,22 +41,6 @@ pub(super) struct Show {
     #[arg(long)]
     body: bool,
 }
-
-/// All columns of attempts, by their API names.
-const COLUMNS: [&str; 9] = [
-    "number",
-    "started_at",
-    "trigger",
-    "result",
-    "http_status",
-    "duration_ms",
-    "error",
-    "response",
-    "remote_address",
-];
-
-/// Number of columns shown unless others are chosen.
-const DEFAULT_COLUMNS: usize = 7;
 
 impl Run for Show {
     fn columns(&self) -> Columns {
@@ -87,7 +70,7 @@ impl Run for Show {
         }
         if self.attempts {
             let attempts = client.list_attempts(&self.delivery).await.map_err(refused)?;
-            return show_attempts(session, &attempts);
+            return show_attempts(session, attempts);
         }
         let delivery = client.get_delivery(&self.delivery).await.map_err(refused)?;
         if output.format != Format::Table || !output.columns.is_empty() {
@@ -110,38 +93,31 @@ fn without_body(delivery: &DeliveryDetail, error: ClientError) -> CliError {
     ClientError::Problem(problem).into()
 }
 
-fn show_attempts(session: &Session, attempts: &[ReceivedBody<Attempt>]) -> Result<(), CliError> {
-    let output = &*session.output;
-    let count = if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() };
-    let now = session.now();
-    let row = |one: &ReceivedBody<Attempt>| cells(one, now).into_iter().take(count).collect();
-    let body = |list| Value::Object(vec![("attempts".to_owned(), Value::Array(list))]);
-    let listing = Listing {
-        output,
-        list_limit: ListLimit::ALL,
-        raw: false,
-        headers: COLUMNS.iter().take(count).map(ToString::to_string).collect(),
-        optional: "error",
-        none: "no attempts yet".to_owned(),
-        row: &row,
-        body: &body,
-    };
-    listing.show_items(attempts)
+fn show_attempts(session: &Session, attempts: Vec<ReceivedBody<Attempt>>) -> Result<(), CliError> {
+    let columns = columns(session.now());
+    Listing::new(&session.output, "attempts", "no attempts yet", columns).show_items(attempts)
 }
 
-fn cells(attempt: &Attempt, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let text = |text: Option<&String>| Cell::text(text.map(String::as_str).unwrap_or_default());
-    let colour = if attempt.result.known() == Some(AttemptResult::Delivered) { 32 } else { 31 };
-    [
-        Cell::number(attempt.number),
-        Cell::time(attempt.started_at, now),
-        Cell::text(attempt.trigger.to_string()),
-        Cell::text(attempt.result.to_string()).with_colour(colour),
-        attempt.http_status.map_or_else(|| Cell::text(""), Cell::number),
-        Cell::number(attempt.duration_ms),
-        text(attempt.error.as_ref().map(|error| &error.message)),
-        text(attempt.response.as_ref()),
-        text(attempt.remote_address.as_ref()),
+type Column<'a> = listing::Column<'a, ReceivedBody<Attempt>>;
+
+fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
+    let text = |text: Option<&String>| text.map_or_else(Cell::empty, Cell::text);
+    let colour = |attempt: &Attempt| match attempt.result.known() {
+        Some(AttemptResult::Delivered) => Color::DarkGreen,
+        _ => Color::DarkRed,
+    };
+    vec![
+        Column::new("number", |attempt| Cell::number(attempt.number)),
+        Column::new("started_at", move |attempt| Cell::time(attempt.started_at, now)),
+        Column::new("trigger", |attempt| Cell::text(attempt.trigger.to_string())),
+        Column::new("result", move |attempt| {
+            Cell::text(attempt.result.to_string()).with_colour(colour(attempt))
+        }),
+        Column::new("http_status", |attempt| attempt.http_status.map_or_else(Cell::empty, Cell::number)),
+        Column::new("duration_ms", |attempt| Cell::number(attempt.duration_ms)),
+        Column::new("error", move |attempt| text(attempt.error.as_ref().map(|error| &error.message))),
+        Column::new("response", move |attempt| text(attempt.response.as_ref())).if_chosen(),
+        Column::new("remote_address", move |attempt| text(attempt.remote_address.as_ref())).if_chosen(),
     ]
 }
 

@@ -7,11 +7,9 @@ use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::table::Cell;
+use crate::cli::output::listing::{self, Listing};
+use crate::cli::output::table::{Cell, Color};
 use crate::client::ReceivedBody;
-use crate::clock::Timestamp;
-use crate::domain::json::Value;
 
 /// Count deliveries by type of integration
 #[derive(Debug, Args)]
@@ -25,9 +23,7 @@ Examples:
   forms deliveries stats -o json | jq '.types[] | select(.dead > 0)'")]
 pub(super) struct Stats {}
 
-/// All columns, by their API names.
-const COLUMNS: [&str; 7] =
-    ["type", "pending", "in_flight", "paused", "dead", "oldest_due_at", "delivered_24h"];
+type Column<'a> = listing::Column<'a, ReceivedBody<DeliveryTypeStats>>;
 
 impl Run for Stats {
     fn columns(&self) -> Columns {
@@ -37,32 +33,20 @@ impl Run for Stats {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let types = session.client().await?.delivery_stats().await?;
         let now = session.now();
-        let row = |one: &ReceivedBody<DeliveryTypeStats>| cells(one, now).into();
-        let body = |list| Value::Object(vec![("types".to_owned(), Value::Array(list))]);
-        let listing = Listing {
-            output: &session.output,
-            list_limit: ListLimit::ALL,
-            raw: false,
-            headers: COLUMNS.map(str::to_owned).into(),
-            optional: "oldest_due_at",
-            none: "no integrations".to_owned(),
-            row: &row,
-            body: &body,
-        };
-        listing.show_items(&types)
+        let columns = vec![
+            Column::new("type", |stats| Cell::text(&*stats.kind)),
+            Column::new("pending", |stats| Cell::number(stats.pending)),
+            Column::new("in_flight", |stats| Cell::number(stats.in_flight)),
+            Column::new("paused", |stats| Cell::number(stats.paused)),
+            Column::new("dead", |stats| match stats.dead {
+                0 => Cell::number(0),
+                dead => Cell::number(dead).with_colour(Color::DarkRed),
+            }),
+            Column::new("oldest_due_at", |stats| {
+                stats.oldest_due_at.map_or_else(Cell::empty, |due| Cell::time(due, now))
+            }),
+            Column::new("delivered_24h", |stats| Cell::number(stats.delivered_24h)),
+        ];
+        Listing::new(&session.output, "types", "no integrations", columns).show_items(types)
     }
-}
-
-fn cells(stats: &DeliveryTypeStats, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let unset = || Cell::text("");
-    let dead = Cell::number(stats.dead);
-    [
-        Cell::text(&*stats.kind),
-        Cell::number(stats.pending),
-        Cell::number(stats.in_flight),
-        Cell::number(stats.paused),
-        if stats.dead > 0 { dead.with_colour(31) } else { dead },
-        stats.oldest_due_at.map_or_else(unset, |due| Cell::time(due, now)),
-        Cell::number(stats.delivered_24h),
-    ]
 }

@@ -9,12 +9,11 @@ use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations::target;
-use crate::cli::output::listing::{ListLimit, Listing};
-use crate::cli::output::table::Cell;
+use crate::cli::output::listing::{self, Listing};
+use crate::cli::output::table::{Cell, Color};
 use crate::cli::output::value_of;
 use crate::client::ReceivedBody;
 use crate::clock::Timestamp;
-use crate::domain::json::Value;
 
 /// List the integrations of a form
 #[derive(Debug, Args)]
@@ -36,13 +35,6 @@ pub(super) struct List {
     form: String,
 }
 
-/// All columns, by their API names.
-const COLUMNS: [&str; 10] =
-    ["name", "type", "target", "health", "pending", "dead", "id", "enabled", "events", "last_success_at"];
-
-/// Number of columns shown unless others are chosen.
-const DEFAULT_COLUMNS: usize = 6;
-
 impl Run for List {
     fn columns(&self) -> Columns {
         Columns::Dynamic
@@ -50,41 +42,35 @@ impl Run for List {
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let integrations = session.client().await?.list_integrations(&self.form).await?;
-        let output = &*session.output;
-        let (count, now) =
-            (if output.columns.is_empty() { DEFAULT_COLUMNS } else { COLUMNS.len() }, session.now());
-        let row = |one: &ReceivedBody<IntegrationDetail>| cells(one, now).into_iter().take(count).collect();
-        let body = |list| Value::Object(vec![("integrations".to_owned(), Value::Array(list))]);
-        let listing = Listing {
-            output,
-            list_limit: ListLimit::ALL,
-            raw: false,
-            headers: COLUMNS.iter().take(count).map(ToString::to_string).collect(),
-            optional: "",
-            none: format!("no integrations: {} integrations create {}", session.command_prefix(), self.form),
-            row: &row,
-            body: &body,
-        };
-        listing.show_items(&integrations)
+        let none = format!("no integrations: {} integrations create {}", session.command_prefix(), self.form);
+        Listing::new(&session.output, "integrations", none, columns(session.now())).show_items(integrations)
     }
 }
 
-fn cells(integration: &ReceivedBody<IntegrationDetail>, now: Timestamp) -> [Cell; COLUMNS.len()] {
-    let target = value_of(integration).ok().and_then(|value| target(&value));
-    let events: Vec<_> = integration.events.iter().map(ToString::to_string).collect();
-    let health = &integration.health;
-    let success = health.last_success_at.map(|time| Cell::time(time, now));
-    [
-        Cell::text(&*integration.name),
-        Cell::text(&*integration.kind),
-        Cell::text(target.unwrap_or_default()),
-        health_cell(integration),
-        Cell::number(health.pending),
-        Cell::number(health.dead),
-        Cell::text(integration.id.to_string()),
-        Cell::number(integration.enabled),
-        Cell::text(events.join(", ")),
-        success.unwrap_or_else(|| Cell::text("").with_display("never")),
+type Column<'a> = listing::Column<'a, ReceivedBody<IntegrationDetail>>;
+
+fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
+    let target = |integration: &ReceivedBody<IntegrationDetail>| {
+        value_of(integration).ok().and_then(|value| target(&value)).unwrap_or_default()
+    };
+    let events = |integration: &IntegrationDetail| {
+        integration.events.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    vec![
+        Column::new("name", |integration| Cell::text(&*integration.name)),
+        Column::new("type", |integration| Cell::text(&*integration.kind)),
+        Column::new("target", move |integration| Cell::text(target(integration))),
+        Column::new("health", |integration| health_cell(integration)),
+        Column::new("pending", |integration| Cell::number(integration.health.pending)),
+        Column::new("dead", |integration| Cell::number(integration.health.dead)),
+        Column::new("id", |integration| Cell::text(integration.id.to_string())).if_chosen(),
+        Column::new("enabled", |integration| Cell::number(integration.enabled)).if_chosen(),
+        Column::new("events", move |integration| Cell::text(events(integration))).if_chosen(),
+        Column::new("last_success_at", move |integration| match integration.health.last_success_at {
+            Some(time) => Cell::time(time, now),
+            None => Cell::text("").with_display("never"),
+        })
+        .if_chosen(),
     ]
 }
 
@@ -92,9 +78,9 @@ fn cells(integration: &ReceivedBody<IntegrationDetail>, now: Timestamp) -> [Cell
 fn health_cell(integration: &IntegrationDetail) -> Cell {
     let state = &integration.health.state;
     let colour = match state.known() {
-        Some(HealthState::Ok) => 32,
-        Some(HealthState::Failing) | None => 33,
-        Some(HealthState::Paused) => 31,
+        Some(HealthState::Ok) => Color::DarkGreen,
+        Some(HealthState::Failing) | None => Color::DarkYellow,
+        Some(HealthState::Paused) => Color::DarkRed,
     };
     let cell = Cell::text(state.to_string());
     if integration.enabled { cell.with_colour(colour) } else { cell.with_display("disabled") }

@@ -82,22 +82,9 @@ fn flag(question: &str, operator: &str) -> String {
     }
 }
 
-/// Suggests the clause that was probably meant: a missing answer, or a similar option.
+/// Suggests an option that is similar to the value.
 fn suggest((id, operator, value): &WhereClause, questions: &[Question]) -> Option<String> {
-    if value.trim().is_empty() && operator != "answered" {
-        return Some(format!("{}=false", flag(id, "answered")));
-    }
     let question = questions.iter().find(|question| question.id.as_ref() == Some(id))?;
-    let is_list = question.kind.answer_is_list();
-    let option = similar_option(question, value);
-    let operator = match (operator.as_str(), &option) {
-        ("eq", _) | ("in", Some(_)) if is_list => "includes",
-        // `in` would split it at the comma.
-        ("in", Some(option)) if option.contains(',') => "eq",
-        (operator, Some(option)) if option != value => operator,
-        _ => return None,
-    };
-    let option = option.as_ref().unwrap_or(value);
-    let clause = format!("{}={option}", flag(id, operator));
-    Some(if option == value { clause } else { format!("a similar option exists: {clause}") })
+    let option = similar_option(question, value).filter(|option| option != value)?;
+    Some(format!("a similar option exists: {}={option}", flag(id, operator)))
 }

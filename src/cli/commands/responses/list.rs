@@ -1,12 +1,13 @@
 //! `forms responses list`: one column per question.
 
-use std::cell::Cell as Slot;
+use std::cell::Cell as Flag;
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
+use serde::Serialize;
 
-use crate::api::SubmissionDetail;
+use crate::api::{SubmissionDetail, VersionView};
 use crate::cli::commands::Run;
 use crate::cli::commands::responses::filter;
 use crate::cli::connection::session::Session;
@@ -14,22 +15,22 @@ use crate::cli::input::answers;
 use crate::cli::input::moment::moment;
 use crate::cli::input::values::count;
 use crate::cli::output::Format;
-use crate::cli::output::columns;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::destination::Destination;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::humanize::grouped;
-use crate::cli::output::listing::{ListLimit, Listing};
+use crate::cli::output::listing::{Column, ListLimit, Listing};
 use crate::cli::output::table::Cell;
 use crate::client::{Pages, ReceivedBody, SubmissionQuery};
 use crate::clock::Timestamp;
+use crate::domain::integration::row::{FIRST_COLUMNS, column_name_beside};
 use crate::domain::json::{self, Value};
 
 /// List the answers to a form, newest first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Columns are id, submitted_at, and one for each question; with --trashed it is
-deleted_at instead.
+deleted_at instead. In CSV and XLSX, removed questions have columns too. The
+column of a question that is named like one before is answers.id.
 
 --where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE. The operators are those
 of conditions: eq, ne, lt, lte, gt, gte, in (VALUE,VALUE), includes (one of
@@ -46,6 +47,7 @@ pub(super) struct List {
     /// Form, by id or slug
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
+    // Not flattened: clap cannot tell whether a flattened struct with another one in it is present.
     /// Maximum number to show
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
     limit: Option<usize>,
@@ -85,71 +87,85 @@ impl Run for List {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let listed = answers::parse_questions(&form.questions);
-        let mut ids = answers::answerable_ids(&listed);
-        let list_limit = ListLimit::from_flags(self.limit, self.all, output.format);
-        let Self { since, until, clauses, trashed, raw, .. } = self;
+        let asked = answers::parse_questions(&form.questions);
+        let mut ids = answers::answerable_ids(&asked);
+        if form.version > 1 && matches!(output.format, Format::Csv | Format::Xlsx) {
+            add_removed_questions(client.list_versions(&self.form)?, &mut ids).await?;
+        }
+        let Self { limit, all, since, until, clauses, trashed, raw, .. } = self;
+        let limit = ListLimit { limit, all };
         let moment = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
         let (since, until) = (moment(since)?, moment(until)?);
         let query = SubmissionQuery { since, until, answers: clauses, trashed };
-        let in_flags = |error| filter::in_flags(error, &query.answers, &listed, &form.title);
-        // The header of CSV and XLSX comes first: if questions have changed, removed ones must be found before.
-        let is_known =
-            |ids: &[String]| columns::resolve_names(&output.columns, &headers(ids, trashed)).is_ok();
-        let is_export = matches!(output.format, Format::Csv | Format::Xlsx);
-        if is_export && form.version > 1 && (output.columns.is_empty() || !is_known(&ids)) {
-            let pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
-            let removed = find_removed_questions(pages, list_limit.max, &ids).await.map_err(in_flags)?;
-            ids.extend(removed);
-        }
-        let headers = headers(&ids, trashed);
-        let mut pages = client.list_submissions(&self.form, &query, list_limit.page_size())?;
-        let others = Slot::new(false);
-        let row = |submission: &ReceivedBody<SubmissionDetail>| {
-            let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
-            others.set(others.get() || has_others(&answers, &ids));
-            cells(submission, &answers, &ids, now)
-        };
-        let none = none(&query).to_owned();
-        let listing =
-            Listing { output, list_limit, raw, headers, optional: "", none, row: &row, body: &body };
-        if let Some(shown) = listing.show(&mut pages).await.map_err(in_flags)? {
-            // The server would have to scan all submissions to count trashed or filtered ones.
-            let count = Some(form.response_count).filter(|_| query.is_empty());
-            let of = count.map(|count| format!(" of {}", grouped(count))).unwrap_or_default();
-            output.status(&format!("showing {shown}{of} — use --all or --limit N"));
-        }
-        if others.get() {
+        let mut pages = client.list_submissions(&self.form, &query, limit.page_size(output.format))?;
+        let has_others = Flag::new(false);
+        let columns = columns(&ids, &has_others, trashed, now);
+        // The server would have to scan all submissions to count trashed or filtered ones.
+        let total = Some(form.response_count).filter(|_| query.is_empty());
+        let listing = Listing::new(output, "submissions", none(&query), columns);
+        let shown = listing.limit(limit).total(total).raw(raw).show(&mut pages).await;
+        shown.map_err(|error| filter::in_flags(error, &query.answers, &asked, &form.title))?;
+        if has_others.get() {
             output.warn("answers to removed questions are left out; -o csv, xlsx and jsonl have them");
         }
         Ok(())
     }
 }
 
-impl List {}
-
-/// Finds removed questions: those with answers in the first `limit` submissions of `pages` that are not in `ids`.
-async fn find_removed_questions(
-    mut pages: Pages<'_, ReceivedBody<SubmissionDetail>>,
-    mut limit: usize,
-    ids: &[String],
-) -> Result<Vec<String>, CliError> {
-    let mut removed = Vec::new();
-    while limit > 0
-        && let Some(page) = pages.next().await?
-    {
-        limit = limit.saturating_sub(page.len());
-        for submission in page {
-            let Ok(Value::Object(answers)) = json::parse(submission.answers.get()) else { continue };
-            let keys = answers.into_iter().map(|(key, _)| key).filter(|key| !ids.contains(key));
-            for key in keys {
-                if !removed.contains(&key) {
-                    removed.push(key);
-                }
-            }
+/// Adds to `ids` the questions of earlier versions, those removed last first.
+async fn add_removed_questions(
+    mut versions: Pages<'_, VersionView>,
+    ids: &mut Vec<String>,
+) -> Result<(), CliError> {
+    while let Some(page) = versions.next().await? {
+        for version in page {
+            let earlier = answers::answerable_ids(&answers::parse_questions(&version.questions));
+            let removed: Vec<_> = earlier.into_iter().filter(|id| !ids.contains(id)).collect();
+            ids.extend(removed);
         }
     }
-    Ok(removed)
+    Ok(())
+}
+
+/// A submission with its answers, parsed once for all columns.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Response {
+    submission: ReceivedBody<SubmissionDetail>,
+    #[serde(skip)]
+    answers: Value,
+}
+
+impl From<ReceivedBody<SubmissionDetail>> for Response {
+    fn from(submission: ReceivedBody<SubmissionDetail>) -> Self {
+        let answers = json::parse(submission.answers.get()).unwrap_or(Value::Null);
+        Self { submission, answers }
+    }
+}
+
+/// Returns the columns of responses with the questions `ids`. The first one sets `has_others` if there are answers to other
+/// questions.
+fn columns<'a>(
+    ids: &'a [String],
+    has_others: &'a Flag<bool>,
+    trashed: bool,
+    now: Timestamp,
+) -> Vec<Column<'a, Response>> {
+    let moment = if trashed { "deleted_at" } else { FIRST_COLUMNS[1] };
+    let first = [FIRST_COLUMNS[0], moment];
+    let id = Column::new(first[0], |Response { submission, answers }: &Response| {
+        let Value::Object(answers) = answers else { return Cell::text(submission.id.to_string()) };
+        has_others.set(has_others.get() || answers.iter().any(|(key, _)| !ids.contains(key)));
+        Cell::text(submission.id.to_string())
+    });
+    let time = Column::new(moment, move |Response { submission, .. }: &Response| {
+        Cell::time(submission.deleted_at.unwrap_or(submission.submitted_at), now)
+    });
+    let answer = |id: &'a String| {
+        let name = column_name_beside(&first, id);
+        Column::new(name, |response: &Response| Cell::member(&response.answers, id))
+    };
+    [id, time].into_iter().chain(ids.iter().map(answer)).collect()
 }
 
 fn none(query: &SubmissionQuery) -> &'static str {
@@ -158,25 +174,4 @@ fn none(query: &SubmissionQuery) -> &'static str {
         query if query.trashed => "no responses in the trash",
         _ => "no responses match",
     }
-}
-
-fn headers(ids: &[String], trashed: bool) -> Vec<String> {
-    let moment = if trashed { "deleted_at" } else { "submitted_at" };
-    ["id", moment].into_iter().map(str::to_owned).chain(ids.iter().cloned()).collect()
-}
-
-fn cells(submission: &SubmissionDetail, answers: &Value, ids: &[String], now: Timestamp) -> Vec<Cell> {
-    let moment = submission.deleted_at.unwrap_or(submission.submitted_at);
-    let fixed = [Cell::text(submission.id.to_string()), Cell::time(moment, now)];
-    fixed.into_iter().chain(ids.iter().map(|id| Cell::member(answers, id))).collect()
-}
-
-/// Whether there are answers to questions other than `ids`.
-fn has_others(answers: &Value, ids: &[String]) -> bool {
-    matches!(answers, Value::Object(members) if members.iter().any(|(key, _)| !ids.contains(key)))
-}
-
-/// Wraps all submissions in the API's body; without a cursor, since the list is complete.
-fn body(submissions: Vec<Value>) -> Value {
-    Value::Object(vec![("submissions".to_owned(), Value::Array(submissions))])
 }

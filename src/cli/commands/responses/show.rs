@@ -14,6 +14,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::{Format, value_of, visible};
+use crate::domain::integration::row::column_name_beside;
 use crate::domain::json::{self, Value};
 
 /// Show one submission
@@ -59,7 +60,8 @@ fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliErro
     let beside = || SUBMISSION_FIELDS.iter().copied().filter(|name| *name != "answers");
     let cells = beside().map(|name| Cell::member(&whole, name));
     let row = cells.chain(ids.iter().map(|id| Cell::member(&answers, id))).collect();
-    let headers = beside().map(str::to_owned).chain(ids.iter().cloned()).collect();
+    let question = |id: &String| column_name_beside(SUBMISSION_FIELDS, id).into_owned();
+    let headers = beside().map(str::to_owned).chain(ids.iter().map(question)).collect();
     Ok(Table { headers, rows: vec![row] })
 }
 
