@@ -33,7 +33,6 @@ use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::table::Table;
-use crate::cli::output::text::wrap_lines;
 use crate::cli::output::workbook::{MAX_COLUMNS, Workbook};
 use crate::domain::json::Value;
 
@@ -321,7 +320,7 @@ impl Output {
     pub fn status(&self, text: &str) {
         let is_shown = self.format == Format::Table || self.stderr.is_terminal;
         if is_shown && !self.quiet {
-            self.write_message(&visible(text));
+            self.write_stderr(&visible(text));
         }
     }
 
@@ -332,7 +331,7 @@ impl Output {
         }
         if !self.quiet {
             let mark = if self.stderr.colour { "\u{1b}[32m✓\u{1b}[0m" } else { "✓" };
-            self.write_message(&format!("{mark} {}", visible(text)));
+            self.write_stderr(&format!("{mark} {}", visible(text)));
         }
     }
 
@@ -348,7 +347,7 @@ impl Output {
         if self.reports_json() {
             self.state.borrow_mut().warnings.push(visible(text));
         } else {
-            self.write_message(&format!("warning: {}", visible(text)));
+            self.write_stderr(&format!("warning: {}", visible(text)));
         }
     }
 
@@ -418,11 +417,6 @@ impl Output {
 
     fn print_diagnostic(&self, diagnostic: &Diagnostic) {
         self.write_stderr(&diagnostic.render(self.stderr.colour, self.width));
-    }
-
-    /// Writes a message, wrapped on a terminal.
-    fn write_message(&self, text: &str) {
-        self.write_stderr(&self.width.map_or_else(|| text.to_owned(), |width| wrap_lines(text, width)));
     }
 
     /// A failure to write to stderr cannot be reported.
