@@ -192,10 +192,8 @@ impl Target {
             let path = format!("/{}/submissions?limit=100&trashed={trashed}{cursor}", self.form);
             let page = self.call("GET", &path, 200).await;
             for submission in page["submissions"].as_array().unwrap() {
-                assert!(
-                    ids.insert(submission["id"].as_str().unwrap().to_owned()),
-                    "{submission} is listed twice"
-                );
+                let is_new = ids.insert(submission["id"].as_str().unwrap().to_owned());
+                assert!(is_new, "{submission} is listed twice");
             }
             let Some(next) = page["next_cursor"].as_str() else { return ids };
             cursor = format!("&cursor={next}");

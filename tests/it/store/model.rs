@@ -166,11 +166,8 @@ impl Run {
                 self.assigned.push((form, id));
             }
             let description = format!("{operation:?}: {outcome:?}");
-            assert!(
-                apply(&mut self.model, form, operation, &outcome, millis),
-                "run {}: {description}",
-                self.seed
-            );
+            let is_expected = apply(&mut self.model, form, operation, &outcome, millis);
+            assert!(is_expected, "run {}: {description}", self.seed);
         }
     }
 
