@@ -1,10 +1,9 @@
-//! Limits of concurrent work: the pool for long work, and permits by id.
+//! The pool for long work: what it refuses.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use forms::cpu_pool::{CpuPool, PoolError, PoolLimits};
-use forms::keyed_semaphore::FairSemaphore;
 
 fn pool(jobs: usize) -> CpuPool {
     CpuPool::new(PoolLimits { threads: 1, jobs, max_wait: Duration::ZERO, ..PoolLimits::default() })
@@ -34,17 +33,4 @@ async fn a_panic_frees_the_slot_of_the_job() {
     let panicked = pool.run(|| panic!("on purpose")).await;
     assert!(matches!(panicked, Err(PoolError::Panicked(_))));
     assert_eq!(pool.run(|| 7).await.unwrap(), 7);
-}
-
-#[tokio::test]
-async fn an_id_may_use_a_quarter_of_the_permits_and_all_ids_the_total() {
-    let semaphore = FairSemaphore::new(8, Duration::ZERO);
-    let mut permits = Vec::new();
-    for id in 0..4 {
-        permits.push([semaphore.acquire(id).await.unwrap(), semaphore.acquire(id).await.unwrap()]);
-        assert!(semaphore.acquire(id).await.is_none(), "an id got more than a quarter");
-    }
-    assert!(semaphore.acquire(4).await.is_none(), "more permits than the total were given");
-    permits.pop();
-    assert!(semaphore.acquire(4).await.is_some());
 }

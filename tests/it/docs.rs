@@ -1,7 +1,7 @@
 //! The README and `docs/`: their tables are generated, and their examples are run as written.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use forms::api::Code;
@@ -21,6 +21,7 @@ use serde_json::json;
 use crate::cli::terminal::Session;
 use crate::cli::{Home, RunningServer};
 use crate::golden::assert_golden;
+use crate::layers::sources;
 use crate::questions::required_settings;
 
 fn document(path: &str) -> String {
@@ -163,24 +164,12 @@ fn add_commands(command: &clap::Command, rows: &mut String) {
     }
 }
 
-/// Adds the Rust files in `folder` to `files`.
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-}
-
 #[test]
 fn every_code_of_a_failed_attempt_is_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = vec![root.join("domain/integration/chat/classify.rs")];
-    rust_files(&root.join("delivery"), &mut files);
-    rust_files(&root.join("domain/delivery"), &mut files);
+    sources(&root.join("delivery"), &mut files);
+    sources(&root.join("domain/delivery"), &mut files);
     let all: String = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     for code in ErrorCode::ALL {
         let is_used = regex::Regex::new(&format!(r"ErrorCode::{code:?}\b")).unwrap().is_match(&all);

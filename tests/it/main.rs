@@ -3,7 +3,7 @@
 
 mod api; // the API over HTTP
 mod cli; // the command line as a process
-mod concurrency; // the pool for long work, and permits by id
+mod concurrency; // the pool for long work
 mod config; // the settings of a server
 mod delivery; // deliveries: requests, files, schedules and fairness
 mod docs; // the README and docs/

@@ -3,13 +3,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::http::Method;
-use forms::config::HttpSettings;
-use forms::domain::workspace::Scope;
 use forms::secret::{KeyText, SystemRandomness};
-use serde_json::{Value, json};
 
-use crate::harness::{Call, NOW, Server, TestResponse, questions};
+use crate::harness::prelude::*;
 
 const SCOPES: [Scope; 5] = [Scope::Read, Scope::Submit, Scope::Write, Scope::Admin, Scope::Operator];
 
@@ -118,7 +114,9 @@ pub(super) fn operation(server: &Server, method: &str, path: &str, ids: &Ids) ->
     match method {
         "get" => server.get(path),
         "delete" => server.delete(path),
-        "patch" if path.contains("sub_") => server.patch(path, json!({"answers": {"q1": "Bob"}})),
+        "patch" if path.contains("/submissions/") || path.contains("/responses/") => {
+            server.patch(path, json!({"answers": {"q1": "Bob"}}))
+        }
         "patch" if path.contains("/integrations/") => server.patch(path, json!({"payload": "thin"})),
         "patch" => server.patch(path, json!({"title": "Visits"})),
         "post" if path == "/api/v1/forms" => server.post(path, json!({"title": "Visit", "questions": []})),
@@ -132,10 +130,6 @@ pub(super) fn operation(server: &Server, method: &str, path: &str, ids: &Ids) ->
         "post" => server.post(path, json!({"answers": {"q1": "Ada"}})),
         other => panic!("unexpected method: {other}"),
     }
-}
-
-fn webhook() -> Value {
-    json!({"type": "webhook", "url": "https://example.com/hook"})
 }
 
 /// Creates the objects that the path names, with an admin key of their workspace.
@@ -473,33 +467,41 @@ async fn an_invalid_key_is_refused_without_a_reason() {
         bodies.insert(response.text().to_owned());
     }
     assert_eq!(bodies.len(), 1, "{bodies:?}");
+    // The key is checked before the query and the body.
+    let call = server.call_without_key(Method::POST, "/api/v1/forms?wrong=1").body("{");
+    assert_eq!(call.send().await.code(), "unauthorized");
 }
 
 #[tokio::test]
-async fn a_submission_is_found_only_under_its_form() {
+async fn submissions_and_integrations_are_found_only_under_their_form() {
     let server = Server::start().await;
     let (one, other) = (server.published_form(questions()).await, server.published_form(questions()).await);
-    let submission = server.submit(&one, json!({"q1": "Ada"})).await;
-    server.read(format!("/api/v1/forms/{one}/submissions/{submission}")).await;
-    let deleted = server.submit(&one, json!({"q1": "Ada"})).await;
-    server.remove(format!("/api/v1/forms/{one}/submissions/{deleted}?purge=true")).await;
-    let none = "sub_00000000000000000000000000";
-    for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| path.contains("{submission}")) {
-        let mut bodies = BTreeSet::new();
-        for (form, submission) in
-            [(&other, submission.as_str()), (&one, "sub_1"), (&one, none), (&one, &deleted)]
-        {
-            let mut ids = Ids::random();
-            ids.set("{form}", form.clone());
-            ids.set("{submission}", submission.to_owned());
-            let call = operation(&server, method, path, &ids).header("x-request-id", "same");
-            let response = call.send().await;
-            assert_eq!(response.code(), "submission_not_found", "{method} {path}");
-            bodies.insert(ids.hide(&response));
+    let answers = json!({"answers": {"q1": "Ada"}});
+    for (list, name, code, body) in [
+        ("submissions", "{submission}", "submission_not_found", answers),
+        ("integrations", "{integration}", "integration_not_found", webhook()),
+    ] {
+        let path = format!("/api/v1/forms/{one}/{list}");
+        let kept = server.create(&path, body.clone()).await;
+        let deleted = server.create(&path, body).await;
+        let purge = if list == "submissions" { "?purge=true" } else { "" };
+        server.remove(format!("{path}/{deleted}{purge}")).await;
+        let never = Ids::random().get(name).to_owned();
+        for (method, path, _) in OPERATIONS.into_iter().filter(|(_, path, _)| path.contains(name)) {
+            let mut bodies = BTreeSet::new();
+            for (form, id) in [(&other, &*kept), (&one, "nothing"), (&one, &never), (&one, &deleted)] {
+                let mut ids = Ids::random();
+                ids.set("{form}", form.clone());
+                ids.set(name, id.to_owned());
+                let call = operation(&server, method, path, &ids).header("x-request-id", "same");
+                let response = call.send().await;
+                assert_eq!(response.code(), code, "{method} {path}");
+                bodies.insert(ids.hide(&response));
+            }
+            assert_eq!(bodies.len(), 1, "{method} {path}: {bodies:?}");
         }
-        assert_eq!(bodies.len(), 1, "{method} {path}: {bodies:?}");
+        server.read(format!("{path}/{kept}")).await;
     }
-    server.read(format!("/api/v1/forms/{one}/submissions/{submission}")).await;
 }
 
 #[tokio::test]
@@ -556,21 +558,4 @@ async fn the_rate_limit_can_be_disabled() {
         let call = server.get("/api/v1/whoami").key("fk_1").with_client_address("192.0.2.1");
         assert_eq!(call.send().await.code(), "unauthorized");
     }
-}
-
-#[tokio::test]
-async fn the_key_is_checked_before_the_query_and_the_body() {
-    let server = Server::start().await;
-    let call = server.call_without_key(Method::POST, "/api/v1/forms?wrong=1").body("{");
-    assert_eq!(call.send().await.code(), "unauthorized");
-}
-
-#[tokio::test]
-async fn whoami_shows_the_workspace_and_the_key() {
-    let server = Server::start().await;
-    let body = server.read("/api/v1/whoami").await;
-    let key = format!("key_{}", &server.key[3..11]);
-    assert_eq!(body["key"], json!({"id": key, "name": "operator", "scopes": ["admin", "operator"]}));
-    assert_eq!(body["workspace"]["name"], "default");
-    assert!(body["workspace"]["id"].as_str().unwrap().starts_with("ws_"));
 }

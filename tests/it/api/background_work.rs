@@ -9,15 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use forms::cpu_pool::PoolLimits;
-use forms::domain::workspace::Scope;
 use forms::id::SubmissionId;
-use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::timeout;
 
-use crate::harness::{Server, questions};
+use crate::harness::prelude::*;
 use crate::store::is_ready;
 
 /// Reached only if the server hangs.
@@ -177,7 +174,7 @@ fn a_version_is_compiled_on_the_pool_and_once_for_concurrent_requests() {
         for request in &mut waiting {
             assert!(!is_ready(request).await, "the pattern was compiled on the request thread");
         }
-        server.call_without_key(axum::http::Method::GET, "/healthz").send().await.expect(200);
+        server.call_without_key(Method::GET, "/healthz").send().await.expect(200);
         drop(guard);
         for request in waiting {
             request.await.expect(200);

@@ -3,7 +3,6 @@
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
-use forms::config::HttpSettings;
 use forms::http::HttpService;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,10 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::harness::document::check_headers;
-use crate::harness::{
-    ClientStream, ListeningServer, Scheme, TIMEOUT, TestResponse, over_http_and_https, parse_response,
-    read_hello, read_until_closed, wait_for_response,
-};
+use crate::harness::prelude::*;
 
 /// Bytes of a body for `/upload`.
 const UPLOAD: usize = 1 << 20;
@@ -38,12 +34,7 @@ async fn server(
     max_connections: usize,
     per_address: Option<usize>,
 ) -> (ListeningServer, Gate) {
-    let gate = Gate {
-        begun: Box::leak(Box::new(Semaphore::new(0))),
-        release: Box::leak(Box::new(Semaphore::new(0))),
-        received: Box::leak(Box::new(Semaphore::new(0))),
-    };
-    let Gate { begun, release, received } = gate;
+    let [begun, release, received] = [(); 3].map(|()| &*Box::leak(Box::new(Semaphore::new(0))));
     let slow = get(async || {
         begun.add_permits(1);
         release.acquire().await.unwrap().forget();
@@ -67,7 +58,7 @@ async fn server(
         ..Default::default()
     };
     let service = HttpService::of_routes(router, settings.clone());
-    (ListeningServer::listen(scheme, service, settings).await, gate)
+    (ListeningServer::listen(scheme, service, settings).await, Gate { begun, release, received })
 }
 
 fn request(path: &str) -> String {

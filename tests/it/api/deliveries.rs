@@ -1,10 +1,8 @@
 //! Deliveries: listing them, sending them again, canceling them.
 
-use axum::http::Method;
-use forms::domain::workspace::Scope;
-use serde_json::{Value, json};
+use futures_util::future::join_all;
 
-use crate::harness::{Call, Server, header, questions};
+use crate::harness::prelude::*;
 
 const LIST: &str = "/api/v1/deliveries";
 
@@ -17,7 +15,7 @@ async fn with_webhook() -> (Server, String) {
 /// Creates a published form with a webhook.
 async fn form(server: &Server) -> String {
     let form = server.published_form(questions()).await;
-    server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+    server.integrate(&form, webhook()).await;
     form
 }
 
@@ -85,19 +83,6 @@ async fn a_delivery_is_visible_from_the_submission_to_its_end() {
     );
     let after = server.get(format!("{path}/event")).send().await;
     assert_eq!(after.body, before.body);
-}
-
-#[tokio::test]
-async fn a_failed_delivery_says_why() {
-    let (server, form) = with_webhook().await;
-    let path = submitted(&server, &form, "Ada").await;
-    server.sender.fail_with(Some(404));
-    server.deliver().await;
-    let dead = server.read(&path).await;
-    let error = json!({"code": "http_error", "message": "the receiver answered 404", "http_status": 404});
-    assert_eq!((&dead["status"], &dead["last_error"]), (&json!("dead"), &error));
-    let attempt = &server.read(format!("{path}/attempts")).await["attempts"][0];
-    assert_eq!((&attempt["result"], &attempt["error"]), (&json!("failed"), &error));
 }
 
 #[tokio::test]
@@ -214,12 +199,8 @@ async fn dead_deliveries_are_sent_again_at_the_requested_rate() {
     assert_eq!(none.expect(200), json!({"count": 0}));
     let started = send(with("rate", json!("2/s"))).await;
     assert_eq!(started.expect(200), json!({"count": 3}));
-    let due: Vec<_> = list(&server, "status=pending")
-        .await
-        .iter()
-        .rev()
-        .map(|one| one["next_attempt_at"].clone())
-        .collect();
+    let pending = list(&server, "status=pending").await;
+    let due: Vec<_> = pending.iter().rev().map(|one| one["next_attempt_at"].clone()).collect();
     let times = ["03.000Z", "03.500Z", "04.000Z"].map(|second| format!("2026-11-20T09:00:{second}"));
     assert_eq!(due, times);
     server.clock.set("2026-11-20T09:01:00Z");
@@ -282,27 +263,17 @@ async fn a_selection_is_refused_with_all_its_errors() {
 async fn a_bulk_request_stops_at_its_limit_and_says_so() {
     let (server, form) = with_webhook().await;
     for _ in 1..20 {
-        server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+        server.integrate(&form, webhook()).await;
     }
     for batch in 0..5 {
         let submit = |number: usize| server.submit(&form, json!({"q1": format!("{batch}-{number}")}));
-        futures_of(101, submit).await;
+        join_all((0..101).map(submit)).await;
     }
     let count = async |body: Value| redeliver_all(&server, body).send().await.expect(200);
     let all = json!({"status": "pending", "dry_run": true});
     assert_eq!(count(all).await, json!({"count": 10_000, "has_more": true}));
     let some = json!({"status": "pending", "dry_run": true, "integration": "webhook", "form": form});
     assert_eq!(count(some).await, json!({"count": 505}));
-}
-
-/// Runs `count` futures at the same time.
-async fn futures_of<F: Future>(count: usize, make: impl Fn(usize) -> F) {
-    let mut futures: Vec<_> = (0..count).map(|number| Box::pin(make(number))).collect();
-    std::future::poll_fn(|context| {
-        futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
-        if futures.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -354,11 +325,10 @@ async fn a_delivery_outlives_its_integration() {
 #[tokio::test]
 async fn statistics_count_by_type() {
     let (server, form) = with_webhook().await;
-    let types = async || server.read(format!("{LIST}/stats")).await["types"].clone();
     server.submit(&form, json!({"q1": "Ada"})).await;
     server.deliver().await;
     server.submit(&form, json!({"q1": "Bob"})).await;
-    let found = types().await;
+    let found = server.read(format!("{LIST}/stats")).await["types"].clone();
     let webhook = found.as_array().unwrap().iter().find(|one| one["type"] == "webhook").unwrap();
     let counts = ["pending", "delivered_24h", "dead", "in_flight", "paused"].map(|name| &webhook[name]);
     assert_eq!(counts, [1, 1, 0, 0, 0], "{webhook}");

@@ -15,7 +15,6 @@ use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
 use forms::app::App;
-use forms::config::HttpSettings;
 use forms::cpu_pool::CpuPool;
 use forms::delivery::mail::Mailer;
 use forms::domain::delivery::attempt::{Outcome, SendReport};
@@ -28,10 +27,9 @@ use forms::store::Maintenance;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
-use serde_json::{Value, json};
 
 use crate::engine::real_files;
-use crate::harness::{Call, ManualClock, RecordingSender, Server, delivery_service};
+use crate::harness::prelude::*;
 use crate::store::SeededRandom;
 
 /// A store in `fixtures`.

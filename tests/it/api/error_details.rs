@@ -1,10 +1,6 @@
 //! Details of errors for programs: the allowed names, help, and the related pointer.
 
-use serde_json::{Value, json};
-
-use crate::harness::{Server, TestResponse};
-
-const FORMS: &str = "/api/v1/forms";
+use crate::harness::prelude::*;
 
 /// A line for each entry of `errors`: pointer, code, and those details that it has.
 fn details(response: &TestResponse) -> Vec<String> {
@@ -114,14 +110,6 @@ async fn errors_of_answers_name_what_exists_and_what_to_correct_first() {
         let refused = server.post(&path, json!({"answers": answers})).send().await;
         assert_eq!(details(&refused), expected);
     }
-}
-
-#[tokio::test]
-async fn the_error_of_a_taken_slug_names_its_form() {
-    let server = Server::start().await;
-    let form = json!({"title": "A", "slug": "lunch"});
-    let holder = server.create(FORMS, form.clone()).await;
-    assert_eq!(server.post(FORMS, form).send().await.expect(409)["form_id"], holder);
 }
 
 #[tokio::test]

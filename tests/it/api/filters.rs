@@ -1,8 +1,6 @@
 //! Filters, search, time range and order of submission lists.
 
-use serde_json::{Value, json};
-
-use crate::harness::Server;
+use crate::harness::prelude::*;
 
 pub(super) fn path(form: &str) -> String {
     format!("/api/v1/forms/{form}/submissions")
@@ -36,6 +34,8 @@ async fn create_answered_form(server: &Server, answers: &[Value]) -> String {
     let kinds = json!([
         {"id": "n", "type": "number", "title": "N"},
         {"id": "tale", "type": "long_text", "title": "T", "max_length": 1000},
+        {"id": "epic", "type": "long_text", "title": "T"},
+        {"id": "page", "type": "url", "title": "T"},
         {"id": "mail", "type": "email", "title": "T"},
         {"id": "count", "type": "number", "title": "T", "min": 0, "max": 10, "step": 0.5},
         {"id": "score", "type": "rating", "title": "T"},
@@ -43,6 +43,7 @@ async fn create_answered_form(server: &Server, answers: &[Value]) -> String {
         {"id": "agree", "type": "consent", "title": "T"},
         {"id": "pick", "type": "single_choice", "title": "T", "options": ["red", "7"], "allow_other": true},
         {"id": "many", "type": "multiple_choice", "title": "T", "options": ["a", "b", "c,d"]},
+        {"id": "more", "type": "multiple_choice", "title": "T", "options": ["a", "b"], "allow_other": true, "min_selected": 2},
         {"id": "rank", "type": "ranking", "title": "T", "options": ["a", "b"]},
         {"id": "grid", "type": "matrix", "title": "T", "rows": ["r"], "columns": ["c"]},
         {"id": "day", "type": "date", "title": "T"},
@@ -61,35 +62,24 @@ async fn create_answered_form(server: &Server, answers: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn each_operator_filters_like_a_condition() {
+async fn a_filter_reads_its_values_by_the_type_of_the_question() {
     let server = Server::start().await;
     let answers = [
         json!({}),
         json!({"tale": "Once upon a time", "mail": "ada@example.com", "count": 9.5, "score": 5, "yes": true, "agree": true}),
-        json!({"tale": "once", "score": 4, "yes": false, "agree": false, "pick": "red", "many": ["b", "a"], "rank": ["b", "a"]}),
-        json!({"tale": "", "score": 1, "pick": {"other": "Once more"}, "many": ["c,d"], "grid": {"r": "c"}, "count": 10}),
+        json!({"tale": "once", "score": 4, "yes": false, "agree": false, "pick": "red", "many": ["b", "a"], "rank": ["b", "a"], "more": ["a", {"other": "blue"}]}),
+        json!({"tale": "", "score": 1, "pick": {"other": "Once more"}, "many": ["c,d"], "more": ["a", "b"], "grid": {"r": "c"}, "count": 10}),
         json!({"day": "2026-11-20", "at": "09:00:00", "when": "2026-11-20T10:00:00+01:00", "from": "web", "pick": "7"}),
     ];
     let form = create_answered_form(&server, &answers).await;
     for (text, expected) in [
         ("score=4", &[2][..]),
         ("score.eq=4.0", &[2]),
-        ("score.ne=4", &[0, 1, 3, 4]),
-        ("score.lt=4", &[3]),
-        ("score.lte=4", &[2, 3]),
-        ("score.gt=4", &[1]),
-        ("score.gte=4", &[1, 2]),
-        ("score.in=1,5", &[1, 3]),
-        ("score.answered=true", &[1, 2, 3]),
-        ("score.answered=false", &[0, 4]),
-        ("count.gt=9.5", &[3]),
         ("tale=once", &[2]),
-        ("tale.includes=nce", &[1, 2]),
         ("tale.matches=^[Oo]nce ", &[1]),
         ("tale.answered=false", &[0, 3, 4]),
         ("tale.gt=P", &[2]),
         ("mail.includes=@example.", &[1]),
-        ("yes=false", &[2]),
         ("yes=yes", &[1]),
         ("agree=true", &[1]),
         ("agree.answered=false", &[0, 2, 3, 4]),
@@ -104,12 +94,12 @@ async fn each_operator_filters_like_a_condition() {
         ("many.includes=a", &[2]),
         ("many.includes=c,d", &[3]),
         (r#"many.eq=["b","a"]"#, &[2]),
+        ("more.includes=blue", &[2]),
+        ("more.includes=a", &[2, 3]),
+        ("more.includes=green", &[]),
         (r#"rank.ne=["b","a"]"#, &[0, 1, 3, 4]),
         (r#"grid={"r":"c"}"#, &[3]),
-        ("day.lt=2026-11-21", &[4]),
-        ("day=2026-11-20", &[4]),
         ("at=09:00", &[4]),
-        ("at.gt=09:00", &[]),
         ("when=2026-11-20T09:00:00Z", &[4]),
         ("when.gte=2026-11-20T09:00:01Z", &[]),
         ("from=web", &[4]),
@@ -144,24 +134,6 @@ async fn a_hidden_answer_is_compared_as_number_boolean_or_text() {
 }
 
 #[tokio::test]
-async fn includes_matches_free_text_options_of_a_list() {
-    let server = Server::start().await;
-    let kinds = json!([
-        {"id": "n", "type": "number", "title": "N"},
-        {"id": "many", "type": "multiple_choice", "title": "T", "options": ["a", "b"], "allow_other": true, "min_selected": 2},
-    ]);
-    let form = server.published_form(kinds).await;
-    for (n, many) in [json!(["a", {"other": "blue"}]), json!(["a", "b"])].into_iter().enumerate() {
-        server.submit(&form, json!({"n": n, "many": many})).await;
-    }
-    for (text, expected) in
-        [("many.includes=blue", &[0][..]), ("many.includes=a", &[0, 1]), ("many.includes=green", &[])]
-    {
-        assert_eq!(found(&server, &form, &filter(text)).await, expected, "{text}");
-    }
-}
-
-#[tokio::test]
 async fn an_unsatisfiable_or_invalid_filter_is_refused_with_its_reason() {
     let server = Server::start().await;
     let form = create_answered_form(&server, &[]).await;
@@ -169,6 +141,7 @@ async fn an_unsatisfiable_or_invalid_filter_is_refused_with_its_reason() {
     let number = "a whole number from 1 to 5";
     let list = "`many` is a list, each one of a, b, \"c,d\", not";
     let includes = format!("{list} \"a\"; the operator `includes` tests one option");
+    let both = format!("not \"z\"; `filter[score][eq]`: `score` is {number}, not 9");
     let filters = [
         ("nobody=4", "`filter[nobody]`: `nobody` is not a question of this form that takes an answer"),
         ("note=4", "`filter[note]`: `note` is not a question of this form that takes an answer"),
@@ -189,6 +162,9 @@ async fn an_unsatisfiable_or_invalid_filter_is_refused_with_its_reason() {
         ("many.includes=z", "this can never be true of `many`: Choose one of a, b"),
         ("day.gt=soon", "`day` is a date like "),
         ("tale.matches=(", "`filter[tale][matches]`: invalid `matches`: unclosed group"),
+        ("epic.matches=x", "`filter[epic][matches]`: `matches` needs answers of at most 1000 characters"),
+        (r"page.matches=\w{50}", "`filter[page][matches]`: `matches` compiles to more than 256 KiB"),
+        (&format!("page.matches={}", "x".repeat(1_001)), "more than 1000 characters"),
     ];
     let filters = filters.map(|(text, expected)| (filter(text), expected));
     let queries = [
@@ -196,10 +172,7 @@ async fn an_unsatisfiable_or_invalid_filter_is_refused_with_its_reason() {
         ("filter[score][eq][x]=1", "`filter[score][eq][x]`: not a valid filter"),
         ("filter=1", "`filter`: unknown parameter"),
         ("filter[score]=1&filter[score][eq]=1", "`filter[score][eq]`: given more than once"),
-        (
-            "filter[many]=z&filter[score]=9",
-            &format!("not \"z\"; `filter[score][eq]`: `score` is {number}, not 9"),
-        ),
+        ("filter[many]=z&filter[score]=9", &both),
         ("trashed=true&q=x", "`q`: unknown parameter"),
         ("since=yesterday", "such as 2027-01-31T18:00:00Z, found `yesterday`"),
         (
@@ -298,32 +271,6 @@ async fn a_filter_has_at_most_ten_tests_and_a_hundred_values() {
             None => drop(found.expect(200)),
             Some(expected) => assert_eq!(found.expect(400)["detail"], format!("`filter`: {expected}")),
         }
-    }
-}
-
-#[tokio::test]
-async fn a_filter_matches_a_pattern_only_against_short_texts() {
-    let server = Server::start().await;
-    let form = server
-        .published_form(json!([
-            {"id": "n", "type": "number", "title": "N"},
-            {"id": "tale", "type": "long_text", "title": "T"},
-            {"id": "page", "type": "url", "title": "T"},
-        ]))
-        .await;
-    for length in [1_000, 1_001] {
-        let page = format!("https://a.example/{}", "x".repeat(length - 18));
-        server.submit(&form, json!({"n": length, "page": page})).await;
-    }
-    assert_eq!(found(&server, &form, &filter("page.matches=x$")).await, [1_000]);
-    for (text, expected) in [
-        ("tale.matches=x", "`filter[tale][matches]`: `matches` needs answers of at most 1000 characters"),
-        (r"page.matches=\w{50}", "`filter[page][matches]`: `matches` compiles to more than 256 KiB"),
-        (&format!("page.matches={}", "x".repeat(1_001)), "more than 1000 characters"),
-    ] {
-        let refused = server.get(format!("{}?{}", path(&form), filter(text))).send().await;
-        let detail = refused.expect(400)["detail"].as_str().unwrap().to_owned();
-        assert!(detail.contains(expected), "{text}: {detail}");
     }
 }
 

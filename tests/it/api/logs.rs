@@ -4,14 +4,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use forms::config::HttpSettings;
-use forms::cpu_pool::PoolLimits;
-use serde_json::{Value, json};
 use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::harness::Server;
+use crate::harness::prelude::*;
 
 /// Captures the log of this thread as JSON lines.
 #[derive(Clone, Default)]

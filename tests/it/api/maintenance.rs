@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use forms::app::MaintenanceOutcome;
-use serde_json::json;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::harness::{NOW, Server};
+use crate::harness::prelude::*;
 
 const DAYS: u32 = 30;
 
@@ -18,7 +17,7 @@ async fn with_trash() -> Server {
     let server = Server::start().await;
     assert_eq!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Erased(0));
     let form = server.draft_form(json!([])).await;
-    server.call(axum::http::Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
+    server.call(Method::DELETE, format!("/api/v1/forms/{form}")).send().await;
     server
 }
 

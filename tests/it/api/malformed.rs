@@ -3,7 +3,7 @@
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::document::check_headers;
-use crate::harness::{ListeningServer, Server, parse_response, read_to_end};
+use crate::harness::prelude::*;
 
 /// Returns status and code of the response to `request`, after which the server closes the connection.
 async fn refusal(wire: &ListeningServer, request: &[u8]) -> (u16, String) {

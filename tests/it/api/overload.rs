@@ -6,20 +6,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Method;
 use axum::response::Response;
 use bytes::Bytes;
-use forms::config::HttpSettings;
-use forms::cpu_pool::PoolLimits;
-use forms::domain::workspace::Scope;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
-use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Call, Server, TestResponse, parse_response, read_to_end};
+use crate::harness::prelude::*;
 
-const FORMS: &str = "/api/v1/forms";
 const MIB: usize = 1 << 20;
 
 /// Bodies of 1 MiB that one key may have in flight.

@@ -1,13 +1,10 @@
 //! Servers behind proxies: the client's address and the URLs in responses.
 
-use axum::http::Method;
 use forms::client::{Client, FormQuery, RetryPolicy, Transport, Url};
-use forms::config::HttpSettings;
 use forms::secret::{Secret, SystemRandomness};
-use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Server, TestResponse, parse_response, questions, read_to_end};
+use crate::harness::prelude::*;
 
 const PROXY: &str = "10.0.0.1";
 const WHOAMI: &str = "/api/v1/whoami";

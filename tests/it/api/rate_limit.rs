@@ -1,11 +1,6 @@
 //! The limit of requests with one API key.
 
-use axum::http::Method;
-use forms::config::HttpSettings;
-use forms::domain::workspace::Scope;
-use serde_json::{Value, json};
-
-use crate::harness::Server;
+use crate::harness::prelude::*;
 
 async fn server(rate: &str) -> Server {
     Server::with_settings(HttpSettings { rate_limit: Some(rate.parse().unwrap()), ..HttpSettings::default() })

@@ -1,18 +1,13 @@
 //! Revisions in entity tags, and changes that require them.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
-use crate::harness::{Server, questions};
-
-const FORMS: &str = "/api/v1/forms";
+use crate::harness::prelude::*;
 
 #[tokio::test]
 async fn a_change_is_made_only_to_the_revision_that_it_names() {
     let (server, form) = Server::with_form().await;
     let path = format!("{FORMS}/{form}");
     let submission = format!("{path}/submissions/{}", server.submit(&form, json!({"q1": "Ada"})).await);
-    server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+    server.integrate(&form, webhook()).await;
     let integration = format!("{path}/integrations/webhook");
     for (path, old, new, change, other) in [
         (
@@ -62,7 +57,7 @@ async fn the_revision_of_a_form_moves_with_its_integrations_and_not_with_submiss
     let etag = async || server.get(&path).send().await.header("etag").unwrap().to_owned();
     server.submit(&form, json!({"q1": "Ada"})).await;
     assert_eq!(etag().await, "\"r2\"");
-    server.integrate(&form, json!({"type": "webhook", "url": "https://example.com/hook"})).await;
+    server.integrate(&form, webhook()).await;
     assert_eq!(etag().await, "\"r3\"");
     let one = format!("{path}/integrations/webhook");
     server.clock.set("2026-11-20T10:00:00Z");

@@ -1,12 +1,9 @@
 //! Metadata, edits and history of submissions over HTTP.
 
-use serde_json::{Value, json};
+use futures_util::future::join_all;
 
-use crate::harness::{NOW, Server};
-
-fn path(form: &str) -> String {
-    format!("/api/v1/forms/{form}/submissions")
-}
+use super::filters::path;
+use crate::harness::prelude::*;
 
 #[tokio::test]
 async fn metadata_is_returned_byte_for_byte() {
@@ -197,23 +194,21 @@ async fn an_edit_is_checked_against_the_original_version_and_date() {
 }
 
 #[tokio::test]
-async fn concurrent_edits_of_one_submission_are_all_applied() {
+async fn concurrent_edits_of_a_submission_or_a_form_are_all_applied() {
     const CLIENTS: u64 = 64;
-    let server = std::sync::Arc::new(Server::start().await);
+    let server = Server::start().await;
     let questions = (1..=CLIENTS).map(|_| json!({"type": "number", "title": "N"})).collect();
     let form = server.published_form(questions).await;
     let one = format!("{}/{}", path(&form), server.submit(&form, json!({})).await);
-    let mut tasks = tokio::task::JoinSet::new();
-    for number in 1..=CLIENTS {
-        let (server, one) = (server.clone(), one.clone());
-        tasks.spawn(async move {
-            let answers = json!({format!("q{number}"): number});
-            server.patch(&one, json!({"answers": answers})).send().await.expect(200);
-        });
-    }
-    tasks.join_all().await;
+    let edit = |number| server.patch(&one, json!({"answers": {format!("q{number}"): number}})).send();
+    join_all((1..=CLIENTS).map(edit)).await;
     let answers: Value = (1..=CLIENTS).map(|number| (format!("q{number}"), json!(number))).collect();
     assert_eq!(server.read(&one).await["answers"], answers);
     let history = server.read(format!("{one}/history")).await;
     assert_eq!(history["history"].as_array().unwrap().len() as u64, CLIENTS);
+    let form = format!("{FORMS}/{form}");
+    let rename = |number| server.patch(&form, json!({"title": format!("Title {number}")})).send();
+    join_all((1..=CLIENTS).map(rename)).await;
+    let tag = format!("\"r{}\"", 2 + CLIENTS);
+    assert_eq!(server.get(&form).send().await.header("etag"), Some(&*tag));
 }

@@ -1,12 +1,7 @@
 //! Creating and listing submissions over HTTP, beyond the specification's examples.
 
-use serde_json::{Value, json};
-
-use crate::harness::{NOW, Server, fields};
-
-fn path(form: &str) -> String {
-    format!("/api/v1/forms/{form}/submissions")
-}
+use super::filters::path;
+use crate::harness::prelude::*;
 
 #[tokio::test]
 async fn a_dry_run_checks_everything_and_stores_nothing() {
@@ -57,17 +52,6 @@ async fn all_problems_of_a_submission_are_reported_together() {
     let many: Value = (0..1_001).map(|number| (format!("k{number}"), json!(null))).collect();
     let refused = server.post(path(&form), json!({"answers": many})).send().await;
     refused.expect_errors(&[("/answers", "too_many")]);
-}
-
-#[tokio::test]
-async fn a_page_has_fifty_submissions_by_default() {
-    let (server, form) = Server::with_form().await;
-    for _ in 0..51 {
-        server.submit(&form, json!({"q1": "Ada"})).await;
-    }
-    let body = server.read(path(&form)).await;
-    assert_eq!(body["submissions"].as_array().unwrap().len(), 50);
-    assert!(body["next_cursor"].is_string());
 }
 
 #[tokio::test]

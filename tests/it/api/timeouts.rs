@@ -4,18 +4,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use forms::config::HttpSettings;
-use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, advance, pause, sleep, timeout};
 
 use crate::harness::document::check_headers;
-use crate::harness::{
-    ListeningServer, SHORT, Scheme, Server, TIMEOUT, over_http_and_https, parse_response, read_hello,
-    read_until_closed, wait_for_response,
-};
+use crate::harness::prelude::*;
 
 /// Starts a server with one route that responds `hello`.
 async fn hello(scheme: Scheme, settings: HttpSettings) -> ListeningServer {
@@ -58,9 +53,7 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_sent(scheme: Scheme) {
     for length in [99_999_999, u64::MAX - 2] {
         let headers = format!("Content-Length: {length}\r\nExpect: 100-continue\r\n");
         let head = server.head("POST", "/api/v1/forms", &headers);
-        let mut stream = wire.connect().await;
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let refused = parse_response(&read_until_closed(&mut stream).await);
+        let refused = parse_response(&wire.exchange(head.as_bytes()).await);
         check_headers(&refused);
         assert_eq!(refused.code(), "body_too_large");
     }
@@ -70,9 +63,7 @@ async fn a_client_that_keeps_sending_can_read_the_refusal(scheme: Scheme) {
     let server = Server::start().await;
     let wire = server.listen_over(scheme).await;
     let request = post(&server, "/api/v1/forms", &"x".repeat(3 << 20));
-    let mut stream = wire.connect().await;
-    stream.write_all(request.as_bytes()).await.unwrap();
-    assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "body_too_large");
+    assert_eq!(parse_response(&wire.exchange(request.as_bytes()).await).code(), "body_too_large");
 }
 
 async fn a_chunked_body_is_accepted_up_to_the_limit(scheme: Scheme) {
@@ -96,9 +87,7 @@ async fn a_body_that_stalls_gets_request_timeout(scheme: Scheme) {
     let server = Server::with_settings(HttpSettings { body_timeout: SHORT, ..Default::default() }).await;
     let wire = server.listen_over(scheme).await;
     let head = server.head("POST", "/api/v1/forms", "Content-Length: 20\r\n") + "{\"title\":";
-    let mut stream = wire.connect().await;
-    stream.write_all(head.as_bytes()).await.unwrap();
-    assert_eq!(parse_response(&read_until_closed(&mut stream).await).code(), "request_timeout");
+    assert_eq!(parse_response(&wire.exchange(head.as_bytes()).await).code(), "request_timeout");
 }
 
 async fn a_body_that_arrives_fast_enough_can_take_longer_than_the_timeout(scheme: Scheme) {
@@ -127,9 +116,7 @@ async fn a_connection_that_sends_nothing_is_closed_without_a_response(scheme: Sc
 async fn a_head_that_stalls_gets_request_timeout(scheme: Scheme) {
     let wire = hello(scheme, HttpSettings { head_timeout: SHORT, ..Default::default() }).await;
     for begun in ["G", "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "] {
-        let mut stream = wire.connect().await;
-        stream.write_all(begun.as_bytes()).await.unwrap();
-        let refused = parse_response(&read_until_closed(&mut stream).await);
+        let refused = parse_response(&wire.exchange(begun.as_bytes()).await);
         refused.expect_problem(408, "request_timeout");
         check_headers(&refused);
         assert_eq!(refused.header("x-request-id"), refused.json()["request_id"].as_str());

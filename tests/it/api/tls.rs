@@ -5,13 +5,13 @@ use std::process::Command;
 
 use axum::Router;
 use axum::routing::get;
-use forms::config::{HttpSettings, TlsFiles};
+use forms::config::TlsFiles;
 use forms::http::server::tls::Tls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::harness::authority::{Authority, write_private};
-use crate::harness::{ListeningServer, SHORT, Scheme, Server, TIMEOUT, parse_response, read_until_closed};
+use crate::harness::prelude::*;
 
 const CLIENT: [u8; 4] = [127, 0, 0, 1];
 

@@ -1,12 +1,8 @@
 //! The trash of forms and of submissions: deleting, restoring, listing and erasing.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use super::filters::path;
-use crate::harness::{Server, TestResponse};
+use crate::harness::prelude::*;
 
-const FORMS: &str = "/api/v1/forms";
 const DELETED: &str = "2026-11-20T10:00:00.000Z";
 
 /// A form and its submission: their paths, those of their lists, and the code of the error when they are missing.

@@ -1,12 +1,7 @@
 //! Answers to unknown questions: refused, or dropped and named in a header.
 
-use serde_json::{Value, json};
-
-use crate::harness::{Server, TestResponse, fields};
-
-fn path(form: &str) -> String {
-    format!("/api/v1/forms/{form}/submissions")
-}
+use super::filters::path;
+use crate::harness::prelude::*;
 
 /// Creates a published form that drops unknown answers.
 async fn with_dropping_form() -> (Server, String) {
@@ -17,7 +12,7 @@ async fn with_dropping_form() -> (Server, String) {
     (server, form)
 }
 
-fn build_submission(server: &Server, path: &str, answers: &str) -> crate::harness::Call {
+fn build_submission(server: &Server, path: &str, answers: &str) -> Call {
     server.post(path, json!({})).body(format!("{{\"answers\":{answers}}}"))
 }
 

@@ -1,6 +1,6 @@
 //! Attempts of deliveries: the schedule, paced waits, redeliveries and pauses, on a simulated clock.
 
-use forms::clock::{DAY_MILLIS, Timestamp};
+use forms::clock::DAY_MILLIS;
 use forms::domain::delivery::attempt::{
     Attempt, AttemptResult, DEFAULT_SCHEDULE, MAX_PACED_WAIT, Outcome, SendReport,
 };
@@ -8,9 +8,8 @@ use forms::domain::delivery::classify::{HttpAnswer, classify_webhook};
 use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::delivery::health::Health;
 use forms::domain::delivery::{Delivery, DeliveryError, DeliveryStatus};
-use forms::id::{FormId, SubmissionId};
 
-use super::at;
+use super::*;
 
 const HOUR: i64 = 3_600_000;
 
@@ -71,6 +70,8 @@ fn the_schedule_has_ten_attempts_within_76_hours_and_jitter() {
         assert_eq!((delivery.next_attempt_at, delivery.finished_at), (None, Some(now)));
         assert_eq!(delivery.last_error, Some(error()));
     }
+    let only = new_delivery().finish_attempt(&failure(false), &[], 1.0, at(1));
+    assert_eq!(only.status, DeliveryStatus::Dead, "without a schedule one attempt is made");
 }
 
 #[test]
@@ -79,11 +80,6 @@ fn overload_waits_at_least_a_minute() {
     assert_eq!(slow.next_attempt_at, Some(at(60_000)));
     let later = Delivery { attempts: 1, ..new_delivery() };
     assert_eq!(attempt(&later, &failure(true), 1.0, at(0)).next_attempt_at, Some(at(300_000)));
-}
-
-#[test]
-fn one_attempt_is_made_without_a_schedule() {
-    assert_eq!(new_delivery().finish_attempt(&failure(false), &[], 1.0, at(1)).status, DeliveryStatus::Dead);
 }
 
 #[test]

@@ -166,9 +166,25 @@ fn ids(version: &Version) -> Vec<&str> {
     version.questions.iter().map(|question| question.id.as_deref().unwrap_or("-")).collect()
 }
 
-fn change(form: &Form, version: &Version, text: &str) -> Result<Option<EditedForm>, Refusal> {
+pub(crate) fn change(form: &Form, version: &Version, text: &str) -> Result<Option<EditedForm>, Refusal> {
+    change_with(form, version, &RetiredQuestions::default(), text)
+}
+
+fn change_with(
+    form: &Form,
+    version: &Version,
+    retired: &RetiredQuestions,
+    text: &str,
+) -> Result<Option<EditedForm>, Refusal> {
     let change = FormPatch::read(&json::parse(text).unwrap(), &Limits::default()).unwrap();
-    form.change(version, &RetiredQuestions::default(), &change, definition_context(at(2_000)))
+    form.change(version, retired, &change, definition_context(at(2_000)))
+}
+
+pub(crate) fn violations(refusal: Refusal) -> Vec<Violation> {
+    match refusal {
+        Refusal::InvalidDefinition(violations) => violations,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn changed(form: &Form, version: &Version, text: &str) -> (Form, Version) {
@@ -186,9 +202,7 @@ fn a_generated_id_is_never_reused_and_a_chosen_one_only_with_its_type() {
     );
     assert_eq!(ids(&version), ["q2", "q1", "q3", "mail"]);
     let removed = r#"{"questions":[{"id":"q1","type":"email","title":"b"},{"type":"rating","title":"new"}]}"#;
-    let Some(edited) = change(&form, &version, removed).unwrap() else {
-        panic!("the removal of two questions changed nothing")
-    };
+    let edited = change(&form, &version, removed).unwrap().unwrap();
     let (form, version, retired) = (edited.form, edited.version.unwrap(), edited.retired.unwrap());
     assert_eq!(ids(&version), ["q1", "q4"]);
     assert!(retired.iter().eq(["mail", "q2", "q3"]));
@@ -196,51 +210,33 @@ fn a_generated_id_is_never_reused_and_a_chosen_one_only_with_its_type() {
     let mut retired = RetiredQuestions::new(retired);
     retired.types = [("mail", "email"), ("q3", "url")].map(|(id, kind)| (id.into(), kind.into())).into();
     let mail = r#"{"questions":[{"id":"mail","type":"email","title":"d"}]}"#;
-    let mail = FormPatch::read(&json::parse(mail).unwrap(), &Limits::default()).unwrap();
-    let edited = form.change(&version, &retired, &mail, definition_context(at(2_000))).unwrap().unwrap();
+    let edited = change_with(&form, &version, &retired, mail).unwrap().unwrap();
     assert!(edited.retired.unwrap().iter().eq(["q1", "q2", "q3", "q4"]));
     let back =
         r#"{"questions":[{"id":"q3","type":"email","title":"c"},{"id":"q2","type":"email","title":"d"}]}"#;
-    let back = FormPatch::read(&json::parse(back).unwrap(), &Limits::default()).unwrap();
-    let Err(Refusal::InvalidDefinition(violations)) =
-        form.change(&version, &retired, &back, definition_context(at(2_000)))
-    else {
-        panic!("the ids were reused")
-    };
+    let refused = violations(change_with(&form, &version, &retired, back).unwrap_err());
     assert_eq!(
-        pointers(&violations),
-        [("retired_question_id", "/questions/0/id"), ("retired_question_id", "/questions/1/id")]
+        pointers(&refused),
+        ["/questions/0/id", "/questions/1/id"].map(|at| ("retired_question_id", at))
     );
 }
 
 #[test]
 fn a_form_keeps_the_ids_of_at_most_5000_removed_questions() {
     let (form, version) = form(r#"{"title":"F","questions":[{"type":"email","title":"a"}]}"#);
+    let change = |count: usize, text: &str| {
+        let retired = RetiredQuestions::new((0..count).map(|number| format!("x{number}")).collect());
+        change_with(&form, &version, &retired, text)
+    };
     let other = r#"{"questions":[{"id":"other","type":"email","title":"a"}]}"#;
-    let other = FormPatch::read(&json::parse(other).unwrap(), &Limits::default()).unwrap();
-    let some = |count: usize| (0..count).map(|number| format!("x{number}")).collect();
-    let some = |count: usize| RetiredQuestions::new(some(count));
-    let Some(edited) =
-        form.change(&version, &some(MAX_RETIRED_IDS - 1), &other, definition_context(at(2_000))).unwrap()
-    else {
-        panic!("the removal of a question changed nothing")
-    };
+    let edited = change(MAX_RETIRED_IDS - 1, other).unwrap().unwrap();
     assert_eq!(edited.retired.unwrap().len(), MAX_RETIRED_IDS);
-    let full = some(MAX_RETIRED_IDS);
-    let Err(Refusal::InvalidDefinition(violations)) =
-        form.change(&version, &full, &other, definition_context(at(2_000)))
-    else {
-        panic!("a removal beyond the limit was accepted")
-    };
-    assert_eq!(pointers(&violations), [("too_many", "/questions")]);
-    assert_eq!(violations[0].message, "5001 questions were removed from this form, 5000 are allowed");
-    assert_eq!(violations[0].help.as_deref(), Some("create a new form"));
+    let refused = violations(change(MAX_RETIRED_IDS, other).unwrap_err());
+    assert_eq!(pointers(&refused), [("too_many", "/questions")]);
+    assert_eq!(refused[0].message, "5001 questions were removed from this form, 5000 are allowed");
+    assert_eq!(refused[0].help.as_deref(), Some("create a new form"));
     let more = r#"{"questions":[{"id":"q1","type":"email","title":"a"},{"type":"email","title":"b"}]}"#;
-    let more = FormPatch::read(&json::parse(more).unwrap(), &Limits::default()).unwrap();
-    assert!(
-        form.change(&version, &full, &more, definition_context(at(2_000))).is_ok(),
-        "an added question was refused"
-    );
+    assert!(change(MAX_RETIRED_IDS, more).is_ok(), "an added question was refused");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Parsing, comparing and merging of JSON values.
 
-use forms::domain::json::{Decimal, MAX_DEPTH, Steps, Value, merge, parse, parse_object};
+use forms::domain::json::{Decimal, MAX_DEPTH, Value, merge, parse, parse_object};
 
 fn decimal(text: &str) -> Decimal {
     parse(text).unwrap().as_number().unwrap().exact()
@@ -9,8 +9,7 @@ fn decimal(text: &str) -> Decimal {
 #[test]
 fn values_keep_order_and_number_text() {
     let text = r#"{"b":[1.10,18446744073709551616,-0],"a":{"z":null,"y":true},"t":"é\n\"\\/"}"#;
-    let written = r#"{"b":[1.10,18446744073709551616,-0],"a":{"z":null,"y":true},"t":"é\n\"\\/"}"#;
-    assert_eq!(parse(text).unwrap().to_string(), written);
+    assert_eq!(parse(text).unwrap().to_string(), text);
     assert_eq!(parse(r#""\ud83d\ude00\u00e9""#).unwrap(), Value::String("😀é".into()));
 }
 
@@ -104,33 +103,6 @@ fn numbers_are_compared_to_the_last_digit() {
     }
     for (one, other) in [("1.0", "1"), ("10", "1e1"), ("0.50e1", "5"), ("-0", "0"), ("0e99", "0.000")] {
         assert_eq!(decimal(one), decimal(other));
-    }
-}
-
-#[test]
-fn steps_are_exact_in_decimal() {
-    for (start, step, value, reached) in [
-        ("0", "0.1", "0.3", true),
-        ("0", "0.1", "0.30000000000000001", false),
-        ("0", "0.1", "-0.7", true),
-        ("0", "0.1", "1e300", true),
-        ("0.5", "1", "2.5", true),
-        ("0.5", "1", "-1.5", true),
-        ("0.5", "1", "2", false),
-        ("1", "3", "1e300", true),
-        ("2", "3", "1e300", false),
-        ("0", "25e1", "500", true),
-        ("0", "25e1", "300", false),
-        ("7", "1e18", "1000000000000000007", true),
-        ("0", "0.25", "1e-99999999999999999999", false),
-        ("0", "0.25", "0", true),
-    ] {
-        let [start, step, value] = [start, step, value].map(decimal);
-        let steps = Steps::new(&start, &step).unwrap();
-        assert_eq!(steps.contains(&value), reached, "{start:?} {step:?} {value:?}");
-    }
-    for (start, step) in [("0", "0"), ("0", "-1"), ("0", "1e-31"), ("1e-31", "1"), ("0.5", "1e19")] {
-        assert_eq!(Steps::new(&decimal(start), &decimal(step)), None, "{start} {step}");
     }
 }
 

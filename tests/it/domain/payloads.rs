@@ -1,21 +1,15 @@
 //! What integrations send: bodies of webhooks, their headers and signatures, and rows of CSV files.
 
-use forms::domain::form::{Form, Version};
-use forms::domain::integration::Integration;
-use forms::domain::integration::event::{Event, EventType, Subject};
 use forms::domain::integration::outbound::{HttpRequest, Outbound};
-use forms::domain::integration::plan::{PlanError, PlannedAttempt};
+use forms::domain::integration::plan::PlanError;
 use forms::domain::integration::row::RowBody;
 use forms::domain::integration::webhook::signature::sign;
-use forms::domain::json;
-use forms::domain::submission::{EditInfo, Submission};
-use forms::domain::validation::limits::Limits;
-use forms::id::{DeliveryId, IntegrationId, SubmissionId};
+use forms::domain::submission::EditInfo;
 use forms::secret::Secret;
 use forms::vault::Vault;
 use serde_json::Value;
 
-use super::{at, attempt, completed, event, integrated, submission};
+use super::*;
 use crate::delivery::google::key_file;
 use crate::harness::VAULT;
 
@@ -88,36 +82,6 @@ fn a_thin_body_has_ids_only_and_replaces_one_that_is_too_large() {
     assert!(text.ends_with(&thin.replace("TRUNCATED", "true")), "{text}");
     let selected = body(&webhook(r#","fields":{"except":["q1"]}"#), &large);
     assert!(selected.contains(r#""truncated":false"#) && selected.len() < 1_000);
-}
-
-#[test]
-fn events_without_answers_name_their_subject() {
-    let all = webhook(r#","when":{"q2":5}"#);
-    let submission = SubmissionId::first_of(1_763_654_400_123);
-    for (event_type, subject, expected) in [
-        (EventType::FormPublished, Subject::Form, String::new()),
-        (EventType::FormUnpublished, Subject::Form, String::new()),
-        (EventType::FormDeleted, Subject::Form, String::new()),
-        (
-            EventType::SubmissionDeleted,
-            Subject::DeletedSubmission(submission),
-            format!(r#","submission":{{"id":"{submission}","form_id":"frm_000000000007"}}"#),
-        ),
-        (
-            EventType::IntegrationDisabled,
-            Subject::Integration {
-                id: IntegrationId::ZERO,
-                name: "crm".to_owned(),
-                reason: "410 \"Gone\"".to_owned(),
-            },
-            r#","integration":{"id":"int_000000000000","name":"crm","reason":"410 \"Gone\""}"#.to_owned(),
-        ),
-    ] {
-        let text = body(&all, &event(event_type, subject));
-        let data =
-            format!(r#""data":{{"form":{{"id":"frm_000000000007","title":"Feed \"back\""}}{expected}}}}}"#);
-        assert!(text.starts_with(&format!(r#"{{"type":"{event_type}","#)) && text.ends_with(&data), "{text}");
-    }
 }
 
 #[test]
@@ -282,36 +246,6 @@ fn a_row_has_a_cell_for_each_question() {
     assert!(all.2.is_file());
     assert_eq!(all.2.destination(), format!("a/b.csv/{}", all.2.id));
     assert_eq!(all.2.pace().concurrency, 1);
-}
-
-#[test]
-fn a_mail_goes_to_the_addresses_of_now_whatever_the_kept_body_says() {
-    let kept = |is_confirmation: bool| {
-        format!(
-            r#"{{"to":["old@example.com"],"subject":"s","text":"t","html":"h","date":"2025-11-20T16:00:00.123Z","is_confirmation":{is_confirmation}}}"#
-        )
-    };
-    let all = form(r#"{"type":"email","to":["a@example.com","b@example.com"]}"#);
-    let to = |body: &str, recipient: u8| {
-        let to = all.2.address_of(recipient);
-        let attempt = PlannedAttempt { to, ..attempt(&all.2, 3, body.as_bytes(), at(0)) };
-        match all.2.plan(attempt, &all.0, &VAULT) {
-            Ok(Outbound::Mail(mail)) => Ok(mail.to),
-            Ok(other) => panic!("{other:?}"),
-            Err(error) => Err(error),
-        }
-    };
-    let sent = body(&all, &completed(r#"{"q1":"Ann"}"#));
-    assert!(!sent.contains("a@example.com"), "{sent}");
-    for (body, recipient, expected) in [
-        (&kept(false), 0, Ok("a@example.com")),
-        (&kept(false), 1, Ok("b@example.com")),
-        (&kept(false), 2, Err(PlanError::NoRecipient)),
-        (&sent, 1, Ok("b@example.com")),
-        (&kept(true), 0, Ok("old@example.com")),
-    ] {
-        assert_eq!(to(body, recipient).as_deref(), expected.as_ref().copied(), "{body} {recipient}");
-    }
 }
 
 #[test]

@@ -50,6 +50,25 @@ pub(crate) use listening_server::{
     read_hello, read_to_end, read_until_closed, receive, wait_for_response,
 };
 
+/// What most tests of the API use.
+pub(crate) mod prelude {
+    pub(crate) use axum::http::Method;
+    pub(crate) use forms::config::HttpSettings;
+    pub(crate) use forms::cpu_pool::PoolLimits;
+    pub(crate) use forms::domain::workspace::Scope;
+    pub(crate) use serde_json::{Value, json};
+
+    /// The path of all forms.
+    pub(crate) const FORMS: &str = "/api/v1/forms";
+
+    pub(crate) use super::{
+        Call, ClientStream, Http2Client, ListeningServer, ManualClock, NOW, RecordingSender, SHORT, Scheme,
+        Server, TIMEOUT, TestResponse, delivery_service, exchange, fields, header, over_http_and_https,
+        parse_response, questions, read_hello, read_to_end, read_until_closed, receive, wait_for_response,
+        webhook,
+    };
+}
+
 /// A clock that the test sets. A time before 1970 makes it panic, which is how a test makes a handler panic.
 pub(crate) struct ManualClock(AtomicI64);
 
@@ -414,6 +433,11 @@ pub(crate) fn delivery_service(
 /// A required short text, an e-mail address and a rating.
 pub(crate) fn questions() -> Value {
     json!([ {"type": "short_text", "title": "Your name?", "required": true}, {"type": "email", "title": "Your address?"}, {"type": "rating", "title": "How was it?"}, ])
+}
+
+/// A webhook with as few members as can be.
+pub(crate) fn webhook() -> Value {
+    json!({"type": "webhook", "url": "https://example.com/hook"})
 }
 
 /// A request to the router.

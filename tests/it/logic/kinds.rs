@@ -1,9 +1,6 @@
 //! Conditions on each question type: which tests it allows, and how its answers compare.
 
-use forms::domain::form::Version;
-use forms::domain::json;
-
-use super::{check, read, version};
+use super::*;
 
 const KINDS: &str = r#"{"id":"pick","type":"single_choice","title":"T","options":["red",{"value":"7","label":"Seven"}]},
     {"id":"free","type":"single_choice","title":"T","options":["red"],"allow_other":true},

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{check, read, version};
+use super::*;
 use crate::engine::random::Random;
 use crate::harness::Server;
 

@@ -1,10 +1,6 @@
-//! Which questions are shown and required, and which answers are refused.
+//! Which questions are shown and required, and which answers are refused, beyond what the reference says.
 
-use forms::domain::form::Version;
-use forms::domain::validation::limits::Limits;
-use forms::domain::validation::violation::Violation;
-
-use super::{check, now, object, version};
+use super::*;
 
 /// Checks the violations of each set of answers: `question: code`, separated by commas.
 #[track_caller]
@@ -149,62 +145,6 @@ fn a_condition_that_valid_answers_decide_does_not_depend_on_a_refused_one() {
     ] {
         assert_eq!(messages(&version, answers), [vec![refused.clone()], expected].concat(), "{answers}");
     }
-}
-
-#[test]
-fn a_question_is_required_if_its_condition_holds() {
-    check_table(
-        r#"{"id":"score","type":"rating","title":"S"},
-           {"id":"why","type":"short_text","title":"W","required_if":{"score":[1,2]}},
-           {"id":"more","type":"short_text","title":"M","required":true,"required_if":{"score":5},"show_if":{"score":{"answered":true}}}"#,
-        &[
-            ("{}", ""),
-            (r#"{"score":5}"#, "more: required"),
-            (r#"{"score":2}"#, "why: required, more: required"),
-            (r#"{"score":3,"why":"x","more":"y"}"#, ""),
-        ],
-    );
-}
-
-#[test]
-fn the_condition_of_a_page_applies_up_to_the_next_page() {
-    check_table(
-        r#"{"id":"a","type":"rating","title":"A"},
-           {"type":"page","title":"Two","show_if":{"a":1}},
-           {"id":"b","type":"rating","title":"B","required":true},
-           {"type":"statement","title":"S"},
-           {"id":"c","type":"rating","title":"C","show_if":{"b":5}},
-           {"type":"page","title":"Three"},
-           {"id":"d","type":"rating","title":"D","required":true},
-           {"type":"page","title":"Four","show_if":{"c":{"answered":true}}},
-           {"id":"e","type":"rating","title":"E","required":true}"#,
-        &[
-            (r#"{"d":1}"#, ""),
-            (r#"{"a":1,"d":1}"#, "b: required"),
-            (r#"{"a":1,"b":5,"c":2,"d":1}"#, "e: required"),
-            (r#"{"a":1,"b":5,"c":2,"d":1,"e":3}"#, ""),
-            (
-                r#"{"a":2,"b":5,"c":2,"e":3}"#,
-                "b: question_not_visible, c: question_not_visible, d: required, e: question_not_visible",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn the_default_of_a_hidden_question_counts_as_an_answer_unless_a_condition_hides_it() {
-    let version = version(
-        r#"{"id":"from","type":"hidden","default":"web"},
-           {"id":"page","type":"short_text","title":"P","required":true,"show_if":{"from":"web"}},
-           {"id":"shop","type":"hidden","default":7,"show_if":{"from":{"ne":"web"}}}"#,
-    );
-    let defaults = |text| version.check(&object(text), &Limits::default(), now());
-    assert_eq!(defaults("{}").unwrap_err()[0].pointer, "/answers/page");
-    let ids = |text| defaults(text).unwrap().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
-    assert_eq!(ids(r#"{"page":"x"}"#), ["from"]);
-    assert_eq!(ids(r#"{"from":"post"}"#), ["shop"]);
-    assert_eq!(ids(r#"{"from":null}"#), ["shop"]);
-    assert_eq!(ids(r#"{"from":"post","shop":null}"#), [""; 0]);
 }
 
 #[test]

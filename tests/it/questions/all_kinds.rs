@@ -1,9 +1,8 @@
 //! Rules that every question type keeps.
 
 use forms::domain::question::{QuestionKind, is_empty};
-use forms::domain::validation::violation::Rule;
 
-use super::{check_schema_agrees, define, required_settings, violations};
+use super::*;
 
 #[test]
 fn every_type_accepts_its_example_and_refuses_settings_of_other_types() {

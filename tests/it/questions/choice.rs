@@ -1,6 +1,6 @@
 //! The types `single_choice`, `multiple_choice` and `ranking`.
 
-use super::{check_canonical, check_settings, define, question, violations};
+use super::*;
 
 const COLOURS: &str = r#""options":["red",{"value":"green","label":"Green as grass"},{"value":"blue"}]"#;
 
@@ -105,7 +105,7 @@ fn the_settings_of_choices_are_checked() {
 #[test]
 fn a_list_reports_every_invalid_item_up_to_a_hundred() {
     let version = define(r#""type":"multiple_choice","options":["a","b"]"#).unwrap();
-    let list = forms::domain::json::Value::from_iter(std::iter::repeat_n("a", 5_000));
+    let list = Value::from_iter(std::iter::repeat_n("a", 5_000));
     let found = violations(&version, &list);
     assert_eq!(found[..2], ["too_many", "duplicate_option/1"]);
     // The check stops after one more than the hundred violations that are listed.
@@ -115,7 +115,7 @@ fn a_list_reports_every_invalid_item_up_to_a_hundred() {
 #[test]
 fn a_list_over_64_kib_is_too_long_regardless_of_its_items() {
     let version = define(&format!(r#""type":"multiple_choice",{COLOURS}"#)).unwrap();
-    let list = |count: usize| forms::domain::json::Value::from_iter(std::iter::repeat_n("", count));
+    let list = |count: usize| Value::from_iter(std::iter::repeat_n("", count));
     assert_eq!(violations(&version, &list(65_536))[..2], ["too_many", "not_an_option/0"]);
     assert_eq!(violations(&version, &list(65_537)), ["too_long"]);
 }

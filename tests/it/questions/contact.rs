@@ -1,6 +1,6 @@
 //! The types `url`, `phone` and `email`.
 
-use super::{check_canonical, check_settings, question};
+use super::*;
 
 #[test]
 fn url_accepts_absolute_web_addresses() {

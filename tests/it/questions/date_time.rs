@@ -1,6 +1,6 @@
 //! The types `date`, `time` and `datetime`. Today is 2026-11-20.
 
-use super::{check_canonical, check_settings, question};
+use super::*;
 
 #[test]
 fn date_accepts_days_that_exist() {

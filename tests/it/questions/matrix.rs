@@ -1,8 +1,7 @@
 //! The type `matrix`.
 
 use super::json_schema::accepts;
-use super::{check_canonical, check_settings, define, question, violations};
-use forms::domain::json;
+use super::*;
 
 const GRID: &str = r#""type":"matrix","rows":["taste",{"value":"a/b","label":"A"}],"columns":["good","bad"]"#;
 

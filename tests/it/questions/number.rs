@@ -1,8 +1,6 @@
 //! The types `number`, `boolean` and `consent`.
 
-use forms::domain::json;
-
-use super::{check_canonical, check_settings, define, question, violations};
+use super::*;
 
 #[test]
 fn number_accepts_numbers_within_its_bounds() {
@@ -21,14 +19,20 @@ fn number_accepts_numbers_within_its_bounds() {
 
 #[test]
 fn steps_are_counted_from_the_minimum_and_are_exact() {
-    question(r#""type":"number","step":0.1"#)
-        .check(&[("[0.3, -0.7, 1e2]", &[]), ("[0.35, 0.30000000000000001]", &["not_a_step"])]);
-    question(r#""type":"number","min":1,"max":10,"step":3"#).check(&[
-        ("[1, 4, 10]", &[]),
-        ("[3]", &["not_a_step"]),
-        ("[-2]", &["out_of_range"]),
-        ("[12]", &["out_of_range", "not_a_step"]),
-    ]);
+    let not_a_step = &["not_a_step"][..];
+    for (settings, steps, others) in [
+        (r#""step":0.1"#, "[0.3, -0.7, 1e2, 1e300]", "[0.35, 0.30000000000000001]"),
+        (r#""step":1,"min":0.5"#, "[2.5]", "[2]"),
+        (r#""step":3,"min":1"#, "[1, 4, 10, 1e300]", "[3]"),
+        (r#""step":3,"min":2"#, "[2, 5]", "[1e300]"),
+        (r#""step":25e1"#, "[500]", "[300]"),
+        (r#""step":1e18,"min":7"#, "[1000000000000000007]", "[1000000000000000008]"),
+        (r#""step":0.25"#, "[0]", "[1e-99999999999999999999]"),
+    ] {
+        question(&format!(r#""type":"number",{settings}"#)).check(&[(steps, &[]), (others, not_a_step)]);
+    }
+    question(r#""type":"number","min":1,"max":10,"step":3"#)
+        .check(&[("[-2]", &["out_of_range"]), ("[12]", &["out_of_range", "not_a_step"])]);
 }
 
 #[test]
@@ -43,6 +47,7 @@ fn the_settings_of_numbers_are_checked() {
         (r#""type":"number","step":-1"#, &["invalid_range/step"]),
         (r#""type":"number","step":1e-31"#, &["invalid_range/step"]),
         (r#""type":"number","min":1e-20,"step":1"#, &["invalid_range/step"]),
+        (r#""type":"number","min":0.5,"step":1e19"#, &["invalid_range/step"]),
         (r#""type":"number","min":"1","integer":1"#, &["type_mismatch/min", "type_mismatch/integer"]),
     ]);
 }

@@ -1,10 +1,6 @@
 //! Limits of patterns and of the texts that they are matched against.
 
-use forms::domain::form::definition::Definition;
-use forms::domain::json;
-use forms::domain::validation::limits::Limits;
-
-use super::{check_settings, define, question};
+use super::*;
 
 /// Codes, pointers and messages of the problems of a form with `questions`.
 fn problems(questions: &str) -> Vec<(&'static str, String, String)> {

@@ -1,6 +1,6 @@
 //! The types `rating` and `opinion_scale`.
 
-use super::{check_canonical, check_settings, question};
+use super::*;
 
 #[test]
 fn opinion_scale_accepts_whole_numbers_in_its_range() {

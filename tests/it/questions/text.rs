@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{check_canonical, check_settings, define, question, violations};
+use super::*;
 
 #[test]
 fn long_text_accepts_lines_within_its_length_limits() {

@@ -4,7 +4,7 @@ use forms::api::{SubmissionBody, SubmissionDetail, SubmissionList};
 use forms::domain::question::QuestionKind;
 use serde_json::{Value, json};
 
-use super::required_settings;
+use super::*;
 use crate::engine::random::Random;
 use crate::harness::Server;
 

@@ -4,7 +4,7 @@ use forms::domain::delivery::attempt::Outcome;
 use forms::domain::delivery::classify::HttpAnswer;
 
 use super::requests::request;
-use super::{CHATS, at};
+use super::*;
 
 /// An answer: of which service, its status, headers and body, and what follows.
 type Row = (&'static str, u16, &'static [(&'static str, &'static str)], &'static str, &'static str);

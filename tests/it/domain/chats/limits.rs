@@ -11,12 +11,10 @@ fn array(value: &Value) -> &[Value] {
 }
 
 /// Asserts that `value` is a text that is not blank and has at most `max` characters.
-#[track_caller]
 fn check_text(value: &Value, max: usize) {
     assert!(!value.as_str().unwrap().trim().is_empty() && utf16(value) <= max, "{value}");
 }
 
-#[track_caller]
 fn check_members(value: &Value, known: &[&str]) {
     for name in value.as_object().unwrap().keys() {
         assert!(known.contains(&&**name), "{name}");
@@ -24,7 +22,6 @@ fn check_members(value: &Value, known: &[&str]) {
 }
 
 /// Asserts that the service takes `message`.
-#[track_caller]
 pub(super) fn check_limits(chat: &str, message: &Value) {
     match chat {
         "slack" => slack(message),
@@ -41,7 +38,6 @@ pub(super) fn check_limits(chat: &str, message: &Value) {
 
 /// <https://docs.slack.dev/reference/block-kit/blocks>: 50 blocks; a header has 150 characters, a section 10 fields of 2,000, a
 /// context 10 elements. Some 13,200 characters of blocks are refused (`msg_blocks_too_long`).
-#[track_caller]
 fn slack(message: &Value) {
     check_members(message, &["text", "blocks"]);
     check_text(&message["text"], 40_000);
@@ -68,7 +64,6 @@ fn slack(message: &Value) {
 }
 
 /// <https://docs.discord.com/developers/resources/message#embed-object-embed-limits>.
-#[track_caller]
 fn discord(message: &Value) {
     check_members(message, &["embeds", "allowed_mentions"]);
     assert_eq!(message["allowed_mentions"]["parse"], serde_json::json!([]));
@@ -91,7 +86,6 @@ fn discord(message: &Value) {
 
 /// <https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using>: 28 KB; one
 /// adaptive card, whose version is at most 1.4.
-#[track_caller]
 fn teams(message: &Value) {
     assert!(message.to_string().len() <= 28_000);
     assert_eq!(message["type"], "message");
@@ -109,7 +103,6 @@ fn teams(message: &Value) {
 
 /// <https://developers.mattermost.com/integrate/webhooks/incoming/>: a longer text is split into several posts; 4,000 characters
 /// fit on servers of any age.
-#[track_caller]
 fn mattermost(message: &Value) {
     check_members(message, &["text"]);
     check_text(&message["text"], 16_383);
@@ -118,7 +111,6 @@ fn mattermost(message: &Value) {
 
 /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/cards>: 32,000 bytes, 100 widgets in a section; a header
 /// needs a title.
-#[track_caller]
 fn google_chat(message: &Value) {
     assert!(message.to_string().len() <= 32_000);
     check_members(message, &["cardsV2", "fallbackText"]);
@@ -138,7 +130,6 @@ fn google_chat(message: &Value) {
 }
 
 /// <https://core.telegram.org/bots/api#sendmessage>: 1 to 4,096 characters.
-#[track_caller]
 fn telegram(message: &Value) {
     check_members(message, &["text", "link_preview_options", "disable_notification"]);
     check_text(&message["text"], 4_096);
@@ -146,7 +137,6 @@ fn telegram(message: &Value) {
 
 /// <https://spec.matrix.org/latest/client-server-api/#size-limits>: an event has 65,536 bytes; some 2,000 are for signatures and
 /// ids, and text is canonical JSON.
-#[track_caller]
 fn matrix(message: &Value) {
     assert!(message.to_string().len() <= 63_000, "{}", message.to_string().len());
     assert_eq!((&message["msgtype"], &message["m.mentions"]), (&"m.text".into(), &serde_json::json!({})));
@@ -154,7 +144,6 @@ fn matrix(message: &Value) {
 }
 
 /// <https://docs.ntfy.sh/publish/#limitations>: a message has 4,096 bytes, else it becomes an attachment.
-#[track_caller]
 fn ntfy(message: &Value) {
     check_members(message, &["title", "message", "priority", "tags"]);
     check_text(&message["title"], 250);

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 /// All that people see of `message`.
-#[track_caller]
 pub(super) fn shown(chat: &str, message: &Value) -> String {
     let mut texts = Vec::new();
     match chat {
@@ -89,7 +88,6 @@ const MATTERMOST: Dialect =
     Dialect { anywhere: "*_~`|[]()>#$", escapable: "\\`*{}[]()#$+-.!_>~|", is_apart: true };
 
 /// Returns the text as the dialect shows it.
-#[track_caller]
 fn unescaped(text: &str, dialect: &Dialect) -> String {
     let characters: Vec<char> = text.chars().collect();
     let mut shown = String::new();
@@ -153,7 +151,6 @@ fn without_bold(text: &str) -> String {
 }
 
 /// Asserts that no mention, command or tag of Telegram is in `text`.
-#[track_caller]
 fn check_apart(text: &str) {
     let characters: Vec<char> = text.chars().collect();
     for (place, found) in characters.iter().enumerate() {
@@ -171,7 +168,6 @@ fn check_apart(text: &str) {
 }
 
 /// Texts of widgets are HTML; titles are not.
-#[track_caller]
 fn google_chat(message: &Value) -> String {
     let card = &message["cardsV2"][0]["card"];
     let mut shown = vec![card["header"]["title"].as_str().unwrap().to_owned()];
@@ -185,7 +181,6 @@ fn google_chat(message: &Value) -> String {
 }
 
 /// Reads HTML without elements.
-#[track_caller]
 fn entities(html: &str) -> String {
     assert!(!html.contains(['<', '>']), "{html:?}");
     let rest = html.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "");

@@ -5,14 +5,11 @@ mod limits; // what each service refuses
 mod literal; // how each service reads its markup
 mod requests; // addresses, headers and secrets
 
-use forms::domain::form::{Form, Version};
-use forms::domain::integration::Integration;
-use forms::domain::integration::event::Event;
 use serde_json::{Map, Value};
 
 use self::limits::check_limits;
 use self::literal::shown;
-use super::{at, attempt, completed, integrated};
+use super::*;
 use crate::engine::random::Random;
 use crate::golden::assert_golden;
 

@@ -1,14 +1,9 @@
 //! The requests of chats: addresses, headers, and no secret where it could be seen.
 
-use forms::domain::integration::Integration;
 use forms::domain::integration::outbound::{HttpRequest, Outbound};
-use forms::domain::json;
-use forms::domain::validation::violation::Violation;
-use serde_json::Value;
 
-use super::super::pointers;
-use super::{CHATS, at, attempt, form, owned};
-use crate::harness::{VAULT, definition_context};
+use super::*;
+use crate::harness::VAULT;
 
 /// A request of `chat` with an empty message.
 pub(super) fn request(chat: &str) -> HttpRequest {
