@@ -15,7 +15,6 @@ use crate::cli::connection::target::Target;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
-use crate::cli::input::draft::Draft;
 use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
