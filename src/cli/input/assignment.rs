@@ -36,29 +36,36 @@ impl Setting {
         Self { path: vec![name.to_owned()], text: text.to_owned(), is_yaml: false }
     }
 
-    /// Returns `form` with the setting applied; what it removes is null. Where the form expects text, the value is the text
-    /// as typed.
+    /// Returns `form` with the setting applied. Where the form expects text, the value is the text as typed.
     ///
     /// # Errors
     /// If the path names no question, or what it should remove is not a field of forms.
     pub fn apply(&self, form: &Value) -> Result<Value, CliError> {
         if self.text.is_empty() || (self.is_yaml && self.text == "null") {
-            let removed = self.with(form, Value::Null)?;
-            let unknown = self.violation(&removed, Rule::UnknownField);
-            return match unknown.filter(|_| form.pointer(&self.pointer(form)).is_none()) {
-                Some(unknown) => Err(rejected(&removed, &[unknown], Problem::new(Code::ValidationFailed))),
-                None => Ok(removed),
-            };
+            return self.removed_from(form);
         }
-        let as_text = self.with(form, Value::String(self.text.clone()))?;
+        let as_text = self.with(form, Some(Value::String(self.text.clone())))?;
         let as_yaml = match document::read_value(&self.text).filter(|_| self.is_yaml) {
             None => return Ok(as_text),
             // Only quoted text is YAML: otherwise ` #` would begin a comment.
             Some(Value::String(_)) if !self.text.starts_with(['"', '\'']) => return Ok(as_text),
-            Some(value) => self.with(form, value)?,
+            value => self.with(form, value)?,
         };
         let is_mistyped = |form: &Value| self.violation(form, Rule::TypeMismatch).is_some();
         Ok(if is_mistyped(&as_yaml) && !is_mistyped(&as_text) { as_text } else { as_yaml })
+    }
+
+    /// Returns `form` without what is at the path; nothing may be there if it is a field of forms.
+    fn removed_from(&self, form: &Value) -> Result<Value, CliError> {
+        let removed = self.with(form, None)?;
+        if form.pointer(&self.pointer(form)).is_some() {
+            return Ok(removed);
+        }
+        let nulled = self.with(form, Some(Value::Null))?;
+        match self.violation(&nulled, Rule::UnknownField) {
+            Some(unknown) => Err(rejected(&nulled, &[unknown], Problem::new(Code::ValidationFailed))),
+            None => Ok(removed),
+        }
     }
 
     /// Returns the violation of `rule` at the path.
@@ -79,26 +86,33 @@ impl Setting {
         names.iter().fold(String::new(), |pointer, name| join(&pointer, name))
     }
 
-    /// Returns `form` with `value` at the path.
-    fn with(&self, form: &Value, value: Value) -> Result<Value, CliError> {
+    /// Returns `form` with `value` at the path, or with nothing there.
+    fn with(&self, form: &Value, value: Option<Value>) -> Result<Value, CliError> {
         let mut form = form.clone();
         let names: Vec<_> = self.path.iter().map(String::as_str).collect();
         let ["questions", id, names @ ..] = &names[..] else {
-            form.set(&names, value);
+            set_or_remove(&mut form, &names, value);
             return Ok(form);
         };
         let index = question_index(&form, id).ok_or_else(|| unknown(&form, id))?;
         let Some(Value::Array(questions)) = form.get_mut("questions") else { return Ok(form) };
         match (names, value) {
-            ([], Value::Null) => drop(questions.remove(index)),
-            ([], _) => {
+            ([], None) => drop(questions.remove(index)),
+            ([], Some(_)) => {
                 let help = format!("name one of its members, as in questions.{id}.title=…");
                 let message = format!("question `{id}` is set member by member");
                 return Err(CliError::usage_with_help(message, help));
             }
-            (names, value) => questions[index].set(names, value),
+            (names, value) => set_or_remove(&mut questions[index], names, value),
         }
         Ok(form)
+    }
+}
+
+fn set_or_remove(object: &mut Value, names: &[&str], value: Option<Value>) {
+    match value {
+        Some(value) => object.set(names, value),
+        None => object.remove(names),
     }
 }
 

@@ -147,6 +147,19 @@ impl Value {
         }
     }
 
+    /// Removes the member at the path `names` of this object, if there is one.
+    pub fn remove(&mut self, names: &[&str]) {
+        match (names, &mut *self) {
+            ([name], Self::Object(members)) => members.retain(|(known, _)| known != name),
+            ([name, rest @ ..], _) => {
+                if let Some(member) = self.get_mut(name) {
+                    member.remove(rest);
+                }
+            }
+            ([], _) => {}
+        }
+    }
+
     /// The value that the JSON pointer `pointer` (RFC 6901) leads to.
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         pointer.split('/').skip(1).try_fold(self, |value, step| match value {
