@@ -58,7 +58,7 @@ fn a_workspace_is_deleted_after_its_name_is_typed() {
     for (typed, code) in [("y\r", 1), ("\u{3}", 130), ("Customer service\r", 0)] {
         let mut session = Session::start_at_width(160, &home, &[], &["workspaces", "delete", &id]);
         session.wait_for(&format!(
-            "Erase the workspace \"Customer service\" with its keys, forms and answers on {}? \
+            "Erase the workspace \"Customer service\" with its keys, forms and answers on {}?\r\n\
              Type Customer service to confirm",
             server.url
         ));
