@@ -74,28 +74,22 @@ pub struct StoreFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Mail")]
 struct MailFlags {
-    #[arg(long, value_name = "URL", env = "FORMS_SMTP_URL", hide_env = true, hide_short_help = true)]
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     #[arg(
         help = "Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25"
     )]
     smtp_url: Option<String>,
     /// User name on the mail server
-    #[arg(long, value_name = "NAME", env = "FORMS_SMTP_USERNAME", hide_env = true, hide_short_help = true)]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     smtp_username: Option<String>,
     /// File with the password on the mail server
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "FORMS_SMTP_PASSWORD_FILE",
-        hide_env = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     smtp_password_file: Option<PathBuf>,
     /// Sender of all mail, such as "Example Forms <forms@example.com>"
     #[arg(long, value_name = "ADDRESS", env = "FORMS_MAIL_FROM", hide_env = true, hide_short_help = true)]
     mail_from: Option<MailFrom>,
     /// Write mail to files in this folder instead of sending it, for development
-    #[arg(long, value_name = "DIR", env = "FORMS_MAIL_DIR", hide_env = true, hide_short_help = true)]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     mail_dir: Option<PathBuf>,
 }
 
@@ -114,14 +108,33 @@ impl StoreFlags {
         config.delivery.policy.allowed = self.allow_net;
         config.delivery.google = parsed("google-url", self.google_url.as_deref())?.unwrap_or_default();
         config.delivery.master_key_file = self.master_key_file;
+        let mail = self.mail.or_variables();
         config.delivery.mail = MailConfig {
-            smtp_url: parsed("smtp-url", self.mail.smtp_url.as_deref())?,
-            smtp_username: self.mail.smtp_username,
-            smtp_password_file: self.mail.smtp_password_file,
-            from: self.mail.mail_from,
-            folder: self.mail.mail_dir,
+            smtp_url: parsed("smtp-url", mail.smtp_url.as_deref())?,
+            smtp_username: mail.smtp_username,
+            smtp_password_file: mail.smtp_password_file,
+            from: mail.mail_from,
+            folder: mail.mail_dir,
         };
         Ok(config)
+    }
+}
+
+impl MailFlags {
+    /// Takes what no flag says from variables. A flag that names one way to send mail wins over the variables of the other.
+    fn or_variables(mut self) -> Self {
+        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let (is_sent, is_written) = (self.smtp_url.is_some(), self.mail_dir.is_some());
+        if !is_sent {
+            self.mail_dir = self.mail_dir.or_else(|| variable("FORMS_MAIL_DIR").map(PathBuf::from));
+        }
+        if !is_written {
+            self.smtp_url = self.smtp_url.or_else(|| variable("FORMS_SMTP_URL"));
+            self.smtp_username = self.smtp_username.or_else(|| variable("FORMS_SMTP_USERNAME"));
+            let file = || variable("FORMS_SMTP_PASSWORD_FILE").map(PathBuf::from);
+            self.smtp_password_file = self.smtp_password_file.or_else(file);
+        }
+        self
     }
 }
 

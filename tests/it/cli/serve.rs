@@ -293,6 +293,24 @@ fn the_password_of_the_mail_server_is_read_at_the_start() {
 }
 
 #[test]
+fn a_flag_about_mail_wins_over_the_variables_of_the_other_way() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--data=one", "--listen=127.0.0.1:0", "--mail-dir=mail"]);
+    command.env("FORMS_SMTP_URL", "smtps://mail.example.com");
+    command.env("FORMS_SMTP_USERNAME", "me").env("FORMS_SMTP_PASSWORD_FILE", "missing");
+    home.start(command);
+    let flags = ["--smtp-url=smtps://mail.example.com", "--mail-from=forms@example.com"];
+    let mut command = home.command(&["serve", "--data=two", "--listen=127.0.0.1:0"]);
+    home.start({
+        command.args(flags).env("FORMS_MAIL_DIR", "mail");
+        command
+    });
+    let variables = [("FORMS_SMTP_URL", "smtps://mail.example.com"), ("FORMS_MAIL_DIR", "mail")];
+    let run = home.run_with(&variables, &["serve", "--data", "three"]).expect(2);
+    assert!(run.stderr.contains("--mail-dir writes mail to files, and --smtp-url sends it"), "{run:?}");
+}
+
+#[test]
 fn flags_about_proxies_browsers_and_rates_have_their_effect() {
     let home = Home::new();
     let server = home.serve_with(&[
