@@ -23,8 +23,8 @@ use crate::domain::validation::violation::Violation;
 #[command(
     visible_alias = "ls",
     after_long_help = "\
-Newest first. The columns are id, status, response_count, updated_at and title,
-on a terminal also slug; --columns can choose slug, created_at and
+Newest first. The columns are id, status, response_count, updated_at, title and
+slug; a table in a pipe is without slug. --columns can choose created_at and
 accepting_reason too. The status of a published form that does not accept
 answers is the reason, such as closed or not_open_yet; --status accepts it. For
 forms in the trash the time is deleted_at.
@@ -123,7 +123,7 @@ fn columns<'a>(trashed: bool, now: Timestamp) -> Vec<Column<'a>> {
         Column::new("response_count", |form| Cell::number(form.response_count)),
         Column::new(moment, move |form| Cell::time(form.deleted_at.unwrap_or(form.updated_at), now)),
         Column::new("title", |form| Cell::text(&*form.title)),
-        Column::new("slug", |form| Cell::text(form.slug.as_deref().unwrap_or_default())).on_terminal(),
+        Column::new("slug", |form| Cell::text(form.slug.as_deref().unwrap_or_default())).outside_pipes(),
         Column::new("created_at", move |form| Cell::time(form.created_at, now)).if_chosen(),
         Column::new("accepting_reason", move |form| Cell::text(reason(form).unwrap_or_default())).if_chosen(),
     ]

@@ -56,8 +56,8 @@ pub struct Column<'a, T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Always,
-    /// On a terminal, or if it is chosen.
-    OnTerminal,
+    /// Also if it is not chosen, but for a table in a pipe.
+    OutsidePipes,
     IfChosen,
 }
 
@@ -67,10 +67,10 @@ impl<'a, T> Column<'a, T> {
         Self { name: name.into(), cell: Box::new(cell), shown: Shown::Always }
     }
 
-    /// Shows the column only on a terminal, or if it is chosen.
+    /// Leaves the column out of a table in a pipe, unless it is chosen.
     #[must_use]
-    pub fn on_terminal(self) -> Self {
-        Self { shown: Shown::OnTerminal, ..self }
+    pub fn outside_pipes(self) -> Self {
+        Self { shown: Shown::OutsidePipes, ..self }
     }
 
     /// Shows the column only if it is chosen.
@@ -157,12 +157,12 @@ impl<'a, T: Serialize> Listing<'a, T> {
         self.write_kept(&kept, &columns)
     }
 
-    /// Returns the columns that `--columns` chooses, or those of a terminal or pipe.
+    /// Returns the columns that `--columns` chooses, or the default ones.
     fn chosen(&self) -> Result<Vec<&Column<'a, T>>, CliError> {
-        let is_terminal = self.output.truncates_rows();
+        let is_in_pipe = self.output.format == Format::Table && !self.output.truncates_rows();
         let is_shown = |column: &&Column<'_, T>| match column.shown {
             Shown::Always => true,
-            Shown::OnTerminal => is_terminal,
+            Shown::OutsidePipes => !is_in_pipe,
             Shown::IfChosen => false,
         };
         if self.output.columns.is_empty() {

@@ -35,7 +35,7 @@ fn an_empty_list_is_a_document() {
     let list = |format| home.ok(&["--data", "store", "list", "-o", format]);
     assert_eq!(list("json"), "{\"forms\":[]}\n");
     assert_eq!(list("jsonl"), "");
-    assert_eq!(list("csv"), "id,status,response_count,updated_at,title\n");
+    assert_eq!(list("csv"), "id,status,response_count,updated_at,title,slug\n");
     assert_eq!(list("yaml"), "forms: []\n");
     assert_eq!(list("table"), "");
 }

@@ -52,7 +52,7 @@ fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
             None => Cell::text("").with_display("never"),
         }),
         Column::new("expires_at", move |key| key.expires_at.map_or_else(Cell::empty, |end| expiry(end, now))),
-        Column::new("forms", move |key| Cell::text(forms(key).join(", "))).on_terminal(),
+        Column::new("forms", move |key| Cell::text(forms(key).join(", "))).outside_pipes(),
         Column::new("workspace", |key| Cell::text(key.workspace.to_string())).if_chosen(),
         Column::new("created_at", move |key| Cell::time(key.created_at, now)).if_chosen(),
     ]
