@@ -34,7 +34,7 @@ pub struct Context {
 }
 
 subcommands! {
-    enum ContextCommand {
+    enum ContextCommand of Context {
         List(List),
         Use(Use),
         Remove(Remove),
@@ -76,16 +76,6 @@ struct Remove {
     /// Contexts, by name: `forms context list` shows them
     #[arg(required = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
-}
-
-impl Run for Context {
-    fn columns(&self) -> Columns {
-        self.command.columns()
-    }
-
-    async fn run(self, session: &Session) -> Result<(), CliError> {
-        self.command.run(session).await
-    }
 }
 
 impl Run for List {

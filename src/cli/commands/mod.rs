@@ -69,8 +69,22 @@ pub trait Run {
     fn run(self, session: &Session) -> impl Future<Output = Result<(), CliError>>;
 }
 
-/// Declares an enum of commands; running it runs the one that was given.
+/// Declares an enum of commands; running it runs the one that was given. With `of GROUP`, so does running the group, whose
+/// field `command` has the enum.
 macro_rules! subcommands {
+    ($visibility:vis enum $name:ident of $group:ident { $($commands:tt)* }) => {
+        $crate::cli::commands::subcommands! { $visibility enum $name { $($commands)* } }
+
+        impl $crate::cli::commands::Run for $group {
+            fn columns(&self) -> $crate::cli::output::columns::Columns {
+                self.command.columns()
+            }
+
+            async fn run(self, session: &Session) -> Result<(), CliError> {
+                self.command.run(session).await
+            }
+        }
+    };
     ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($command:ident($arguments:ty),)* }) => {
         $(#[$attribute])*
         #[derive(Debug, clap::Subcommand)]

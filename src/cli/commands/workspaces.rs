@@ -34,7 +34,7 @@ pub struct Workspaces {
 }
 
 subcommands! {
-    enum WorkspacesCommand {
+    enum WorkspacesCommand of Workspaces {
         List(List),
         Create(Create),
         Delete(Delete),
@@ -81,16 +81,6 @@ struct Delete {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
-}
-
-impl Run for Workspaces {
-    fn columns(&self) -> Columns {
-        self.command.columns()
-    }
-
-    async fn run(self, session: &Session) -> Result<(), CliError> {
-        self.command.run(session).await
-    }
 }
 
 impl Run for List {

@@ -28,7 +28,7 @@ pub enum ArgValue {
 }
 
 impl AnswerArg {
-    /// Whether it is no answer, or a part without content.
+    /// Whether it counts as no answer: `null`, `[]`, `{}` or blank text given as JSON.
     pub fn is_empty(&self) -> bool {
         matches!(&self.value, ArgValue::Json(value) if is_empty(value))
     }

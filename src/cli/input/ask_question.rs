@@ -12,7 +12,7 @@ const NO_ANSWER: &str = "(no answer)";
 /// The item that asks for a text instead of an option.
 const OTHER: &str = "Other …";
 
-/// What is asked for: a question, and whether an answer is required.
+/// A question to ask, and whether an answer is required.
 pub struct Asked<'a> {
     pub question: &'a Question,
     pub is_required: bool,

@@ -58,7 +58,7 @@ pub async fn yes_or_no(question: &str) -> Result<bool, CliError> {
     run(move |term| Confirm::new().with_prompt(question).default(false).interact_on(term)).await
 }
 
-/// Asks a yes/no question, answered by a key. Esc is no answer if it `may_be_skipped`.
+/// Asks a yes/no question, answered by a key. If it `may_be_skipped`, Esc skips it, which returns `None`.
 pub async fn yes_no_or_skip(question: &str, may_be_skipped: bool) -> Result<Option<bool>, CliError> {
     let question = visible(question);
     run(move |term| {

@@ -82,7 +82,7 @@ pub struct Output {
     state: RefCell<State>,
 }
 
-/// What changes while a command runs.
+/// The mutable part of [`Output`].
 #[derive(Debug, Default)]
 struct State {
     sink: Sink,

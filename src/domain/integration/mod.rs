@@ -182,7 +182,7 @@ impl Integration {
         let mut free = (0..=u8::MAX).filter(|number| !kept.contains(&Some(*number)));
         let mut address_numbers: Vec<u8> =
             kept.iter().filter_map(|number| number.or_else(|| free.next())).collect();
-        // Written in one way only, so that the same addresses are no change.
+        // The usual numbers are left out always, so that equal lists of addresses are stored alike.
         if address_numbers.iter().copied().eq(0..kept.len() as u8) {
             address_numbers.clear();
         }

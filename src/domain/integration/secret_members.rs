@@ -13,7 +13,7 @@ const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "x-api-key"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secrecy {
     Open,
-    /// It can be: a header, or a member that is a secret in some types, where the type is not known.
+    /// May be secret: a header, or, if the type is not known, a member that is secret in some types.
     Possible,
     Secret,
 }

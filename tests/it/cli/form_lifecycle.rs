@@ -23,7 +23,7 @@ fn a_deleted_form_is_listed_in_the_trash_and_can_be_restored() {
     assert!(trash["forms"][0]["deleted_at"].is_string());
     assert!(
         home.ok(&["list", "--trashed", "-o", "csv"])
-            .starts_with("id,status,response_count,deleted_at,title\n")
+            .starts_with("id,status,response_count,deleted_at,title,slug\n")
     );
     let restored = home.run(&["restore", &deleted]).expect(0);
     assert_eq!(restored.stdout, format!("{deleted}\n"));

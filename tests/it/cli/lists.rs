@@ -87,6 +87,16 @@ fn a_single_response_has_the_columns_of_its_questions() {
 }
 
 #[test]
+fn forms_can_be_listed_with_their_slugs() {
+    let home = Home::new();
+    home.write("form.yaml", "title: Lunch\nslug: lunch\n");
+    home.ok(&["--data", "store", "create", "-f", "form.yaml"]);
+    let list = |arguments: &[&str]| home.ok(&[&["--data", "store", "list"], arguments].concat());
+    assert_eq!(list(&["--columns", "slug,title"]), "lunch\tLunch\n");
+    assert!(list(&["-o", "csv"]).starts_with("id,status,response_count,updated_at,title,slug\n"));
+}
+
+#[test]
 fn a_list_shows_why_a_published_form_accepts_no_answers() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);

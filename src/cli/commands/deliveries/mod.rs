@@ -9,7 +9,7 @@ mod stats;
 
 use clap::Args;
 
-use crate::cli::commands::{Run, subcommands};
+use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -43,7 +43,7 @@ pub struct Deliveries {
 }
 
 subcommands! {
-    enum DeliveriesCommand {
+    enum DeliveriesCommand of Deliveries {
         List(List),
         Show(Show),
         Redeliver(Redeliver),
@@ -69,13 +69,3 @@ const DELIVERY: Columns = Columns::Fixed(&[
 
 /// Columns of an operation on all deliveries that match.
 const COUNT: Columns = Columns::Fixed(&["count", "has_more"]);
-
-impl Run for Deliveries {
-    fn columns(&self) -> Columns {
-        self.command.columns()
-    }
-
-    async fn run(self, session: &Session) -> Result<(), CliError> {
-        self.command.run(session).await
-    }
-}

@@ -38,8 +38,8 @@ pub(super) fn diff(before: &Value, after: &Value) -> Vec<Change> {
     changes
 }
 
-/// Compares the values of the field `path`, objects by member and lists by item. `null` is no value, and a question that
-/// need not be answered is the default.
+/// Adds the differences between two values of the field `path`: objects by member, lists by item. `null` counts as
+/// absent, and so does `required: false`, which is the default.
 fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
     let is_default = |value: &Value| *value == Value::Bool(false) && path.ends_with(".required");
     let is_given = |value: &&Value| **value != Value::Null && !is_default(value);
@@ -70,7 +70,7 @@ fn has_members(value: &Value) -> bool {
     matches!(value, Value::Object(_)) && value.get("env").or_else(|| value.get("set")).is_none()
 }
 
-/// Whether `value` is a list whose items can be told apart.
+/// Whether `value` is a list whose items all have a name to compare them by.
 fn has_items(value: &Value) -> bool {
     value.as_array().is_some_and(|items| items.iter().all(|item| name_of(item).is_some()))
 }

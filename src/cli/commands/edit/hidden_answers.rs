@@ -7,7 +7,7 @@ use crate::domain::question::QuestionKind;
 /// Removed options of one question whose answers are counted: each takes a search.
 const MAX_OPTIONS: usize = 10;
 
-/// A change after which answers are no longer shown.
+/// Answers that a change hides: those to a removed question, or with a removed option.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HiddenAnswers {
     pub(super) question: String,

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use clap::Args;
 
 use crate::api::{Code, IntegrationDetail};
-use crate::cli::commands::{Run, subcommands};
+use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -57,7 +57,7 @@ pub struct Integrations {
 }
 
 subcommands! {
-    enum IntegrationsCommand {
+    enum IntegrationsCommand of Integrations {
         List(List),
         Show(Show),
         Create(Create),
@@ -94,16 +94,6 @@ pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
     "response",
     "remote_address",
 ]);
-
-impl Run for Integrations {
-    fn columns(&self) -> Columns {
-        self.command.columns()
-    }
-
-    async fn run(self, session: &Session) -> Result<(), CliError> {
-        self.command.run(session).await
-    }
-}
 
 /// Reminds the user to store a secret.
 const SHOWN_ONCE: &str = "the secret is shown only this once: store it now";

@@ -9,7 +9,7 @@ mod stored_keys;
 use clap::Args;
 
 use crate::api::KeyDetail;
-use crate::cli::commands::{Run, subcommands};
+use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
@@ -44,7 +44,7 @@ pub struct Keys {
 }
 
 subcommands! {
-    enum KeysCommand {
+    enum KeysCommand of Keys {
         List(List),
         Create(Create),
         Revoke(Revoke),
@@ -55,16 +55,6 @@ subcommands! {
 /// Columns of a key that was created.
 const CREATED: Columns =
     Columns::Fixed(&["id", "name", "scopes", "forms", "expires_at", "workspace", "created_at", "key"]);
-
-impl Run for Keys {
-    fn columns(&self) -> Columns {
-        self.command.columns()
-    }
-
-    async fn run(self, session: &Session) -> Result<(), CliError> {
-        self.command.run(session).await
-    }
-}
 
 /// Reminds the user to store a key.
 pub(super) const SHOWN_ONCE: &str = "the key is shown only this once: store it now";

@@ -36,9 +36,9 @@ is refused, the lines are still shown, and the exit code is 6.
 YAML, or several in JSON, one per line, as `forms responses -o jsonl` prints
 them; -o jsonl then prints one result per line. KEY=VALUE overrides the file.
 
-With -o json, which --format json stands for too, the problems are part of the
-result: {\"file\", \"valid\", \"errors\"}. --format github writes workflow commands,
-which show the problems beside the lines of a pull request.
+With -o json (or --format json), the problems are part of the result: {\"file\",
+\"valid\", \"errors\"}. --format github writes workflow commands, which show the
+problems beside the lines of a pull request.
 
 Examples:
   forms validate survey.yaml
