@@ -85,7 +85,7 @@ pub async fn secret(question: &str) -> Result<String, CliError> {
     let question = visible(question);
     run(move |term| {
         let mut lines = tcgetattr(io::stdin()).map_err(io::Error::from)?;
-        lines.local_modes |= LocalModes::ICANON;
+        lines.local_modes |= LocalModes::ICANON | LocalModes::ISIG;
         tcsetattr(io::stdin(), OptionalActions::Now, &lines).map_err(io::Error::from)?;
         let mut line = String::new();
         while line.trim().is_empty() {
@@ -189,13 +189,14 @@ impl TerminalRestore {
         Self { before: tcgetattr(io::stdin()).ok(), discards_input: false }
     }
 
-    /// Turns echo and line editing off: keys typed between two prompts, as in a paste, are for the prompt that reads them.
+    /// Turns echo, line editing and signals off: keys typed between two prompts, as in a paste, are for the prompt that
+    /// reads them, Ctrl-C too.
     fn without_echo() -> io::Result<Self> {
         let mut restore = Self::on_drop();
         restore.discards_input = true;
         if let Some(before) = &restore.before {
             let mut quiet = before.clone();
-            quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
+            quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
             tcsetattr(io::stdin(), OptionalActions::Now, &quiet)?;
         }
         Ok(restore)

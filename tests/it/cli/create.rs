@@ -338,6 +338,7 @@ fn a_wizard_ended_by_a_signal_saves_the_input() {
     {
         let mut session = wizard(&home, &[]);
         answer_prompts(&mut session, &[("Title", "Lunch\r"), ("Question 1", "")]);
+        session.wait_for_key_reader();
         session.signal(signal);
         let (code, screen) = session.finish();
         assert_eq!(code, Some(130), "{screen}");

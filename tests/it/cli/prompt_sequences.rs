@@ -81,6 +81,7 @@ fn signals_end_a_prompt_like_ctrl_c() {
         let id = home.published_form(&["--data", "store"]);
         let mut session = Session::start(&home, &[], &["--data", "store", "delete", &id]);
         session.wait_for("[y/N] ");
+        session.wait_for_key_reader();
         session.signal(signal);
         let (code, screen) = session.finish();
         assert_eq!(code, Some(130), "{screen:?}");
@@ -89,6 +90,7 @@ fn signals_end_a_prompt_like_ctrl_c() {
         session.wait_for("Title");
         session.type_keys("Lunch\rColour\r");
         session.wait_for("> short_text");
+        session.wait_for_key_reader();
         session.signal(signal);
         let (code, screen) = session.finish();
         assert!(screen.contains("canceled, nothing was created\r\n"), "{screen:?}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{InputModes, LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::Home;
 
@@ -112,6 +112,13 @@ impl Session {
             Err(RecvTimeoutError::Timeout) => panic!("no more output: {:?}", self.screen),
         }
         true
+    }
+
+    /// Waits until a prompt reads keys: it shows its question first.
+    pub(crate) fn wait_for_key_reader(&self) {
+        while tcgetattr(&self.terminal).unwrap().input_modes.contains(InputModes::ICRNL) {
+            std::thread::yield_now();
+        }
     }
 
     pub(crate) fn type_keys(&mut self, keys: &str) {
