@@ -91,7 +91,13 @@ impl Session {
         self.require_scope(Scope::Read)?;
         let (form, delivery) = self.delivery(id).await?;
         let body = self.deliveries.event_body(&form, &delivery).await?;
-        body.ok_or_else(|| ApiError::not_found(Code::DeliveryNotFound, id))
+        body.ok_or_else(|| {
+            let detail = match delivery.status {
+                DeliveryStatus::Skipped => "a delivery that was skipped has no body",
+                _ => "the delivery has no body any more: its submission or form was erased",
+            };
+            ApiError::with_detail(Code::DeliveryNotFound, detail)
+        })
     }
 
     pub async fn change_delivery(

@@ -21,6 +21,7 @@ use connection::hints;
 use connection::session::Session;
 use environment::Environment;
 use output::exit::{CliError, Exit};
+use output::shell_quote::shell_quote;
 use output::{Output, columns};
 
 pub use commands::command;
@@ -34,10 +35,13 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     // Usage errors too have the format and colours that the command line selects.
     let colour = flag_value(&arguments, None, "--color").unwrap_or_default();
     let early = Output::new(flag_value(&arguments, Some('o'), "--output"), colour, &environment);
-    let command = || match (parse(arguments), Environment::unreadable_variable()) {
+    let command = || match (parse(&arguments), Environment::unreadable_variable()) {
         (Ok(cli), None) => dispatch(cli, environment),
         (Ok(_), Some(name)) => end(&early, &CliError::usage(format!("{name} is not valid UTF-8"))),
-        (Err(error), _) => explain_usage(&early, &error),
+        (Err(error), _) => match misplaced_command(&arguments).filter(|_| error.use_stderr()) {
+            Some(misplaced) => end(&early, &misplaced),
+            None => explain_usage(&early, &error),
+        },
     };
     // No state of a command is used after it has panicked.
     catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|_| end(&early, &bug())).into()
@@ -50,9 +54,27 @@ fn bug() -> CliError {
     }
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let mut matches = help::hide_globals(command()).try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
+}
+
+/// Returns the error for `forms responses lunch show`: in a group, the command comes first.
+fn misplaced_command(arguments: &[OsString]) -> Option<CliError> {
+    let mut words: Vec<_> = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).collect();
+    let command = command();
+    let first = words.iter().position(|word| command.find_subcommand(word).is_some())?;
+    let group = command.find_subcommand(words[first])?;
+    let is_command = |word: &&str| group.find_subcommand(word).is_some();
+    let place = first + 1 + words[first + 1..].iter().position(is_command)?;
+    if place == first + 1 {
+        return None;
+    }
+    let name = words.remove(place);
+    words.insert(first + 1, name);
+    let right = words.into_iter().map(shell_quote).collect::<Vec<_>>().join(" ");
+    let message = format!("`{name}` comes right after `{}`", group.get_name());
+    Some(CliError::usage_with_help(message, format!("forms {right}")))
 }
 
 /// Prints what clap reports: help and version are results, all else is a usage error.

@@ -52,6 +52,16 @@ impl<'a, T> Pages<'a, T> {
         (self.read)(self.client, &answer.body, self.member).map(Some)
     }
 
+    /// Returns the first item for which `is_it` holds.
+    pub async fn find(mut self, is_it: impl Fn(&T) -> bool) -> Result<Option<T>> {
+        while let Some(page) = self.next().await? {
+            if let Some(found) = page.into_iter().find(&is_it) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
     pub fn has_more(&self) -> bool {
         self.next.is_some()
     }

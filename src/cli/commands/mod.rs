@@ -15,7 +15,6 @@ pub mod help;
 pub mod integrations;
 pub mod keys;
 pub mod list;
-mod list_hint;
 pub mod listen;
 pub mod login;
 pub mod logout;
@@ -29,7 +28,8 @@ pub mod validate;
 pub mod whoami;
 pub mod workspaces;
 
-use clap::{CommandFactory, Parser};
+use clap::builder::{NonEmptyStringValueParser, ValueParser};
+use clap::{Arg, CommandFactory, Parser};
 
 use block_on::read_input;
 
@@ -167,5 +167,19 @@ pub struct Cli {
 
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
-    help::with_notes(Cli::command()).mut_subcommand("serve", ignore_empty_variables)
+    let command = help::with_notes(refuse_empty(Cli::command()));
+    command.mut_subcommand("serve", ignore_empty_variables)
+}
+
+/// Makes empty positional arguments usage errors: they come from variables that are not set.
+fn refuse_empty(command: clap::Command) -> clap::Command {
+    let is_text = |arg: &Arg| {
+        let is_string = arg.get_value_parser().type_id() == ValueParser::string().type_id();
+        is_string && arg.is_positional() && arg.get_possible_values().is_empty()
+    };
+    let refuse = |arg: Arg| match is_text(&arg) {
+        true => arg.value_parser(NonEmptyStringValueParser::new()),
+        false => arg,
+    };
+    command.mut_args(refuse).mut_subcommands(refuse_empty)
 }

@@ -1,7 +1,6 @@
 //! `forms publish`, `unpublish` and `close`: whether a form accepts answers.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::FormDetail;
@@ -57,7 +56,7 @@ pub struct Close {
 #[derive(Debug, Args)]
 struct Forms {
     /// Forms, by id or slug
-    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(required = true, value_name = "FORM")]
     forms: Vec<String>,
     /// Let the server check it, change nothing
     #[arg(long)]

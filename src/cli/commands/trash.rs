@@ -1,7 +1,6 @@
 //! `forms delete` and `forms restore`.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::Code;
@@ -13,6 +12,7 @@ use crate::cli::output::columns::{Columns, DELETED, FORM};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
+use crate::cli::output::visible;
 use crate::client::{Client, ClientError, FormQuery, MAX_PAGE};
 use crate::id::FormId;
 
@@ -31,17 +31,47 @@ Examples:
 )]
 pub struct Delete {
     /// Forms, by id or slug
-    #[arg(required = true, value_name = "FORM", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(required = true, value_name = "FORM")]
     forms: Vec<String>,
+    #[command(flatten)]
+    how: Deletion,
+}
+
+/// How to delete forms or submissions.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct Deletion {
     /// Do not ask
     #[arg(short, long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Erase permanently, answers included
     #[arg(long)]
-    purge: bool,
+    pub(super) purge: bool,
     /// Only show what would be deleted
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
+}
+
+impl Deletion {
+    /// Returns what is done to `name`, as words.
+    pub(super) fn what(self, name: &str) -> String {
+        if self.purge { format!("erase {name}") } else { format!("move {name} to the trash") }
+    }
+
+    /// Prints the id of what was deleted, or with `--dry-run` of what would be.
+    pub(super) fn print(self, session: &Session, id: &str) -> Result<(), CliError> {
+        let deleted = json!({"id": id, "deleted": !self.dry_run});
+        session.output.object(&deleted, || format!("{}\n", visible(id)))
+    }
+
+    /// Reports that `name` was deleted, or would be; `undo` is the command that restores it.
+    pub(super) fn report(self, session: &Session, name: &str, undo: &str) {
+        let (output, prefix) = (&session.output, session.command_prefix());
+        match (self.dry_run, self.purge) {
+            (true, _) => output.status(&format!("would {}", self.what(name))),
+            (false, true) => output.success("Erased"),
+            (false, false) => output.success(&format!("In the trash for 30 days. Undo: {prefix} {undo}")),
+        }
+    }
 }
 
 impl Run for Delete {
@@ -50,93 +80,51 @@ impl Run for Delete {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let client = session.client().await?;
-        for_each(session, &self.forms, async |form| self.delete(session, &client, form).await).await
+        for_each(session, &self.forms, async |form| self.delete(session, form).await).await
     }
 }
 
 impl Delete {
-    async fn delete(&self, session: &Session, client: &Client, form: &str) -> Result<(), CliError> {
-        if self.dry_run {
-            let DeleteTarget { id, name, .. } = self.find(client, form).await?;
-            session.output.object(&json!({"id": id, "deleted": false}), || format!("{id}\n"))?;
-            session.output.status(&format!("would {} {name}", if self.purge { "erase" } else { "delete" }));
-            return Ok(());
-        }
-        let id = match form.parse::<FormId>() {
-            Ok(id) if self.yes => id,
+    async fn delete(&self, session: &Session, form: &str) -> Result<(), CliError> {
+        let Deletion { yes, purge, dry_run } = self.how;
+        let (id, name) = match form.parse::<FormId>() {
+            Ok(id) if yes && !dry_run => (id, String::new()),
             _ => {
-                let target = self.find(client, form).await?;
-                let id = target.id;
-                if !self.yes {
-                    self.ask(session, target).await?;
+                let (id, name, confirm_by) = self.find(&session.client().await?, form).await?;
+                if !yes && !dry_run {
+                    session.confirm(&self.how.what(&name), confirm_by).await?;
                 }
-                id
+                (id, name)
             }
         };
-        client.delete_form(&id.to_string(), self.purge).await?;
-        session.output.object(&json!({"id": id, "deleted": true}), || format!("{id}\n"))?;
-        session.output.success(&match self.purge {
-            true => "erased".to_owned(),
-            false => format!("moved to the trash; {} restore {id} takes it out", session.command_prefix()),
-        });
+        let id = id.to_string();
+        if !dry_run {
+            session.client().await?.delete_form(&id, purge).await?;
+        }
+        self.how.print(session, &id)?;
+        self.how.report(session, &name, &format!("restore {id}"));
         Ok(())
     }
 
-    /// Finds the form `name`; with `--purge` also in the trash, by its id only.
-    async fn find(&self, client: &Client, name: &str) -> Result<DeleteTarget, CliError> {
-        let missing = match client.get_form(name).await {
-            Ok(form) => {
-                return Ok(DeleteTarget::new(
-                    form.id,
-                    form.slug.as_deref(),
-                    &form.title,
-                    form.response_count,
-                ));
-            }
+    /// Finds the form `form`, with `--purge` also in the trash, by its id only. Returns its id, its name, and how to confirm:
+    /// one with answers by typing its slug or id.
+    async fn find(&self, client: &Client, form: &str) -> Result<(FormId, String, ConfirmBy), CliError> {
+        let target = |id: FormId, slug: Option<&str>, title: &str, responses: u64| {
+            let typed = || ConfirmBy::Typed(slug.map_or_else(|| id.to_string(), str::to_owned));
+            (id, named(title, responses), if responses == 0 { ConfirmBy::Yes } else { typed() })
+        };
+        let missing = match client.get_form(form).await {
+            Ok(form) => return Ok(target(form.id, form.slug.as_deref(), &form.title, form.response_count)),
             Err(error) => error,
         };
-        if self.purge && missing.problem().is_some_and(|problem| problem.status == 404) {
-            let query = FormQuery { trashed: true, ..FormQuery::default() };
-            let mut pages = client.list_forms(&query, MAX_PAGE);
-            while let Some(page) = pages.next().await? {
-                if let Some(form) = page.iter().find(|form| form.id.to_string() == name) {
-                    let slug = form.slug.as_deref();
-                    return Ok(DeleteTarget::new(form.id, slug, &form.title, form.response_count));
-                }
-            }
+        if !self.how.purge || missing.status() != Some(404) {
+            return Err(missing.into());
         }
-        Err(missing.into())
-    }
-
-    /// Asks for confirmation, naming the form and the server.
-    async fn ask(
-        &self,
-        session: &Session,
-        DeleteTarget { name, confirm_by, .. }: DeleteTarget,
-    ) -> Result<(), CliError> {
-        let verb = if self.purge { "Erase" } else { "Delete" };
-        let question = format!("{verb} {name} on {}?", session.target_name()?);
-        session.confirm(&format!("deleting {name}"), question, confirm_by).await
-    }
-}
-
-/// A form to delete, in the trash or not.
-struct DeleteTarget {
-    id: FormId,
-    /// Title and number of responses.
-    name: String,
-    confirm_by: ConfirmBy,
-}
-
-impl DeleteTarget {
-    /// A form with answers is confirmed by typing its slug or id.
-    fn new(id: FormId, slug: Option<&str>, title: &str, response_count: u64) -> Self {
-        let confirm_by = match response_count {
-            0 => ConfirmBy::Yes,
-            _ => ConfirmBy::Typed(slug.map_or_else(|| id.to_string(), str::to_owned)),
-        };
-        Self { id, name: named(title, response_count), confirm_by }
+        let query = FormQuery { trashed: true, ..FormQuery::default() };
+        let found =
+            client.list_forms(&query, MAX_PAGE).find(|trashed| trashed.id.to_string() == form).await?;
+        let form = found.ok_or(missing)?;
+        Ok(target(form.id, form.slug.as_deref(), &form.title, form.response_count))
     }
 }
 
@@ -152,7 +140,7 @@ Examples:
   forms list --trashed -o jsonl | jq -r .id | xargs forms restore")]
 pub struct Restore {
     /// Forms, by id: `forms list --trashed` shows it
-    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(required = true, value_name = "ID")]
     forms: Vec<String>,
 }
 
@@ -164,12 +152,10 @@ impl Run for Restore {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| {
-            let restored = client
-                .restore_form(form)
-                .await
-                .map_err(|error| not_restored(error, form, &session.command_prefix()))?;
+            let restored = client.restore_form(form).await;
+            let restored = restored.map_err(|error| not_restored(error, form, &session.command_prefix()))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
-            session.output.success(&format!("{} is back", named(&restored.title, restored.response_count)));
+            session.output.success(&format!("Restored {}", named(&restored.title, restored.response_count)));
             Ok(())
         })
         .await

@@ -1,13 +1,11 @@
 //! `forms workspaces`.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
-use crate::api::{Code, NewWorkspace, Problem, WorkspaceDetail};
+use crate::api::{NewWorkspace, WorkspaceDetail};
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed};
-use crate::cli::commands::list_hint::with_list_hint;
 use crate::cli::commands::{Run, subcommands};
 use crate::cli::connection::session::Session;
 use crate::cli::input::prompt::ConfirmBy;
@@ -15,8 +13,7 @@ use crate::cli::output::columns::{Columns, DELETED};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::table::Cell;
-use crate::cli::output::visible;
-use crate::client::{Client, ClientError, ReceivedBody};
+use crate::client::{Client, ReceivedBody};
 
 /// List, create and delete the workspaces of a server
 #[derive(Debug, Args)]
@@ -60,7 +57,6 @@ Examples:
   (umask 077; forms workspaces create \"Customer service\" > service.key)")]
 struct Create {
     /// Name of the workspace
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     name: String,
 }
 
@@ -76,7 +72,7 @@ Examples:
   forms workspaces delete --yes ws_7k2m9q4x1abz")]
 struct Delete {
     /// Workspaces, by id: `forms workspaces list` shows it
-    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(required = true, value_name = "ID")]
     workspaces: Vec<String>,
     /// Do not ask
     #[arg(short, long)]
@@ -109,8 +105,7 @@ impl Run for Delete {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let client = session.client().await?;
-        for_each(session, &self.workspaces, async |id| delete(session, &client, id, self.yes).await).await
+        for_each(session, &self.workspaces, async |id| delete(session, id, self.yes).await).await
     }
 }
 
@@ -141,23 +136,16 @@ async fn create(session: &Session, client: &Client, name: String) -> Result<(), 
     Ok(())
 }
 
-async fn delete(session: &Session, client: &Client, id: &str, yes: bool) -> Result<(), CliError> {
-    if !yes {
-        let workspaces = client.list_workspaces().await?;
-        let Some(workspace) = workspaces.iter().find(|workspace| workspace.id.to_string() == id) else {
-            let problem =
-                Problem::new(Code::WorkspaceNotFound).detail(format!("no workspace `{}`", visible(id)));
-            return Err(with_list_hint(session, ClientError::Problem(Box::new(problem)), "workspaces"));
-        };
-        let name = format!("the workspace \"{}\"", workspace.name);
-        let question =
-            format!("Erase {name} with its keys, forms and answers on {}?", session.target_name()?);
-        let by = ConfirmBy::Typed(workspace.name.clone());
-        session.confirm(&format!("erasing {name}"), question, by).await?;
+async fn delete(session: &Session, id: &str, yes: bool) -> Result<(), CliError> {
+    let workspaces = if yes { Vec::new() } else { session.client().await?.list_workspaces().await? };
+    // The server reports a workspace that does not exist.
+    if let Some(workspace) = workspaces.iter().find(|workspace| workspace.id.to_string() == id) {
+        let name = &workspace.name;
+        let what = format!("erase the workspace \"{name}\" with its keys, forms and answers");
+        session.confirm(&what, ConfirmBy::Typed(name.clone())).await?;
     }
-    let deleted = client.delete_workspace(id).await;
-    deleted.map_err(|error| with_list_hint(session, error, "workspaces"))?;
+    session.client().await?.delete_workspace(id).await?;
     session.output.object(&json!({"id": id, "deleted": true}), || format!("{id}\n"))?;
-    session.output.success("erased");
+    session.output.success("Erased");
     Ok(())
 }

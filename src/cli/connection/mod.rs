@@ -6,4 +6,5 @@ pub mod hints;
 pub mod local_store;
 pub mod running_servers;
 pub mod session;
+mod suggestion;
 pub mod target;

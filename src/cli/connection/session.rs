@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::api::Code;
 use crate::cli::connection::credentials::Credentials;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::local_store::{self, StoreFlags};
 use crate::cli::connection::running_servers::{self, RunningServer};
+use crate::cli::connection::suggestion;
 use crate::cli::connection::target::{self, Source, Sourced, Target};
 use crate::cli::environment::Environment;
 use crate::cli::input::prompt::{self, ConfirmBy};
@@ -19,10 +19,8 @@ use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::cli::output::shell_quote::shell_quote;
-use crate::client::{Client, FormQuery, MAX_PAGE, RetryPolicy, Transport, Url, has_certificate};
+use crate::client::{Client, RetryPolicy, Transport, Url, has_certificate};
 use crate::clock::{Clock, SystemClock, Timestamp};
-use crate::domain::form::slug::is_slug;
-use crate::domain::validation::similar::similar;
 use crate::secret::{Secret, SystemRandomness};
 use crate::server::{self, Local};
 
@@ -34,9 +32,6 @@ const PROCESS_WAIT: Duration = Duration::from_millis(100);
 
 /// Interval at which to look for it.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
-
-/// Maximum time spent on a suggestion after a failure.
-const SUGGEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One run of the command line.
 pub struct Session {
@@ -221,28 +216,14 @@ impl Session {
         Ok((Transport::InProcess(router), key))
     }
 
-    /// Adds a similar slug to a `form_not_found` error. This costs one request, which may fail and is limited in time.
+    /// Adds to an error about something that does not exist what was probably meant.
     pub async fn suggest(&self, error: CliError) -> CliError {
         let CliError::Client { error, notes, help: None } = error else { return error };
-        let Some(problem) = error.problem().filter(|problem| problem.code == Code::FormNotFound) else {
-            return CliError::Client { error, notes, help: None };
+        let help = match error.problem() {
+            Some(problem) => suggestion::suggest(self, problem).await,
+            None => None,
         };
-        let word = problem.instance.as_deref().and_then(form_of_path).unwrap_or_default();
-        let similar = tokio::time::timeout(SUGGEST_TIMEOUT, self.similar_slug(word));
-        let help = match similar.await.ok().flatten() {
-            Some(slug) => format!("a form with a similar slug exists: {slug}"),
-            None => format!("{} list", self.command_prefix()),
-        };
-        CliError::Client { error, notes, help: Some(help) }
-    }
-
-    async fn similar_slug(&self, word: &str) -> Option<String> {
-        if !is_slug(word) {
-            return None;
-        }
-        let client = self.connect().await.ok()?;
-        let forms = client.list_forms(&FormQuery::default(), MAX_PAGE).next().await.ok()??;
-        similar(word, forms.iter().filter_map(|form| form.slug.as_deref())).map(str::to_owned)
+        CliError::Client { error, notes, help }
     }
 
     /// Closes the store, if the command opened one.
@@ -287,13 +268,21 @@ impl Session {
         self.lent.get()
     }
 
-    /// Asks for confirmation of `action`; fails if the user cannot be prompted.
-    pub async fn confirm(&self, action: &str, question: String, how: ConfirmBy) -> Result<(), CliError> {
+    /// Asks whether to do `what`, such as `delete "Lunch"`; fails if the user cannot be prompted. The store is closed
+    /// meanwhile, so that other commands can use it: the next request needs a new client.
+    pub async fn confirm(&self, what: &str, how: ConfirmBy) -> Result<(), CliError> {
         if let Some(obstacle) = prompt::prompt_obstacle(self.global.no_input, &self.environment) {
-            let message = format!("{action} needs a confirmation, and {obstacle}");
+            let message = format!("cannot {what} without a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }
-        prompt::dialogue(&self.output, "canceled, nothing was done", prompt::confirm(question, how)).await
+        self.close().await?;
+        let (first, rest) = what.split_at(1);
+        let question = format!("{}{rest} on {}?", first.to_uppercase(), self.target_name()?);
+        let canceled = match self.output.is_batch() {
+            true => "canceled, the others are unchanged",
+            false => "canceled, nothing was done",
+        };
+        prompt::dialogue(&self.output, canceled, prompt::confirm(question, how)).await
     }
 }
 
@@ -313,9 +302,4 @@ fn check_authorities(environment: &Environment, url: &Url) -> Result<(), CliErro
         return Ok(());
     }
     Err(CliError::usage(format!("SSL_CERT_FILE, {path}, has no certificate in PEM format")))
-}
-
-/// Returns the form in the path of a request.
-fn form_of_path(path: &str) -> Option<&str> {
-    path.strip_prefix("/api/v1/forms/")?.split(['/', '?']).next()
 }

@@ -20,6 +20,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
 }
 
+/// Parses a duration, or 0, that is sent as text.
+pub fn grace(text: &str) -> Result<String, String> {
+    let duration = if matches!(text, "0" | "0s") { Duration::ZERO } else { duration(text)? };
+    Ok(format!("{}ms", duration.as_millis()))
+}
+
 /// Parses `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|_error| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))

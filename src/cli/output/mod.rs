@@ -37,7 +37,7 @@ use crate::cli::output::workbook::{MAX_COLUMNS, Workbook};
 use crate::domain::json::Value;
 
 pub use crate::cli::output::json::value_of;
-pub use crate::cli::output::text::{visible, visible_lines, wrap};
+pub use crate::cli::output::text::{fields, visible, visible_lines, wrap};
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -165,11 +165,15 @@ impl Output {
     }
 
     pub fn write(&self, text: &str) -> Result<(), CliError> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    fn write_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
         if let Sink::File(file, path) = &mut self.state.borrow_mut().sink {
-            return file.write_all(text.as_bytes()).map_err(|error| unwritable(path, error));
+            return file.write_all(bytes).map_err(|error| unwritable(path, error));
         }
         let mut stdout = io::stdout().lock();
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CliError::ClosedPipe),
             Err(error) => Err(CliError::io("cannot write to standard output", error)),
@@ -179,6 +183,14 @@ impl Output {
     /// Writes data to stdout; on a terminal, with control characters escaped.
     pub fn data(&self, text: &str) -> Result<(), CliError> {
         if self.stdout.is_terminal { self.write(&visible_lines(text)) } else { self.write(text) }
+    }
+
+    /// Writes exactly these bytes to stdout; on a terminal, as a line with control characters escaped.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        match self.stdout.is_terminal {
+            true => self.write(&(visible_lines(&String::from_utf8_lossy(bytes)) + "\n")),
+            false => self.write_bytes(bytes),
+        }
     }
 
     /// Writes one JSON document: indented on a terminal, else on one line.
@@ -202,6 +214,11 @@ impl Output {
     /// Starts collecting the results of several items, which [`Output::finish`] writes as one document.
     pub fn begin_batch(&self) {
         self.state.borrow_mut().batch = Some(Vec::new());
+    }
+
+    /// Whether the command works on several items.
+    pub fn is_batch(&self) -> bool {
+        self.state.borrow().batch.is_some()
     }
 
     /// Writes the collected results.

@@ -97,7 +97,7 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         CliError::TestFailed { name } => {
             local_diagnostic("test_failed", &format!("the test of `{name}` failed"))
         }
-        CliError::Declined => local_diagnostic("declined", "nothing was done"),
+        CliError::Declined => local_diagnostic("declined", "not confirmed, so it is unchanged"),
         CliError::ClosedPipe => local_diagnostic("closed_pipe", "the reader closed the output"),
         CliError::Interrupted => local_diagnostic("interrupted", "interrupted"),
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use console::measure_text_width;
 use textwrap::{WordSeparator, WordSplitter};
 
 /// Escapes control characters, so that the text stays on one line and cannot control the terminal.
@@ -28,6 +29,18 @@ pub fn wrap(text: &str, width: usize) -> String {
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation);
     textwrap::fill(text, options)
+}
+
+/// Formats members on lines in 80 columns, with the values below one another; those without a value are left out.
+pub fn fields(members: &[(&str, Option<String>)]) -> String {
+    let width = 3 + members.iter().map(|(name, _)| measure_text_width(name)).max().unwrap_or_default();
+    let below = format!("\n{}", " ".repeat(width));
+    let line = |(name, value): &(&str, Option<String>)| {
+        let lines = value.as_ref()?.trim_end().lines().map(|line| wrap(&visible(line), 80 - width));
+        let value = lines.collect::<Vec<_>>().join("\n").replace('\n', &below);
+        Some(format!("{:<width$}{value}\n", format!("{name}:")))
+    };
+    members.iter().filter_map(line).collect()
 }
 
 /// Escapes control characters except line feeds.

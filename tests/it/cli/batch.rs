@@ -39,18 +39,9 @@ fn several_results_are_one_document() {
     let ids: Vec<_> =
         documents.map(|document| document.unwrap()["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ids, [one.clone(), other.clone()]);
-}
-
-#[test]
-fn a_single_result_is_not_wrapped_in_an_array() {
-    let (home, one, _) = with_forms();
+    // A single one is not in an array.
     assert_eq!(run(&home, "json", &["publish", &one]).expect(0).json()["id"], json!(one));
     assert!(!run(&home, "yaml", &["publish", &one]).expect(0).stdout.contains("---"));
-}
-
-#[test]
-fn the_forms_of_one_file_are_one_document() {
-    let home = Home::new();
     home.write("two.yaml", "title: A\n---\ntitle: B\n");
     let made = run(&home, "json", &["create", "-f", "two.yaml"]).expect(0).json();
     assert_eq!((&made[0]["title"], &made[1]["title"]), (&json!("A"), &json!("B")));

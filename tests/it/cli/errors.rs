@@ -179,3 +179,21 @@ fn a_file_that_is_too_large_is_not_read() {
     assert!(home.run(&["validate", "large.yaml"]).expect(6).stderr.contains("error[file_too_large]"));
     home.run(&["validate", "."]).expect(2);
 }
+
+#[test]
+fn a_command_after_its_arguments_is_answered_with_the_right_order() {
+    let home = Home::new();
+    for (given, name, group, right) in [
+        ("responses lunch show sub_1", "show", "responses", "responses show lunch sub_1"),
+        (
+            "--data store integrations lunch test crm",
+            "test",
+            "integrations",
+            "--data store integrations test lunch crm",
+        ),
+    ] {
+        let refused = home.run(&given.split(' ').collect::<Vec<_>>()).expect(2);
+        let lines = format!("error: `{name}` comes right after `{group}`\n  = help: forms {right}\n");
+        assert_eq!(refused.stderr, lines);
+    }
+}

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::fake_server::{operator_key, send};
+use super::fake_server::operator_key;
 use super::terminal::Session;
 use super::{Home, Run};
 
@@ -31,7 +31,7 @@ fn the_only_output_of_create_is_the_key() {
     let key = run.stdout.trim_end();
     assert!(key.starts_with("fk_") && key.len() == 47 && run.stdout.lines().count() == 1, "{run:?}");
     let id = id_of(key);
-    let lines = format!("created {id} \"web\" (submit)\nthe key is shown only this once: store it now\n");
+    let lines = format!("created {id} \"web\" (submit)\nshown only this once: store it now\n");
     assert_eq!(run.stderr, lines);
     let found = with_key(&home, key, &["whoami", "-o", "json"]).expect(0).json();
     assert_eq!(found["key"]["scopes"], serde_json::json!(["submit"]));
@@ -61,11 +61,6 @@ fn a_key_can_be_limited_to_forms_scopes_and_time() {
     create(&home, &["--name", "time", "--scope", "read", "--expires", "2999-12-31T10:00:00Z"]);
     let ends = home.ok(&["keys", "list", "--columns", "expires_at"]);
     assert!(ends.starts_with("2999-12-31T10:00:00.000Z\n2999-12-31T23:59:59.999Z\n20"), "{ends}");
-    let past =
-        home.run(&["keys", "create", "--name", "a", "--scope", "read", "--expires", "1999-12-31"]).expect(6);
-    assert!(past.stderr.contains("`expires_at` must be in the future"), "{past:?}");
-    let unknown = home.run(&["keys", "create", "--name", "a", "--scope", "read", "--form", "nope"]).expect(6);
-    assert!(unknown.stderr.contains("there is no form `nope`"), "{unknown:?}");
 }
 
 #[test]
@@ -73,12 +68,9 @@ fn create_names_the_flags_that_are_missing() {
     let home = Home::new();
     let _server = home.serve();
     let run = home.run(&["keys", "create"]).expect(2);
-    let lines = "error: --name is required; --scope is required\n  = help: add --name NAME, to recognize the key by; \
-                 add --scope, one or more of: read, submit, write, admin, operator\n";
+    let lines = "error: --name and --scope are required\n  \
+                 = help: add --name NAME and --scope, one or more of: read, submit, write, admin, operator\n";
     assert_eq!(run.stderr, lines);
-    let run = home.run(&["keys", "create", "--name", "a", "--scope", "raed"]).expect(2);
-    assert!(run.stderr.contains("[possible values: read, submit, write, admin, operator]"), "{run:?}");
-    assert!(run.stderr.contains("a similar value exists: 'read'"), "{run:?}");
     let run = home.run(&["keys", "create", "--name", "a", "--scope", "read", "--expires", "soon"]).expect(2);
     assert!(run.stderr.contains("expected a time such as 90d or 2027-01-31"), "{run:?}");
 }
@@ -106,8 +98,9 @@ fn a_revoked_key_is_not_valid() {
     let key = create(&home, &["--name", "web", "--scope", "read"]);
     let id = id_of(&key);
     let refused = home.run(&["keys", "revoke", &id]).expect(2);
-    let message =
-        format!("error: revoking {id} \"web\" (read) needs a confirmation, and there is no terminal\n");
+    let message = format!(
+        "error: cannot revoke {id} \"web\" (read) without a confirmation, and there is no terminal\n"
+    );
     assert!(refused.stderr.starts_with(&message), "{refused:?}");
     for (typed, code) in [("n\r", 1), ("\u{3}", 130), ("y\r", 0)] {
         with_key(&home, &key, &["list"]).expect(0);
@@ -122,8 +115,20 @@ fn a_revoked_key_is_not_valid() {
         [&["keys", "revoke", &id][..], &["keys", "revoke", "--yes", &id], &["keys", "rotate", &id]]
     {
         let gone = home.run(arguments).expect(3);
-        assert!(gone.stderr.contains("= help: forms keys list shows the keys"), "{gone:?}");
+        assert!(gone.stderr.contains("= help: forms keys list\n"), "{gone:?}");
     }
+}
+
+#[test]
+fn the_last_key_that_manages_keys_cannot_be_revoked() {
+    let home = Home::new();
+    let _server = home.serve();
+    let id = id_of(&operator_key(&home));
+    let refused = home.run(&["keys", "revoke", "--yes", &id]).expect(5);
+    let lines = "error[last_key]: this is the workspace's last key with the scope `admin`; create another one first\n  \
+                 = help: forms keys create --name admin --scope admin; a lost key is replaced by forms keys create --data DIR\n";
+    assert!(refused.stderr.ends_with(lines), "{refused:?}");
+    home.ok(&["list"]);
 }
 
 #[test]
@@ -134,7 +139,7 @@ fn revoking_the_key_in_use_causes_a_warning() {
     let id = id_of(&key);
     let run = with_key(&home, &key, &["keys", "revoke", "--yes", &id]).expect(0);
     assert_eq!(run.stdout, format!("{id}\n"));
-    let lines = format!("warning: {id} is the key in use: afterwards commands need another one\nrevoked\n");
+    let lines = format!("warning: {id} is the key in use: afterwards commands need another one\nRevoked\n");
     assert_eq!(run.stderr, lines);
     let other = create(&home, &["--name", "other", "--scope", "read"]);
     let run = home.run(&["keys", "revoke", "--yes", &id_of(&other), "nope"]).expect(8);
@@ -149,7 +154,7 @@ fn a_rotated_key_has_the_same_limits_and_the_old_one_may_have_a_grace_period() {
     let run = home.run(&["keys", "rotate", &id_of(&key), "--grace", "1h"]).expect(0);
     let new = run.stdout.trim_end();
     let lines = format!(
-        "{} is replaced by {} \"web\" (read)\nthe key is shown only this once: store it now\n",
+        "{} is replaced by {} \"web\" (read)\nshown only this once: store it now\n",
         id_of(&key),
         id_of(new)
     );
@@ -221,7 +226,10 @@ fn a_lost_operator_key_is_replaced_with_the_data_directory() {
     let mode = fs::metadata(home.path().join("store/operator-key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let again = home.run(&["keys", "create", "--data", "store"]).expect(0);
-    let end = format!("{id} stays valid; to end it: forms --data store keys revoke {id}\n", id = id_of(key));
+    let end = format!(
+        "The key {id} still works. Revoke it: forms --data store keys revoke {id}\n",
+        id = id_of(key)
+    );
     assert!(again.stderr.ends_with(&end), "{again:?}");
     // Any other flag asks for a usual key.
     home.run(&["keys", "create", "--data", "store", "--expires", "1d"]).expect(2);
@@ -231,17 +239,6 @@ fn a_lost_operator_key_is_replaced_with_the_data_directory() {
     with_key(&home, &lost, &["list"]).expect(0);
     home.ok(&["keys", "revoke", "--yes", &id_of(&lost)]);
     with_key(&home, &lost, &["list"]).expect(4);
-}
-
-#[test]
-fn lists_in_json_are_the_bodies_of_the_api() {
-    let home = Home::new();
-    let server = home.serve();
-    for (command, path) in [("keys", "/api/v1/keys"), ("workspaces", "/api/v1/workspaces")] {
-        let listed = home.run(&[command, "list", "-o", "json"]).expect(0).json();
-        let body = send(&server.url, "GET", path, &operator_key(&home), "");
-        assert_eq!(listed, serde_json::from_str::<serde_json::Value>(&body).unwrap());
-    }
 }
 
 #[test]

@@ -86,7 +86,10 @@ fn purging_a_form_in_the_trash_needs_the_same_confirmation() {
     home.ok(&[&data[..], &["delete", "--yes", &id]].concat());
     let purge = [&data[..], &["delete", "--purge", &id]].concat();
     let refused = home.run(&purge).expect(2);
-    assert!(refused.stderr.contains("deleting \"Lunch\" (1 response) needs a confirmation"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("cannot erase \"Lunch\" (1 response) without a confirmation"),
+        "{refused:?}"
+    );
     let message = home.run(&[&purge[..], &["--dry-run"]].concat()).expect(0);
     assert_eq!(message.stderr, "would erase \"Lunch\" (1 response)\n");
     for (typed, code) in [("Lunch\r", 1), ("\u{3}", 130), ("lunch\r", 0)] {

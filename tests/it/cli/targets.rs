@@ -182,7 +182,7 @@ fn the_error_of_an_impossible_confirmation_names_the_reason() {
         (("TERM", "xterm"), "there is no terminal"),
     ] {
         let run = home.run_with(&[variable], &delete).expect(2);
-        assert!(run.stderr.contains(&format!("needs a confirmation, and {why}\n")), "{run:?}");
+        assert!(run.stderr.contains(&format!("without a confirmation, and {why}\n")), "{run:?}");
     }
     let run = home.run(&[&["--no-input"], &delete[..]].concat()).expect(2);
     assert!(run.stderr.contains("and --no-input is given\n"), "{run:?}");

@@ -165,13 +165,13 @@ fn deleting_responses_checks_first_that_they_exist_and_reports_once() {
     let missed = ["--data", "store", "responses", "delete", &id, &one, missing];
     let (code, screen) = Session::start(&home, &[("NO_COLOR", "1")], &missed).finish();
     assert!(
-        code == Some(3) && !screen.contains("Delete 2") && screen.contains("submission_not_found"),
+        code == Some(3) && !screen.contains("Move 2") && screen.contains("submission_not_found"),
         "{screen}"
     );
-    assert_eq!(delete(&home, &["--dry-run"]).stderr, "2 responses would be deleted\n");
+    assert_eq!(delete(&home, &["--dry-run"]).stderr, "would move 2 responses to the trash\n");
     let done = delete(&home, &["--yes"]);
     let restore = format!("forms --data store responses restore {id} {one} {other}");
-    assert_eq!(done.stderr, format!("2 responses moved to the trash; {restore} takes them out\n"));
+    assert_eq!(done.stderr, format!("In the trash for 30 days. Undo: {restore}\n"));
     assert_eq!(done.stdout, format!("{one}\n{other}\n"));
 }
 

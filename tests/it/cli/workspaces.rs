@@ -20,7 +20,7 @@ fn a_workspace_is_created_with_an_admin_key() {
     assert!(key.starts_with("fk_") && run.stdout.lines().count() == 1, "{run:?}");
     let listed = home.run(&["workspaces", "list", "-o", "json"]).expect(0).json();
     let id = listed["workspaces"][0]["id"].as_str().unwrap();
-    let lines = format!("created {id} \"Customer service\"\nthe key is shown only this once: store it now\n");
+    let lines = format!("created {id} \"Customer service\"\nshown only this once: store it now\n");
     assert_eq!(run.stderr, lines);
     let found = home.run_with(&[("FORMS_API_KEY", key)], &["whoami", "-o", "json"]).expect(0).json();
     assert_eq!(
@@ -37,31 +37,18 @@ fn a_workspace_is_created_with_an_admin_key() {
 }
 
 #[test]
-fn an_operator_creates_keys_of_another_workspace() {
-    let home = Home::new();
-    let _server = home.serve();
-    let (id, _) = create(&home, "a");
-    let key = home.ok(&["keys", "create", "--name", "b", "--scope", "read", "--workspace", &id]);
-    let found = home.run_with(&[("FORMS_API_KEY", key.trim())], &["whoami", "-o", "json"]).expect(0).json();
-    assert_eq!(found["workspace"]["id"], id);
-}
-
-#[test]
 fn a_workspace_is_deleted_after_its_name_is_typed() {
     let home = Home::new();
     let server = home.serve();
     let (id, key) = create(&home, "Customer service");
     let refused = home.run(&["workspaces", "delete", &id]).expect(2);
-    let message =
-        "error: erasing the workspace \"Customer service\" needs a confirmation, and there is no terminal\n";
+    let message = "error: cannot erase the workspace \"Customer service\" with its keys, forms and answers without a confirmation, ";
     assert!(refused.stderr.starts_with(message), "{refused:?}");
     for (typed, code) in [("y\r", 1), ("\u{3}", 130), ("Customer service\r", 0)] {
         let mut session = Session::start_at_width(160, &home, &[], &["workspaces", "delete", &id]);
-        session.wait_for(&format!(
-            "Erase the workspace \"Customer service\" with its keys, forms and answers on {}?\r\n\
-             Type Customer service to confirm",
-            server.url
-        ));
+        let what = "Erase the workspace \"Customer service\" with its keys, forms and answers";
+        session.wait_for(&format!("{what} on {}?", server.url));
+        session.wait_for("Type Customer service to confirm");
         session.type_keys(typed);
         let (ended, screen) = session.finish();
         assert_eq!(ended, Some(code), "{screen}");
@@ -69,7 +56,7 @@ fn a_workspace_is_deleted_after_its_name_is_typed() {
     home.run_with(&[("FORMS_API_KEY", &key)], &["list"]).expect(4);
     for arguments in [&["workspaces", "delete", &id][..], &["workspaces", "delete", "--yes", &id]] {
         let gone = home.run(arguments).expect(3);
-        assert!(gone.stderr.contains("= help: forms workspaces list shows the workspaces"), "{gone:?}");
+        assert!(gone.stderr.contains("= help: forms workspaces list\n"), "{gone:?}");
     }
     let (id, _) = create(&home, "b");
     assert_eq!(home.ok(&["workspaces", "delete", "--yes", &id]), format!("{id}\n"));

@@ -10,16 +10,16 @@ use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{self, ListLimit, Listing};
 use crate::cli::output::table::{Cell, Color};
-use crate::client::ReceivedBody;
+use crate::client::{DeliverySelection, ReceivedBody};
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
 
 /// List deliveries, newest event first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The columns are id, integration, status, attempts, error, event, created_at and
-next_attempt_at; --columns can choose form_id, submission_id and finished_at
-too.
+The columns are id, status, created_at, form_id, integration, attempts,
+next_attempt_at, error and event; --columns can choose submission_id and
+finished_at too.
 
 Examples:
   forms deliveries list --form lunch --status dead,pending
@@ -40,11 +40,13 @@ impl Run for List {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, client) = (&*session.output, session.client().await?);
         let page_size = self.limit.page_size(output.format);
-        let mut pages = client.list_deliveries(&self.selection.selection(session)?, page_size);
-        let none = if self.selection.is_empty() { "no deliveries yet" } else { "no deliveries match" };
+        let selection = self.selection.selection(session)?;
+        let mut pages = client.list_deliveries(&selection, page_size);
+        let is_filtered = selection != DeliverySelection::default();
+        let none = if is_filtered { "no deliveries match" } else { "no deliveries yet" };
         let columns = columns(session.now());
         let listing = Listing::new(output, "deliveries", none, columns).limit(self.limit);
-        listing.show(&mut pages).await.map_err(|error| self.selection.explain(session, error))
+        listing.show(&mut pages).await
     }
 }
 
@@ -59,16 +61,16 @@ fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
     let error = |delivery: &DeliveryDetail| delivery.last_error.as_ref().map(|error| error.message.clone());
     vec![
         Column::new("id", |delivery| Cell::text(delivery.id.to_string())),
-        Column::new("integration", move |delivery| Cell::text(integration(delivery))),
         Column::new("status", |delivery| status_cell(delivery)),
-        Column::new("attempts", |delivery| Cell::number(delivery.attempts)),
-        Column::new("error", move |delivery| error(delivery).map_or_else(Cell::empty, Cell::text)),
-        Column::new("event", |delivery| Cell::text(delivery.event.event_type.to_string())),
         Column::new("created_at", move |delivery| Cell::time(delivery.created_at, now)),
+        Column::new("form_id", |delivery| Cell::text(delivery.form_id.to_string())),
+        Column::new("integration", move |delivery| Cell::text(integration(delivery))),
+        Column::new("attempts", |delivery| Cell::number(delivery.attempts)),
         Column::new("next_attempt_at", move |delivery| {
             delivery.next_attempt_at.map_or_else(Cell::empty, |due| due_cell(due, now))
         }),
-        Column::new("form_id", |delivery| Cell::text(delivery.form_id.to_string())).if_chosen(),
+        Column::new("error", move |delivery| error(delivery).map_or_else(Cell::empty, Cell::text)),
+        Column::new("event", |delivery| Cell::text(delivery.event.event_type.to_string())),
         Column::new("submission_id", |delivery| {
             delivery.submission_id.map_or_else(Cell::empty, |id| Cell::text(id.to_string()))
         })

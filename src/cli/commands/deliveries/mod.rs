@@ -1,22 +1,21 @@
 //! `forms deliveries`: commands on what is owed to integrations, one file each.
 
-mod cancel;
+mod change;
 mod list;
-mod redeliver;
 mod selection;
 mod show;
 mod stats;
 
 use clap::Args;
 
+use crate::api::DeliveryDetail;
 use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 
-use cancel::Cancel;
+use change::{Cancel, Redeliver};
 use list::List;
-use redeliver::Redeliver;
 use show::Show;
 use stats::Stats;
 
@@ -60,6 +59,7 @@ const DELIVERY: Columns = Columns::Fixed(&[
     "form_id",
     "submission_id",
     "integration",
+    "to",
     "attempts",
     "next_attempt_at",
     "last_error",
@@ -67,5 +67,8 @@ const DELIVERY: Columns = Columns::Fixed(&[
     "finished_at",
 ]);
 
-/// Columns of an operation on all deliveries that match.
-const COUNT: Columns = Columns::Fixed(&["count", "has_more"]);
+/// Returns the name of the integration, or its id if it was deleted.
+fn integration_name(delivery: &DeliveryDetail) -> String {
+    let integration = &delivery.integration;
+    integration.name.clone().unwrap_or_else(|| integration.id.to_string())
+}

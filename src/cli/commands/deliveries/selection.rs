@@ -1,17 +1,16 @@
 //! `--form`, `--integration`, `--status`, `--since` and `--until`: which deliveries a command is about.
 
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap::builder::NonEmptyStringValueParser;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
-use crate::api::Code;
 use crate::cli::commands::completions::candidates;
 use crate::cli::connection::session::Session;
 use crate::cli::input::moment::moment;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::wrap;
-use crate::client::{ClientError, DeliverySelection};
+use crate::client::DeliverySelection;
 use crate::domain::delivery::DeliveryStatus;
+use crate::domain::validation::similar::similar;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct SelectionFlags {
@@ -25,8 +24,8 @@ pub(super) struct SelectionFlags {
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     submission: Option<String>,
     /// Only those with these statuses, such as dead,pending
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', add = ArgValueCandidates::new(statuses))]
-    #[arg(value_parser = NonEmptyStringValueParser::new().map(|text| text.trim().to_lowercase().replace(['-', ' '], "_")))]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status)]
+    #[arg(add = ArgValueCandidates::new(statuses))]
     status: Vec<String>,
     /// Only those of events since this time: 2026-11-20, 2026-11-20T09:00:00Z, or 2h for the last two hours
     #[arg(long, value_name = "TIME")]
@@ -40,14 +39,17 @@ fn statuses() -> Vec<CompletionCandidate> {
     candidates(DeliveryStatus::ALL.iter().map(|status| status.name().to_owned()))
 }
 
-impl SelectionFlags {
-    /// Whether no flag is given.
-    pub(super) fn is_empty(&self) -> bool {
-        let Self { form, integration, submission, status, since, until } = self;
-        let texts = [form, integration, submission, since, until];
-        status.is_empty() && texts.iter().all(|text| text.is_none())
+/// Parses the name of a status. One that is not similar to a known name may be a newer server's.
+fn status(text: &str) -> Result<String, String> {
+    let name = text.trim().to_lowercase().replace(['-', ' '], "_");
+    let known = DeliveryStatus::ALL.map(DeliveryStatus::name);
+    match similar(&name, known).filter(|_| !known.contains(&name.as_str())) {
+        Some(near) => Err(format!("Unknown status {text}. Did you mean {near}?")),
+        None => Ok(name),
     }
+}
 
+impl SelectionFlags {
     /// Returns the selection of a list, or of an operation on all that match.
     ///
     /// # Errors
@@ -59,28 +61,5 @@ impl SelectionFlags {
         let (since, until) = (time(since)?, time(until)?);
         let all = DeliverySelection::default();
         Ok(DeliverySelection { form, integration, submission, status, since, until, ..all })
-    }
-
-    /// Adds to the server's error about the selection what to change on the command line.
-    pub(super) fn explain(&self, session: &Session, error: CliError) -> CliError {
-        let CliError::Client { error: ClientError::Problem(problem), notes, help: None } = error else {
-            return error;
-        };
-        let about =
-            |name: &str| problem.errors.iter().find(|one| one.pointer.split('/').nth(1) == Some(name));
-        let help = match &self.form {
-            Some(form) if problem.code == Code::IntegrationNotFound => {
-                Some(format!("{} integrations list {form} shows them", session.command_prefix()))
-            }
-            None if about("integration").is_some() => {
-                Some("add --form FORM, or use the integration's id".to_owned())
-            }
-            _ => about("status").map(|violation| {
-                let known = DeliveryStatus::ALL.map(|status| status.name().to_owned()).to_vec();
-                let names = if violation.allowed.is_empty() { &known } else { &violation.allowed };
-                wrap(&format!("expected one of: {}", names.join(", ")), 68)
-            }),
-        };
-        CliError::Client { error: ClientError::Problem(problem), notes, help }
     }
 }

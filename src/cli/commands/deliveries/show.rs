@@ -1,21 +1,18 @@
 //! `forms deliveries show`.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{Attempt, DeliveryDetail};
 use crate::cli::commands::Run;
-use crate::cli::commands::deliveries::DELIVERY;
-use crate::cli::commands::list_hint::with_list_hint;
+use crate::cli::commands::deliveries::{DELIVERY, integration_name};
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::table::{Cell, Color};
-use crate::cli::output::{Format, Output, visible};
-use crate::client::{ClientError, ReceivedBody};
+use crate::cli::output::{Format, Output, fields, visible};
+use crate::client::ReceivedBody;
 use crate::clock::Timestamp;
-use crate::domain::delivery::DeliveryStatus;
 use crate::domain::delivery::attempt::AttemptResult;
 
 /// Show one delivery with its attempts, or the body that is sent
@@ -32,7 +29,7 @@ Examples:
   forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc --body | jq .")]
 pub(super) struct Show {
     /// Delivery, by id: `forms deliveries list` shows it
-    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "ID")]
     delivery: String,
     /// Only the attempts
     #[arg(long, conflicts_with = "body")]
@@ -52,45 +49,22 @@ impl Run for Show {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let client = session.client().await?;
-        let output = &*session.output;
-        let refused = |error| with_list_hint(session, error, "deliveries");
+        let (client, output) = (session.client().await?, &*session.output);
         if self.body {
-            if output.format == Format::Csv {
-                return Err(CliError::usage("--body prints the body as it is sent, not as CSV"));
-            }
-            let body = match client.get_delivery_event(&self.delivery).await {
-                Err(error) if error.status() == Some(404) => {
-                    let found = client.get_delivery(&self.delivery).await;
-                    return Err(found.map_or_else(refused, |delivery| without_body(&delivery, error)));
-                }
-                body => body.map_err(refused)?,
-            };
-            return output.data(&(String::from_utf8_lossy(&body) + "\n"));
+            return output.bytes(&client.get_delivery_event(&self.delivery).await?);
         }
         if self.attempts {
-            let attempts = client.list_attempts(&self.delivery).await.map_err(refused)?;
-            return show_attempts(session, attempts);
+            return show_attempts(session, client.list_attempts(&self.delivery).await?);
         }
-        let delivery = client.get_delivery(&self.delivery).await.map_err(refused)?;
+        let delivery = client.get_delivery(&self.delivery).await?;
         if output.format != Format::Table || !output.columns.is_empty() {
             return output.object(&delivery, String::new);
         }
-        let attempts = client.list_attempts(&self.delivery).await.map_err(refused)?;
+        let attempts = client.list_attempts(&self.delivery).await?;
         let attempts: String = attempts.iter().map(|attempt| attempt_lines(attempt, output)).collect();
         let title = if attempts.is_empty() { "" } else { "attempts:\n" };
         output.write(&(summary(&delivery) + title + &attempts))
     }
-}
-
-/// Converts the error about the body of a `delivery` that exists.
-fn without_body(delivery: &DeliveryDetail, error: ClientError) -> CliError {
-    let ClientError::Problem(mut problem) = error else { return error.into() };
-    problem.detail = Some(match delivery.status.known() {
-        Some(DeliveryStatus::Skipped) => "a delivery that was skipped has no body".to_owned(),
-        _ => "the delivery has no body any more: its submission or form was erased".to_owned(),
-    });
-    ClientError::Problem(problem).into()
 }
 
 fn show_attempts(session: &Session, attempts: Vec<ReceivedBody<Attempt>>) -> Result<(), CliError> {
@@ -122,25 +96,20 @@ fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
 }
 
 fn summary(delivery: &DeliveryDetail) -> String {
-    let integration = &delivery.integration;
-    let name = integration.name.clone().unwrap_or_else(|| integration.id.to_string());
-    let kind = integration.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
-    let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
-    let lines = [
+    let kind = delivery.integration.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+    let event = &delivery.event;
+    fields(&[
         ("id", Some(delivery.id.to_string())),
         ("status", Some(delivery.status.to_string())),
-        ("event", Some(format!("{} {}", delivery.event.event_type, delivery.event.id))),
+        ("event", Some(format!("{} {}", event.event_type, event.id))),
         ("form", Some(delivery.form_id.to_string())),
         ("submission", delivery.submission_id.map(|id| id.to_string())),
-        ("integration", Some(format!("{name}{kind}"))),
-        ("created", time(Some(delivery.created_at))),
-        ("next attempt", time(delivery.next_attempt_at)),
-        ("finished", time(delivery.finished_at)),
-    ];
-    let line = |(name, value): (&str, Option<String>)| {
-        Some(format!("{:<14}{}\n", format!("{name}:"), visible(&value?)))
-    };
-    lines.into_iter().filter_map(line).collect()
+        ("integration", Some(integration_name(delivery) + &kind)),
+        ("to", delivery.to.clone()),
+        ("created", Some(delivery.created_at.to_string())),
+        ("next attempt", delivery.next_attempt_at.map(|time| time.to_string())),
+        ("finished", delivery.finished_at.map(|time| time.to_string())),
+    ])
 }
 
 /// Formats an attempt, with the receiver's response below it, on one line of a terminal.

@@ -234,14 +234,12 @@ impl Edit {
         is_retyped
     }
 
-    /// Asks whether to send the change, if interactive and without `--yes`. The store is closed meanwhile.
+    /// Asks whether to send the change, if interactive and without `--yes`.
     pub(super) async fn confirm(&self, session: &Session, base: &EditBase) -> Result<(), CliError> {
         if self.yes || self.dry_run || !session.can_prompt() {
             return Ok(());
         }
-        session.close().await?;
-        let question = format!("Change \"{}\" on {}?", base.form.title, session.target_name()?);
-        session.confirm("changing the form", question, ConfirmBy::Yes).await
+        session.confirm(&format!("change \"{}\"", base.form.title), ConfirmBy::Yes).await
     }
 }
 

@@ -1,17 +1,15 @@
 //! `forms integrations create`.
 
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
 
-use crate::api::IntegrationDetail;
 use crate::cli::commands::Run;
-use crate::cli::commands::integrations::INTEGRATION;
 use crate::cli::commands::integrations::members::MemberFlags;
-use crate::cli::commands::integrations::{SHOWN_ONCE, name};
+use crate::cli::commands::integrations::{INTEGRATION, report};
+use crate::cli::commands::keys::revealed;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::client::ReceivedBody;
 use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 
@@ -41,7 +39,6 @@ Examples:
   forms integrations create lunch -f webhook.yaml")]
 pub(super) struct Create {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Make a webhook that is sent to this URL
     #[arg(long, value_name = "URL", group = "kind")]
@@ -56,7 +53,7 @@ pub(super) struct Create {
     #[arg(long = "type", value_name = "TYPE", group = "kind", value_parser = types(), hide_possible_values = true)]
     type_name: Option<String>,
     /// Name, unique in the form; by default the type's
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
     members: MemberFlags,
@@ -72,16 +69,19 @@ impl Run for Create {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Self { form, webhook, csv_file, email, type_name, name: own_name, members } = self;
-        let text = |name: &str, text: String| (name.to_owned(), Value::String(text));
-        let own_type = type_name.as_deref().and_then(IntegrationType::parse).map(|kind| (kind, None));
-        let with = |kind: IntegrationType, name: &str, value| (kind, Some((name.to_owned(), value)));
-        let webhook = webhook.map(|url| with(IntegrationType::Webhook, "url", Value::String(url)));
-        let csv_file = csv_file.map(|path| with(IntegrationType::CsvFile, "path", Value::String(path)));
-        let email = email.map(|to| with(IntegrationType::Email, "to", Value::Array(vec![Value::String(to)])));
-        let (kind, member) = webhook.or(csv_file).or(email).or(own_type).unzip();
-        let flags = kind.map(|kind| text("type", kind.name().to_owned())).into_iter();
-        let flags = flags.chain(member.flatten()).chain(own_name.map(|name| text("name", name)));
+        let Self { form, webhook, csv_file, email, type_name, name, members } = self;
+        let kind_of = |name: &str| IntegrationType::parse(name);
+        let (kind, target) = match (webhook, csv_file, email) {
+            (Some(url), ..) => (Some(IntegrationType::Webhook), Some(("url", Value::String(url)))),
+            (_, Some(path), _) => (Some(IntegrationType::CsvFile), Some(("path", Value::String(path)))),
+            (.., Some(to)) => {
+                (Some(IntegrationType::Email), Some(("to", Value::Array(vec![Value::String(to)]))))
+            }
+            (None, None, None) => (type_name.as_deref().and_then(kind_of), None),
+        };
+        let kind_name = kind.map(|kind| ("type", kind.name().into()));
+        let flags = [kind_name, target, name.map(|name| ("name", Value::String(name)))];
+        let flags = flags.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
         let body = members.read(session, kind).await?.with(flags);
         if body.sent.get("type").is_none() {
             let help = "add --webhook URL, --csv-file NAME.csv, --email ADDRESS, --type TYPE, or -f FILE with a `type`";
@@ -90,35 +90,13 @@ impl Run for Create {
         let client = session.client().await?;
         let created = client.create_integration(&form, &body.sent.to_string()).await;
         let created = created.map_err(|error| body.explain(error))?;
-        let output = &session.output;
-        match secret(session, &form, &created, &body.sent)? {
-            Some(secret) => output.object(&created, || format!("{secret}\n"))?,
-            None => output.object(&created, || format!("{}\n", created.id))?,
+        let (name, prefix) = (&created.name, session.command_prefix());
+        if created.secret.is_some() && body.sent.get("secret").is_none() {
+            let help = format!("make another secret: {prefix} integrations rotate-secret {form} {name}");
+            revealed(created.generated_secret(), &format!("`{name}`"), help)?;
         }
-        output.success(&format!("created {}", name(&created)?));
-        if created.generated_secret().is_some() {
-            output.status(SHOWN_ONCE);
-        }
-        let prefix = session.command_prefix();
-        output.status(&format!("next: {prefix} integrations test {form} {}", created.name));
+        report(session, &created, "created")?;
+        session.output.status(&format!("next: {prefix} integrations test {form} {name}"));
         Ok(())
     }
-}
-
-/// Returns the secret that the server has made, if any. After a lost response the server answers again, without it.
-fn secret<'a>(
-    session: &Session,
-    form: &str,
-    created: &'a ReceivedBody<IntegrationDetail>,
-    sent: &Value,
-) -> Result<Option<&'a str>, CliError> {
-    let generated = created.generated_secret().map(|secret| secret.reveal().as_str());
-    if generated.is_some() || created.secret.is_none() || sent.get("secret").is_some() {
-        return Ok(generated);
-    }
-    let (name, prefix) = (&created.name, session.command_prefix());
-    Err(CliError::Failed {
-        message: format!("`{name}` was created, but its secret was lost with the first response"),
-        causes: vec![format!("make another: {prefix} integrations rotate-secret {form} {name}")],
-    })
 }

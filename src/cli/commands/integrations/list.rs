@@ -1,7 +1,6 @@
 //! `forms integrations list`.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{HealthState, IntegrationDetail};
 use crate::cli::commands::Run;
@@ -31,7 +30,6 @@ Examples:
   forms integrations list lunch -o json | jq '.integrations[].health'")]
 pub(super) struct List {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
 }
 

@@ -1,38 +1,31 @@
 //! `forms integrations`: commands on what a form sends elsewhere, one file each.
 
+mod change;
 mod create;
-mod delete;
-mod enable;
 mod list;
 mod members;
-mod rotate_secret;
 mod secret_sources;
-mod show;
-mod test;
-mod update;
+mod single;
 
 use std::sync::LazyLock;
 
 use clap::Args;
 
-use crate::api::{Code, IntegrationDetail};
+use crate::api::IntegrationDetail;
+use crate::cli::commands::keys::SHOWN_ONCE;
 use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations::describe;
 use crate::cli::output::value_of;
-use crate::client::{ClientError, ReceivedBody};
+use crate::client::ReceivedBody;
 use crate::domain::integration::IntegrationType;
 
+use change::{Delete, Disable, Enable, Update};
 use create::Create;
-use delete::Delete;
-use enable::{Disable, Enable};
 use list::List;
-use rotate_secret::RotateSecret;
-use show::Show;
-use test::Test;
-use update::Update;
+use single::{RotateSecret, Show, Test};
 
 /// Set up what a form sends elsewhere: webhooks, chats, mail, files
 #[derive(Debug, Args)]
@@ -83,7 +76,7 @@ static INTEGRATION: LazyLock<Vec<&str>> = LazyLock::new(|| {
 });
 
 /// Columns of an attempt.
-pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
+const ATTEMPT: Columns = Columns::Fixed(&[
     "number",
     "trigger",
     "started_at",
@@ -95,16 +88,40 @@ pub(super) const ATTEMPT: Columns = Columns::Fixed(&[
     "remote_address",
 ]);
 
-/// Reminds the user to store a secret.
-const SHOWN_ONCE: &str = "the secret is shown only this once: store it now";
+/// One integration of a form.
+#[derive(Debug, Args)]
+struct One {
+    /// Form, by id or slug
+    form: String,
+    /// Integration, by name or id
+    #[arg(value_name = "NAME")]
+    integration: String,
+}
 
-/// Adds to an error about a missing integration the command that lists those of `form`.
-fn with_list_hint(session: &Session, error: ClientError, form: &str) -> CliError {
-    if error.problem().is_some_and(|problem| problem.code == Code::IntegrationNotFound) {
-        let help = format!("{} integrations list {form} shows them", session.command_prefix());
-        return CliError::client_with_help(error, help);
+/// Several integrations of a form.
+#[derive(Debug, Args)]
+struct Several {
+    /// Form, by id or slug
+    form: String,
+    /// Integrations, by name or id
+    #[arg(required = true, value_name = "NAME")]
+    integrations: Vec<String>,
+}
+
+/// Prints the secret that the server has made for an integration, or else its id, and reports what was `done`.
+fn report(
+    session: &Session,
+    integration: &ReceivedBody<IntegrationDetail>,
+    done: &str,
+) -> Result<(), CliError> {
+    let (output, secret) = (&session.output, integration.generated_secret());
+    let id = || integration.id.to_string();
+    output.object(integration, || secret.map_or_else(id, |secret| secret.reveal().clone()) + "\n")?;
+    output.success(&format!("{done} {}", name(integration)?));
+    if secret.is_some() {
+        output.status(SHOWN_ONCE);
     }
-    error.into()
+    Ok(())
 }
 
 /// Returns name, type and target of an integration as text.

@@ -3,25 +3,21 @@
 mod create;
 mod list;
 mod revoke;
-mod rotate;
 mod stored_keys;
 
 use clap::Args;
 
-use crate::api::KeyDetail;
 use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
-use crate::client::{Client, ReceivedBody};
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::Scope;
 use crate::secret::Secret;
 
 use create::Create;
 use list::List;
-use revoke::Revoke;
-use rotate::Rotate;
+use revoke::{Revoke, Rotate};
 
 /// List, create, revoke and rotate API keys
 #[derive(Debug, Args)]
@@ -56,29 +52,23 @@ subcommands! {
 const CREATED: Columns =
     Columns::Fixed(&["id", "name", "scopes", "forms", "expires_at", "workspace", "created_at", "key"]);
 
-/// Reminds the user to store a key.
-pub(super) const SHOWN_ONCE: &str = "the key is shown only this once: store it now";
+/// Reminds the user to store a key or secret.
+pub(super) const SHOWN_ONCE: &str = "shown only this once: store it now";
 
-/// Returns the text of a key that was created. After a lost response the server answers again, without it.
+/// Returns the text of a key or secret that was made for `owner`. After a lost response the server answers again, without it.
 pub(super) fn revealed<'a>(
-    key: Option<&'a Secret<String>>,
-    name: &str,
+    text: Option<&'a Secret<String>>,
+    owner: &str,
     help: String,
 ) -> Result<&'a str, CliError> {
     let lost = || CliError::Failed {
-        message: format!("{name} was created, but its key was lost with the first response"),
+        message: format!("{owner} was created, but its text was lost with the first response"),
         causes: vec![help],
     };
-    key.map(|key| key.reveal().as_str()).ok_or_else(lost)
+    text.map(|text| text.reveal().as_str()).ok_or_else(lost)
 }
 
 /// Returns scopes as text.
 fn scope_names(scopes: &[OpenEnum<Scope>]) -> String {
     scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Finds the key `id`; `None` if the workspace has no such key.
-async fn find(client: &Client, id: &str) -> Result<Option<ReceivedBody<KeyDetail>>, CliError> {
-    let keys = client.list_keys().await?;
-    Ok(keys.into_iter().find(|key| key.id.to_string() == id))
 }

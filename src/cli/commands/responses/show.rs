@@ -1,7 +1,6 @@
 //! `forms responses show`: shows one submission.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::value::RawValue;
 
 use crate::api::SubmissionDetail;
@@ -13,7 +12,7 @@ use crate::cli::output::columns::{self, SUBMISSION_FIELDS};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::table::{Cell, Table};
-use crate::cli::output::{Format, value_of, visible};
+use crate::cli::output::{Format, fields, value_of, visible};
 use crate::domain::integration::row::column_name_beside;
 use crate::domain::json::{self, Value};
 
@@ -24,10 +23,8 @@ Examples:
   forms responses show frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
 pub(super) struct Show {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Submission id
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     submission: String,
 }
 
@@ -66,17 +63,15 @@ fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliErro
 }
 
 fn summary(submission: &SubmissionDetail, questions: &[Value]) -> String {
-    let mut text = format!(
-        "id:         {}\nform:       {}\nsubmitted:  {}\n",
-        submission.id, submission.form_id, submission.submitted_at
-    );
-    if let Some(edited) = submission.updated_at {
-        text += &format!("edited:     {edited}\n");
-    }
-    if let Some(metadata) = &submission.metadata {
-        text += &format!("metadata:\n{}", member_lines(metadata, &[]));
-    }
-    text + "answers:\n" + &member_lines(&submission.answers, questions)
+    let text = fields(&[
+        ("id", Some(submission.id.to_string())),
+        ("form", Some(submission.form_id.to_string())),
+        ("submitted", Some(submission.submitted_at.to_string())),
+        ("edited", submission.updated_at.map(|time| time.to_string())),
+    ]);
+    let metadata = submission.metadata.as_ref().map(|metadata| member_lines(metadata, &[]));
+    let metadata = metadata.map(|lines| format!("metadata:\n{lines}")).unwrap_or_default();
+    text + &metadata + "answers:\n" + &member_lines(&submission.answers, questions)
 }
 
 fn member_lines(object: &RawValue, questions: &[Value]) -> String {

@@ -3,7 +3,6 @@
 mod outline;
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
 use crate::cli::commands::Run;
@@ -15,7 +14,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations::describe;
 use crate::cli::output::yaml;
-use crate::cli::output::{Format, value_of, visible, wrap};
+use crate::cli::output::{Format, fields, value_of};
 use crate::domain::json::Value;
 
 /// Show one form
@@ -34,7 +33,6 @@ Examples:
 )]
 pub struct Show {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
 }
 
@@ -56,52 +54,36 @@ impl Run for Show {
 
 fn summary(form: &FormDetail) -> String {
     let accepting = match &form.accepting_reason {
-        Some(reason) => format!("no: {}", visible(&reason.to_string()).replace('_', " ")),
+        Some(reason) => format!("no: {}", reason.to_string().replace('_', " ")),
         None => "yes".to_owned(),
     };
-    let mut text = format!("id:         {}\ntitle:      {}\n", form.id, paragraph(&form.title));
-    if let Some(description) = &form.description {
-        let lines: Vec<_> = description.trim_end().lines().map(paragraph).collect();
-        text += &format!("about:      {}\n", lines.join(BELOW));
-    }
-    if let Some(slug) = &form.slug {
-        text += &format!("slug:       {slug}\n");
-    }
-    text += &format!("status:     {}\n", visible(&form.status.to_string()));
-    text += &format!("accepting:  {accepting}\n");
-    text += &format!("responses:  {}\n", form.response_count);
-    text += &format!("version:    {}\n", form.version);
-    text += &format!("created:    {}\nupdated:    {}\n", form.created_at, form.updated_at);
-    if let Some(published) = form.published_at {
-        text += &format!("published:  {published}\n");
-    }
-    text + "questions:\n"
+    fields(&[
+        ("id", Some(form.id.to_string())),
+        ("title", Some(form.title.to_string())),
+        ("about", form.description.as_ref().map(ToString::to_string)),
+        ("slug", form.slug.as_ref().map(ToString::to_string)),
+        ("status", Some(form.status.to_string())),
+        ("accepting", Some(accepting)),
+        ("responses", Some(form.response_count.to_string())),
+        ("version", Some(form.version.to_string())),
+        ("created", Some(form.created_at.to_string())),
+        ("updated", Some(form.updated_at.to_string())),
+        ("published", form.published_at.map(|time| time.to_string())),
+    ]) + "questions:\n"
         + &outline(&answers::parse_questions(&form.questions))
-        + &setting_lines(form)
-        + &integration_lines(form)
+        + &fields(&[("settings", settings(form)), ("integrations", integrations(form))])
 }
 
-/// A line break and the indentation of values.
-const BELOW: &str = "\n            ";
-
-/// Wraps a line of text beside its name, in 80 columns.
-fn paragraph(line: &str) -> String {
-    wrap(&visible(line), 68).replace('\n', BELOW)
+fn integrations(form: &FormDetail) -> Option<String> {
+    let name = |one: &Value| one.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let line = |one: &Value| format!("{}: {}\n", name(one), describe(one));
+    let lines: String = yaml::integrations(form).as_array()?.iter().map(line).collect();
+    Some(lines).filter(|lines| !lines.is_empty())
 }
 
-fn integration_lines(form: &FormDetail) -> String {
-    let Value::Array(list) = yaml::integrations(form) else { return String::new() };
-    let title = if list.is_empty() { "" } else { "integrations:\n" };
-    let line = |one: &Value| {
-        let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
-        format!("  {}: {}\n", visible(name), visible(&describe(one)))
-    };
-    list.iter().map(line).fold(title.to_owned(), |text, line| text + &line)
-}
-
-fn setting_lines(form: &FormDetail) -> String {
-    let Ok(Value::Object(settings)) = value_of(&form.settings) else { return String::new() };
-    let title = if settings.is_empty() { "" } else { "settings:\n" };
-    let line = |(name, value): &(String, Value)| format!("  {name}: {}\n", visible(&humanize(value)));
-    settings.iter().map(line).fold(title.to_owned(), |text, line| text + &line)
+fn settings(form: &FormDetail) -> Option<String> {
+    let Ok(Value::Object(settings)) = value_of(&form.settings) else { return None };
+    let lines: String =
+        settings.iter().map(|(name, value)| format!("{name}: {}\n", humanize(value))).collect();
+    Some(lines).filter(|lines| !lines.is_empty())
 }

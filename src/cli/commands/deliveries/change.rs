@@ -1,0 +1,180 @@
+//! `forms deliveries redeliver` and `cancel`.
+
+use clap::Args;
+
+use crate::api::{DeliveryCount, DeliveryDetail};
+use crate::cli::commands::Run;
+use crate::cli::commands::batch::for_each;
+use crate::cli::commands::deliveries::selection::SelectionFlags;
+use crate::cli::commands::deliveries::{DELIVERY, integration_name};
+use crate::cli::connection::session::Session;
+use crate::cli::connection::target::Target;
+use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::Output;
+use crate::cli::output::columns::Columns;
+use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::grouped;
+use crate::client::{DeliverySelection, ReceivedBody};
+use crate::domain::delivery::DeliveryStatus;
+use crate::domain::rate::Rate;
+
+/// The deliveries to change: by id, or all that flags select.
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// Deliveries, by id
+    #[arg(value_name = "ID", required_unless_present = "SelectionFlags", conflicts_with = "SelectionFlags")]
+    deliveries: Vec<String>,
+    #[command(flatten)]
+    selection: SelectionFlags,
+    /// Only count the selected ones
+    #[arg(long, conflicts_with = "deliveries")]
+    dry_run: bool,
+}
+
+impl Which {
+    fn columns(&self) -> Columns {
+        if self.deliveries.is_empty() { Columns::Fixed(&["count", "has_more"]) } else { DELIVERY }
+    }
+}
+
+/// Send deliveries again
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Takes ids, or flags that select deliveries; of those, the dead ones unless
+--status names others. A webhook is repeated with the same webhook-id and the
+same body, so that its receiver can ignore what it has. Prints the id of each,
+or how many were selected.
+
+Examples:
+  forms deliveries redeliver dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
+  forms deliveries redeliver --form lunch --status dead --dry-run
+  forms deliveries redeliver --form lunch --status dead --rate 10/s")]
+pub(super) struct Redeliver {
+    #[command(flatten)]
+    which: Which,
+    /// How fast, such as 10/s; without it, at once
+    #[arg(long, conflicts_with = "deliveries", value_parser = rate)]
+    rate: Option<String>,
+}
+
+/// Cancel pending deliveries
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Takes ids, or flags that select deliveries. Deliveries selected by flags are
+counted, and canceled after a confirmation; without a terminal, --yes is
+required. A canceled delivery can be sent again. Prints the id of each, or how
+many were canceled.
+
+Examples:
+  forms deliveries cancel dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
+  forms deliveries cancel --form lunch --integration webhook --dry-run
+  forms deliveries cancel --form lunch --integration webhook --yes")]
+pub(super) struct Cancel {
+    #[command(flatten)]
+    which: Which,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Parses a rate, which is sent as text.
+fn rate(text: &str) -> Result<String, String> {
+    let parsed: Result<Rate, _> = text.parse();
+    parsed
+        .map(|_| text.to_owned())
+        .map_err(|_invalid| format!("must be a rate such as \"10/s\", found `{text}`"))
+}
+
+impl Run for Redeliver {
+    fn columns(&self) -> Columns {
+        self.which.columns()
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let Self { which: Which { deliveries, selection, dry_run }, rate } = &self;
+        let (client, output) = (session.client().await?, &session.output);
+        let is_local = matches!(session.target()?, Target::Data(_));
+        if deliveries.is_empty() {
+            let selection = selection.selection(session)?;
+            let query = DeliverySelection { dry_run: *dry_run, rate: rate.clone(), ..selection };
+            let counted = client.redeliver_all(&query).await?;
+            return report_count(
+                output,
+                &counted,
+                match (*dry_run, is_local) {
+                    (true, _) => "would be sent again",
+                    (false, true) => "will be sent again once a server runs",
+                    (false, false) => {
+                        "will be sent again; those of a disabled or paused integration once it is enabled"
+                    }
+                },
+            );
+        }
+        for_each(session, deliveries, async |id| {
+            let sent = client.redeliver(id).await?;
+            output.object(&sent, || format!("{}\n", sent.id))?;
+            match sent.status.known() {
+                Some(DeliveryStatus::Paused) => output.status(&waits_for_integration(session, &sent)),
+                _ if is_local => output.status("It will be sent again once a server runs"),
+                _ => output.success("Sending it again"),
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Returns that the integration of `delivery` is disabled or paused, with the command that enables it.
+fn waits_for_integration(session: &Session, delivery: &DeliveryDetail) -> String {
+    let (form, prefix) = (delivery.form_id, session.command_prefix());
+    let name = integration_name(delivery);
+    format!("Its integration is disabled or paused. Enable it: {prefix} integrations enable {form} {name}")
+}
+
+impl Run for Cancel {
+    fn columns(&self) -> Columns {
+        self.which.columns()
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let Self { which: Which { deliveries, selection, dry_run }, yes } = &self;
+        let (client, output) = (session.client().await?, &session.output);
+        if deliveries.is_empty() {
+            let selection = selection.selection(session)?;
+            if *dry_run || !yes {
+                let preview = DeliverySelection { dry_run: true, ..selection.clone() };
+                let counted = client.cancel_deliveries(&preview).await?;
+                if *dry_run || counted.count == 0 {
+                    return report_count(output, &counted, "would be canceled");
+                }
+                session.confirm(&format!("cancel {}", count(&counted)), ConfirmBy::Yes).await?;
+            }
+            let counted = session.client().await?.cancel_deliveries(&selection).await?;
+            return report_count(output, &counted, "canceled");
+        }
+        for_each(session, deliveries, async |id| {
+            let canceled = client.cancel_delivery(id).await?;
+            output.object(&canceled, || format!("{}\n", canceled.id))?;
+            output.success("Canceled");
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Prints how many deliveries were changed, and what was `done`.
+fn report_count(output: &Output, counted: &ReceivedBody<DeliveryCount>, done: &str) -> Result<(), CliError> {
+    output.object(counted, || format!("{}\n", counted.count))?;
+    output.status(&format!("{} {done}", count(counted)));
+    if counted.has_more {
+        output.status("more match: repeat the command for the others");
+    }
+    Ok(())
+}
+
+fn count(counted: &DeliveryCount) -> String {
+    match counted.count {
+        1 => "1 delivery".to_owned(),
+        count => format!("{} deliveries", grouped(count)),
+    }
+}
