@@ -30,7 +30,7 @@ fn responses_are_deleted_after_a_y() {
     let command = [&["--data", "store", "responses", "delete", &id], &submissions[..]].concat();
     for (key, code, left) in [("n\r", 1, 2), ("y\r", 0, 0)] {
         let mut session = Session::start(&home, &[], &command);
-        session.wait_for("Delete 2 responses to \"Lunch\" on store? [y/N]");
+        session.wait_for("Move 2 responses to \"Lunch\" to the trash on store? [y/N]");
         session.type_keys(key);
         let (ended, shown) = session.finish();
         assert_eq!(ended, Some(code), "{shown}");
@@ -42,7 +42,7 @@ fn responses_are_deleted_after_a_y() {
 fn a_form_without_responses_is_deleted_after_a_y() {
     let (home, id) = with_form(0);
     let mut session = delete(&home, &id);
-    session.wait_for("Delete \"Lunch\" (0 responses) on store? [y/N]");
+    session.wait_for("Move \"Lunch\" (0 responses) to the trash on store? [y/N]");
     session.type_keys("y\r");
     let (code, screen) = session.finish();
     assert_eq!(code, Some(0), "{screen:?}");
@@ -66,7 +66,7 @@ fn a_declined_confirmation_changes_nothing_and_exits_1() {
 fn a_form_with_responses_is_deleted_only_after_its_id_is_typed() {
     let (home, id) = with_form(1);
     let mut session = delete(&home, &id);
-    session.wait_for(&format!("(1 response) on store?\r\nType {id} to confirm"));
+    session.wait_for(&format!("(1 response) to the trash on store?\r\nType {id} to confirm"));
     session.type_keys("yes\r");
     assert_eq!(session.finish().0, Some(1));
     home.ok(&["--data", "store", "show", &id]);

@@ -17,8 +17,8 @@ use crate::domain::delivery::DeliveryStatus;
 /// List deliveries, newest event first
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The columns are id, status, created_at, form_id, integration, attempts,
-next_attempt_at, error and event; --columns can choose submission_id and
+The columns are id, status, created_at, next_attempt_at, error, form_id,
+integration, attempts and event; --columns can choose submission_id and
 finished_at too.
 
 Examples:
@@ -63,13 +63,13 @@ fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
         Column::new("id", |delivery| Cell::text(delivery.id.to_string())),
         Column::new("status", |delivery| status_cell(delivery)),
         Column::new("created_at", move |delivery| Cell::time(delivery.created_at, now)),
-        Column::new("form_id", |delivery| Cell::text(delivery.form_id.to_string())),
-        Column::new("integration", move |delivery| Cell::text(integration(delivery))),
-        Column::new("attempts", |delivery| Cell::number(delivery.attempts)),
         Column::new("next_attempt_at", move |delivery| {
             delivery.next_attempt_at.map_or_else(Cell::empty, |due| due_cell(due, now))
         }),
         Column::new("error", move |delivery| error(delivery).map_or_else(Cell::empty, Cell::text)),
+        Column::new("form_id", |delivery| Cell::text(delivery.form_id.to_string())),
+        Column::new("integration", move |delivery| Cell::text(integration(delivery))),
+        Column::new("attempts", |delivery| Cell::number(delivery.attempts)),
         Column::new("event", |delivery| Cell::text(delivery.event.event_type.to_string())),
         Column::new("submission_id", |delivery| {
             delivery.submission_id.map_or_else(Cell::empty, |id| Cell::text(id.to_string()))
