@@ -30,27 +30,19 @@ impl Client {
         Ok(self.send(&Request::get(delivery_path(id)? + "/event")).await?.body)
     }
 
-    /// Makes a delivery due at once.
-    pub async fn redeliver(&self, id: &str) -> Result<ReceivedBody<DeliveryDetail>> {
-        self.call(Request::post(delivery_path(id)? + "/redeliver")).await
+    /// Changes a delivery: `redeliver` makes it due at once, `cancel` cancels one that waits.
+    pub async fn change_delivery(&self, id: &str, action: &str) -> Result<ReceivedBody<DeliveryDetail>> {
+        self.call(Request::post(format!("{}/{action}", delivery_path(id)?))).await
     }
 
-    /// Cancels a delivery that waits.
-    pub async fn cancel_delivery(&self, id: &str) -> Result<ReceivedBody<DeliveryDetail>> {
-        self.call(Request::post(delivery_path(id)? + "/cancel")).await
-    }
-
-    /// Makes all deliveries of a selection due: by default those that failed for good.
-    pub async fn redeliver_all(&self, selection: &DeliverySelection) -> Result<ReceivedBody<DeliveryCount>> {
-        self.call(Request::post(format!("{DELIVERIES}:redeliver")).json(&members(selection))).await
-    }
-
-    /// Cancels all deliveries of a selection that wait. It has no `rate`.
-    pub async fn cancel_deliveries(
+    /// Changes all deliveries of a selection: `redeliver` by default those that failed for good, `cancel` those that wait,
+    /// which has no `rate`.
+    pub async fn change_deliveries(
         &self,
         selection: &DeliverySelection,
+        action: &str,
     ) -> Result<ReceivedBody<DeliveryCount>> {
-        self.call(Request::post(format!("{DELIVERIES}:cancel")).json(&members(selection))).await
+        self.call(Request::post(format!("{DELIVERIES}:{action}")).json(&members(selection))).await
     }
 
     /// Returns statistics of the workspace's deliveries, by type of integration.

@@ -195,16 +195,11 @@ impl Client {
         }
         headers.extend(request.at.iter().map(|Revision(tag)| ("if-match", tag.clone())));
         if request.method == Method::POST && request.is_write() {
-            headers.push(("idempotency-key", self.new_idempotency_key()));
+            let mut bytes = [0; 16];
+            self.random.fill(&mut bytes);
+            headers.push(("idempotency-key", format!("{:032x}", u128::from_be_bytes(bytes))));
         }
         headers
-    }
-
-    /// Returns 128 random bits in hexadecimal.
-    fn new_idempotency_key(&self) -> String {
-        let mut bytes = [0; 16];
-        self.random.fill(&mut bytes);
-        format!("{:032x}", u128::from_be_bytes(bytes))
     }
 
     /// Returns the delay after attempt number `tries`: 200 ms, doubled each time, plus up to 50 % jitter.

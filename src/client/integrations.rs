@@ -14,8 +14,7 @@ impl Client {
         self.call(Request::get(integration_path(form, name)?)).await
     }
 
-    /// Creates an integration from its definition in JSON. If an earlier attempt created it and its response was lost, the
-    /// secret that the server made is lost, too.
+    /// Creates an integration from its definition in JSON.
     pub async fn create_integration(
         &self,
         form: &str,
@@ -35,7 +34,7 @@ impl Client {
         self.call(Request::patch(integration_path(form, name)?).body(patch).at(at)).await
     }
 
-    /// Deletes an integration. After a lost response, 404 counts as success.
+    /// Deletes an integration.
     pub async fn delete_integration(&self, form: &str, name: &str) -> Result<()> {
         self.send(&Request::delete(integration_path(form, name)?)).await.map(drop)
     }
@@ -45,8 +44,7 @@ impl Client {
         self.call(Request::post(integration_path(form, name)? + "/test")).await
     }
 
-    /// Replaces the signing secret of an integration. If an earlier attempt did it and its response was lost, the new secret
-    /// is lost, too.
+    /// Replaces the signing secret of an integration.
     pub async fn rotate_secret(
         &self,
         form: &str,

@@ -7,7 +7,7 @@ const KEYS: &str = "/api/v1/keys";
 const WORKSPACES: &str = "/api/v1/workspaces";
 
 impl Client {
-    /// Creates an API key. If an earlier attempt created it and its response was lost, the text of the key is lost, too.
+    /// Creates an API key.
     pub async fn create_key(&self, new: &NewKey) -> Result<ReceivedBody<KeyDetail>> {
         self.call(Request::post(KEYS).json(new)).await
     }
@@ -17,19 +17,17 @@ impl Client {
         self.list(KEYS.to_owned(), "keys").await
     }
 
-    /// Revokes a key. After a lost response, 404 counts as success.
+    /// Revokes a key.
     pub async fn revoke_key(&self, id: &str) -> Result<()> {
         self.send(&Request::delete(key_path(id)?)).await.map(drop)
     }
 
-    /// Replaces a key by a new one with the same permissions. If an earlier attempt did it and its response was lost, the
-    /// text of the new key is lost, too.
+    /// Replaces a key by a new one with the same permissions.
     pub async fn rotate_key(&self, id: &str, rotation: &Rotate) -> Result<ReceivedBody<KeyDetail>> {
         self.call(Request::post(key_path(id)? + "/rotate").json(rotation)).await
     }
 
-    /// Creates a workspace with its first key. If an earlier attempt created it and its response was lost, the text of the
-    /// key is lost, too.
+    /// Creates a workspace with its first key.
     pub async fn create_workspace(&self, new: &NewWorkspace) -> Result<ReceivedBody<WorkspaceDetail>> {
         self.call(Request::post(WORKSPACES).json(new)).await
     }
@@ -39,7 +37,7 @@ impl Client {
         self.list(WORKSPACES.to_owned(), "workspaces").await
     }
 
-    /// Deletes a workspace with everything in it. After a lost response, 404 counts as success.
+    /// Deletes a workspace with everything in it.
     pub async fn delete_workspace(&self, id: &str) -> Result<()> {
         let path = join(WORKSPACES, Code::WorkspaceNotFound, "workspace", id)?;
         self.send(&Request::delete(path)).await.map(drop)

@@ -11,7 +11,6 @@ use super::{Client, Request, Result};
 pub const MAX_PAGE: usize = 1_000;
 
 /// A list in pages of items.
-#[derive(Debug)]
 pub struct Pages<'a, T> {
     client: &'a Client,
     /// Path of the list, which all pages share.

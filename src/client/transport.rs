@@ -1,6 +1,5 @@
 //! Transports: over the network, or a call of the router in this process.
 
-use std::fmt;
 use std::time::Duration;
 
 use axum::Router;
@@ -22,12 +21,6 @@ pub(super) const MAX_RESPONSE_BYTES: usize = 64 << 20;
 pub enum Transport {
     Http { client: reqwest::Client, url: Url },
     InProcess(Router),
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.address())
-    }
 }
 
 /// Whether a file in PEM format has a certificate. The TLS library would trust none, and not say why.

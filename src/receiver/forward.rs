@@ -29,17 +29,13 @@ pub struct Forward {
     url: Url,
 }
 
-/// A URL to which nothing can be forwarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a URL such as http://localhost:3000/webhook")]
-pub struct InvalidTarget;
-
 impl Forward {
     /// Creates the forwarding to `url`, which is HTTP or HTTPS. Redirects are not followed, and no proxy is used.
     #[expect(clippy::disallowed_methods, reason = "the developer names the URL, on the command line")]
-    pub fn new(url: &str) -> Result<Self, InvalidTarget> {
+    pub fn new(url: &str) -> Result<Self, &'static str> {
+        let expected = "expected a URL such as http://localhost:3000/webhook";
         let is_http = |url: &Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
-        let url = Url::parse(url).ok().filter(is_http).ok_or(InvalidTarget)?;
+        let url = Url::parse(url).ok().filter(is_http).ok_or(expected)?;
         // A second installation fails, and would install the same provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
@@ -47,7 +43,7 @@ impl Forward {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()
-            .map_err(|_unusable| InvalidTarget)?;
+            .map_err(|_unusable| expected)?;
         Ok(Self { client, url })
     }
 

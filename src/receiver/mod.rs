@@ -12,14 +12,14 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, post};
+use axum::routing::post;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::clock::{Clock, Timestamp};
 
-pub use forward::{Forward, InvalidTarget};
-pub use signature::{InvalidSecret, Signature, SigningSecret};
+pub use forward::Forward;
+pub use signature::{Signature, SigningSecret};
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 1 << 20;
@@ -66,37 +66,18 @@ struct Receiver {
     events: mpsc::Sender<ReceivedEvent>,
 }
 
-/// A receiver that has its address, and runs once `run` is called.
-pub struct BoundReceiver {
-    listener: TcpListener,
-    service: MethodRouter,
-    pub address: SocketAddr,
-}
-
-/// Binds `address`. Each event is sent to `events` with its answer, which follows.
-///
-/// # Errors
-/// If the address cannot be used.
+/// Binds `address`. Returns the address in use, and the receiver: each event is sent to `events` with its answer, which
+/// follows.
 pub async fn bind(
     address: SocketAddr,
     settings: Settings,
     events: mpsc::Sender<ReceivedEvent>,
-) -> std::io::Result<BoundReceiver> {
+) -> std::io::Result<(SocketAddr, impl Future<Output = std::io::Result<()>>)> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
     let receiver = Receiver { settings, requests: Semaphore::new(MAX_REQUESTS), events };
     let service = post(receive).layer(DefaultBodyLimit::max(MAX_BODY)).with_state(Arc::new(receiver));
-    Ok(BoundReceiver { listener, service, address })
-}
-
-impl BoundReceiver {
-    /// Receives events until dropped.
-    ///
-    /// # Errors
-    /// If the system does not accept connections.
-    pub async fn run(self) -> std::io::Result<()> {
-        axum::serve(self.listener, self.service.into_make_service()).await
-    }
+    Ok((address, axum::serve(listener, service.into_make_service()).into_future()))
 }
 
 /// A refusal of a request that is not an event.

@@ -24,17 +24,13 @@ pub enum Signature {
 /// A secret that signs webhooks: `whsec_` and base64.
 pub struct SigningSecret(Secret<String>);
 
-/// A text that is not a signing secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a secret is `whsec_` followed by base64")]
-pub struct InvalidSecret;
-
 impl SigningSecret {
     /// Parses `whsec_…`.
-    pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         let is_valid = text.len() > "whsec_".len() && sign(text, "", 0, b"").is_some();
-        if is_valid { Ok(Self(Secret::new(text.to_owned()))) } else { Err(InvalidSecret) }
+        let secret = is_valid.then(|| Self(Secret::new(text.to_owned())));
+        secret.ok_or("a secret is `whsec_` followed by base64")
     }
 }
 

@@ -44,23 +44,21 @@ impl Run for Completions {
 
 /// Prints completions if a shell asks for them. Returns whether it does.
 pub fn complete(arguments: &[OsString]) -> bool {
-    let command = || with_hints(cli::command(), arguments);
+    let command = || {
+        let columns = columns(arguments);
+        let columns = move || candidates(columns.iter().map(ToString::to_string));
+        // Commands and values first: options are offered after a dash, or if there is nothing else.
+        let hides_options = arguments.last().is_some_and(|word| word.is_empty());
+        with_value_hints(cli::command(), hides_options)
+            .mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
+    };
     let folder = env::current_dir().ok();
     let environment = CompleteEnv::with_factory(command).var(VARIABLE);
     // Without completions, the shell shows none.
     environment.try_complete(arguments, folder.as_deref()).unwrap_or(true)
 }
 
-/// Adds what completion needs beside the definition: where files are expected, and the columns of the command.
-fn with_hints(command: clap::Command, arguments: &[OsString]) -> clap::Command {
-    let columns = columns(arguments);
-    let columns = move || candidates(columns.iter().map(ToString::to_string));
-    // Commands and values first: options are offered after a dash, or if there is nothing else.
-    let hides_options = arguments.last().is_some_and(|word| word.is_empty());
-    with_value_hints(command, hides_options)
-        .mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
-}
-
+/// Adds where files are expected, and hides options.
 fn with_value_hints(command: clap::Command, hides_options: bool) -> clap::Command {
     command
         .disable_help_flag(hides_options)

@@ -84,7 +84,23 @@ impl Run for List {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        list(session)
+        let credentials = session.credentials()?;
+        let entries = credentials.contexts.iter().map(|(name, context)| Entry {
+            name: name.clone(),
+            url: context.url.clone(),
+            current: credentials.current.as_ref() == Some(name),
+            key: redacted(context.key.reveal()),
+        });
+        let columns = vec![
+            Column::new("name", |entry| Cell::text(&*entry.name)),
+            Column::new("url", |entry| Cell::text(&*entry.url)),
+            Column::new("current", |entry| {
+                Cell::number(entry.current).with_display(if entry.current { "*" } else { "" })
+            }),
+            Column::new("key", |entry| Cell::text(&*entry.key)),
+        ];
+        let none = "no contexts yet: forms login URL";
+        Listing::new(&session.output, "contexts", none, columns).show_items(entries.collect())
     }
 }
 
@@ -94,7 +110,17 @@ impl Run for Use {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        select(session, &self.name)
+        let name = &*self.name;
+        let (_, url) = Credentials::update(&session.environment, &session.output, |credentials| {
+            let url = credentials.get(name)?.url.clone();
+            credentials.current = Some(name.to_owned());
+            Ok(url)
+        })?;
+        let view = json!({"name": name, "url": url, "current": true});
+        session.output.object(&view, || format!("{}\n", visible(name)))?;
+        session.output.success(&format!("commands use {url} from now on"));
+        warn_of_variables(session, name, &url);
+        Ok(())
     }
 }
 
@@ -118,40 +144,6 @@ struct Entry {
 }
 
 type Column<'a> = listing::Column<'a, Entry>;
-
-fn list(session: &Session) -> Result<(), CliError> {
-    let credentials = session.credentials()?;
-    let entries = credentials.contexts.iter().map(|(name, context)| Entry {
-        name: name.clone(),
-        url: context.url.clone(),
-        current: credentials.current.as_ref() == Some(name),
-        key: redacted(context.key.reveal()),
-    });
-    let columns = vec![
-        Column::new("name", |entry| Cell::text(&*entry.name)),
-        Column::new("url", |entry| Cell::text(&*entry.url)),
-        Column::new("current", |entry| {
-            Cell::number(entry.current).with_display(if entry.current { "*" } else { "" })
-        }),
-        Column::new("key", |entry| Cell::text(&*entry.key)),
-    ];
-    let none = "no contexts yet: forms login URL";
-    Listing::new(&session.output, "contexts", none, columns).show_items(entries.collect())
-}
-
-/// Makes the context `name` the current one.
-fn select(session: &Session, name: &str) -> Result<(), CliError> {
-    let (_, url) = Credentials::update(&session.environment, &session.output, |credentials| {
-        let url = credentials.get(name)?.url.clone();
-        credentials.current = Some(name.to_owned());
-        Ok(url)
-    })?;
-    let view = json!({"name": name, "url": url, "current": true});
-    session.output.object(&view, || format!("{}\n", visible(name)))?;
-    session.output.success(&format!("commands use {url} from now on"));
-    warn_of_variables(session, name, &url);
-    Ok(())
-}
 
 /// Removes the context `name`, and shows how to revoke its key.
 pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {

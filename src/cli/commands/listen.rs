@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, value_parser};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
@@ -53,14 +53,8 @@ pub struct Listen {
     #[arg(help = "Program that gets each event, such as http://localhost:3000/webhook")]
     forward_to: Option<String>,
     /// Status to answer with
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    #[arg(value_parser = status)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u16).range(200..=599))]
     status: u16,
-}
-
-fn status(text: &str) -> Result<u16, &'static str> {
-    let status = text.parse().ok().filter(|status| (200..=599).contains(status));
-    status.ok_or("expected a status from 200 to 599")
 }
 
 impl Run for Listen {
@@ -77,8 +71,8 @@ impl Run for Listen {
         let is_verifying = !settings.secrets.is_empty();
         let (sender, mut events) = mpsc::channel(16);
         let bound = receiver::bind(self.listen, settings, sender).await;
-        let bound = bound.map_err(|error| self.not_bound(error))?;
-        announce(output, bound.address, is_verifying)?;
+        let (address, receiving) = bound.map_err(|error| self.not_bound(error))?;
+        announce(output, address, is_verifying)?;
         let print = async {
             while let Some(event) = events.recv().await {
                 print_event(output, &event)?;
@@ -86,7 +80,7 @@ impl Run for Listen {
             Ok(())
         };
         tokio::select! {
-            ended = bound.run() => ended.map_err(|error| CliError::io("cannot receive", error)),
+            ended = receiving => ended.map_err(|error| CliError::io("cannot receive", error)),
             ended = print => ended,
             // Ctrl-C is how it ends.
             interrupted = tokio::signal::ctrl_c() => {

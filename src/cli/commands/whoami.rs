@@ -3,10 +3,11 @@
 use crate::api::Whoami as WhoamiResponse;
 use crate::cli::commands::Run;
 use crate::cli::connection::session::Session;
-use crate::cli::connection::target::{Key, Target, display_url};
+use crate::cli::connection::target::{Target, display_url};
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
+use crate::client::redacted;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -30,72 +31,63 @@ impl Run for Whoami {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let asked = async { Ok::<_, CliError>(session.client().await?.whoami().await?) }.await;
         let target = session.target()?;
-        let answer = asked.as_ref().ok();
-        let view = view(target, answer);
+        let view = view(target, asked.as_ref().ok());
         let text = text(&view, target);
         match asked {
             Ok(_) => session.output.object(&view, || text),
-            Err(_) => session.output.partial_result(view, || text),
-        }?;
-        asked.map(drop)
+            Err(error) => session.output.partial_result(view, || text).and(Err(error)),
+        }
     }
 }
 
 fn view(target: &Target, answer: Option<&WhoamiResponse>) -> Value {
     let key = |source: Value| {
-        json!({
-            "id": answer.map(|answer| &answer.key.id),
-            "name": answer.map(|answer| &answer.key.name),
-            "scopes": answer.map(|answer| &answer.key.scopes),
-            "source": source,
-        })
+        let key = answer.map(|answer| &answer.key);
+        let (id, name, scopes) =
+            (key.map(|key| &key.id), key.map(|key| &key.name), key.map(|key| &key.scopes));
+        json!({"id": id, "name": name, "scopes": scopes, "source": source})
     };
     let workspace = answer.map(|answer| &answer.workspace);
     match target {
         Target::Server { url, context, key: found } => {
-            let key =
-                found.as_ref().map(|found| with_context(key(json!(found.source)), found.context.as_deref()));
+            let key = found.as_ref().map(|found| with_context(key(json!(found.source)), &found.context));
             let url = json!({"value": display_url(&url.value), "source": url.source});
-            let url = with_context(url, context.as_deref());
-            json!({"url": url, "key": key, "workspace": workspace})
+            json!({"url": with_context(url, context), "key": key, "workspace": workspace})
         }
         Target::Data(data) => {
-            let key = answer.map(|_| key(json!("data")));
-            json!({"data": data, "key": key, "workspace": workspace})
+            json!({"data": data, "key": answer.map(|_| key(json!("data"))), "workspace": workspace})
         }
     }
 }
 
 /// Adds the name of the context that a value came from.
-fn with_context(mut value: Value, context: Option<&str>) -> Value {
+fn with_context(mut value: Value, context: &Option<String>) -> Value {
     if let Some(name) = context {
         value["context"] = json!(name);
     }
     value
 }
 
-/// Returns the view as lines.
+/// Returns the view as lines. Of a key whose owner is unknown, the end is shown.
 fn text(view: &Value, target: &Target) -> String {
-    let words = |value: &Value, names: &[&str]| {
-        names.iter().filter_map(|name| value[*name].as_str()).map(visible).collect::<Vec<_>>().join(" ")
+    let word = |value: &Value| value.as_str().map(visible).unwrap_or_default();
+    let source = |value: &Value| match value["context"].is_null() {
+        true => format!("({})", word(&value["source"])),
+        false => format!("({} {})", word(&value["source"]), word(&value["context"])),
     };
-    let source = |value: &Value| format!("({})", words(value, &["source", "context"]));
-    let name = if view["data"].is_null() { "url" } else { "data" };
+    let named = |value: &Value| format!("{} \"{}\"", word(&value["id"]), word(&value["name"]));
     let (key, workspace) = (&view["key"], &view["workspace"]);
-    let stored = if let Target::Server { key, .. } = target { key.as_ref().map(Key::redacted) } else { None };
-    let key = match (key["id"].as_str(), stored) {
-        (Some(id), _) => {
-            let scopes = key["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let scopes = visible(&scopes.collect::<Vec<_>>().join(", "));
-            format!("{id} \"{}\" {scopes}  {}", words(key, &["name"]), source(key))
+    let scopes =
+        key["scopes"].as_array().map(|scopes| scopes.iter().map(word).collect::<Vec<_>>().join(", "));
+    let key = match (scopes, target) {
+        (Some(scopes), _) => format!("{} {scopes}  {}", named(key), source(key)),
+        (None, Target::Server { key: Some(stored), .. }) => {
+            format!("{}  {}", redacted(stored.text.reveal()), source(key))
         }
-        (None, Some(stored)) => format!("{stored}  {}", source(key)),
-        (None, None) => "none".to_owned(),
+        (None, _) => "none".to_owned(),
     };
-    let workspace = match workspace["id"].as_str() {
-        Some(id) => format!("{id} \"{}\"", words(workspace, &["name"])),
-        None => "unknown".to_owned(),
-    };
-    let place = words(&view[name], &["value"]);
-    format!("{name:<10} {place}  {}\nkey        {key}\nworkspace  {workspace}\n", source(&view[name]))
+    let workspace = if workspace.is_null() { "unknown".to_owned() } else { named(workspace) };
+    let name = if matches!(target, Target::Data(_)) { "data" } else { "url" };
+    let (place, origin) = (word(&view[name]["value"]), source(&view[name]));
+    format!("{name:<10} {place}  {origin}\nkey        {key}\nworkspace  {workspace}\n")
 }

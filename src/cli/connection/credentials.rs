@@ -62,15 +62,13 @@ pub struct Credentials {
     unknown: Mapping,
 }
 
-fn reveal<S: Serializer>(key: &Secret<String>, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes a key into a file that only its owner can read.
+pub(super) fn reveal<S: Serializer>(key: &Secret<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(key.reveal())
 }
 
 impl Credentials {
     /// Reads the file; a missing file has no contexts. Warns if other users can read it.
-    ///
-    /// # Errors
-    /// If the file cannot be read or is not valid.
     pub fn load(environment: &Environment, output: &Output) -> Result<Self, CliError> {
         let path = folder(environment).map(|folder| folder.join(FILE_NAME));
         let text = path.as_deref().map_or(Ok(None), |path| read(path, output))?;
@@ -99,25 +97,16 @@ impl Credentials {
     }
 
     /// Returns the path of the file.
-    ///
-    /// # Errors
-    /// If the user has no home folder.
     pub fn path(&self) -> Result<&Path, CliError> {
         self.path.as_deref().ok_or_else(no_folder)
     }
 
     /// Returns the context `name`.
-    ///
-    /// # Errors
-    /// If there is none, with a similar name.
     pub fn get(&self, name: &str) -> Result<&Context, CliError> {
         self.contexts.get(name).ok_or_else(|| self.unknown(name))
     }
 
     /// Removes the context `name`; if it is the current one, there is none afterwards.
-    ///
-    /// # Errors
-    /// If there is none, with a similar name.
     pub fn remove(&mut self, name: &str) -> Result<Context, CliError> {
         let removed = self.contexts.remove(name).ok_or_else(|| self.unknown(name))?;
         self.current.take_if(|current| current == name);
@@ -127,12 +116,10 @@ impl Credentials {
     /// Returns the context whose address is exactly `url`: of several, `preferred` or else the current one.
     pub fn find_by_url(&self, url: &Url, preferred: Option<&str>) -> Option<(&str, &Context)> {
         let is_at = |context: &Context| Url::parse(&context.url).is_ok_and(|own| is_same(&own, url));
-        let mut found = self.contexts.iter().filter(|(_, context)| is_at(context)).collect::<Vec<_>>();
-        found.sort_by_key(|(name, _)| {
-            let name = Some(name.as_str());
-            (name != preferred, name != self.current.as_deref())
-        });
-        found.first().map(|(name, context)| (name.as_str(), *context))
+        let found = self.contexts.iter().map(|(name, context)| (name.as_str(), context));
+        found
+            .filter(|(_, context)| is_at(context))
+            .min_by_key(|(name, _)| (Some(*name) != preferred, Some(*name) != self.current.as_deref()))
     }
 
     fn unknown(&self, name: &str) -> CliError {

@@ -4,7 +4,7 @@ use crate::api::Code;
 use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
 use crate::cli::output::exit::CliError;
-use crate::client::{ClientError, Url};
+use crate::client::{ClientError, Url, redacted};
 
 /// Adds to an error where the server's address and the key came from, and the one thing to do.
 pub fn annotate(session: &Session, error: CliError) -> CliError {
@@ -12,20 +12,19 @@ pub fn annotate(session: &Session, error: CliError) -> CliError {
     let advice = match (&mut error, session.target().ok()) {
         (ClientError::MaybeApplied { path, .. }, _) => Some(inspection(&session.command_prefix(), path)),
         (ClientError::Untrusted { why, .. }, _) => trust(session, why),
-        (ClientError::Unreachable { was_sent, .. }, Some(Target::Server { url, context, .. })) => {
+        (
+            failed @ (ClientError::Unreachable { .. } | ClientError::Unexpected { .. }),
+            Some(Target::Server { url, context, .. }),
+        ) => {
             notes.push(address_note(url.source, context.as_deref()));
-            if *was_sent { None } else { start(url) }
-        }
-        (ClientError::Unexpected { .. }, Some(Target::Server { url, context, .. })) => {
-            notes.push(address_note(url.source, context.as_deref()));
-            None
+            if matches!(failed, ClientError::Unreachable { was_sent: false, .. }) { start(url) } else { None }
         }
         (ClientError::Problem(problem), Some(Target::Server { url, key, .. })) => {
             let (url, refused) = (&url.value, problem.code == Code::Unauthorized);
             match key {
                 Some(key) if refused => {
-                    let shown = target::display_url(url);
-                    problem.detail = Some(format!("{shown} refused the API key {}", key.redacted()));
+                    let (shown, end) = (target::display_url(url), redacted(key.text.reveal()));
+                    problem.detail = Some(format!("{shown} refused the API key {end}"));
                     refused_key(session, url, key, &mut notes)
                 }
                 Some(key) if problem.code == Code::InsufficientScope => {

@@ -54,7 +54,6 @@ impl Session {
         Self { global, environment, output: Rc::new(output), target, credentials, local, lent }
     }
 
-    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         SystemClock.now()
     }
@@ -73,16 +72,11 @@ impl Session {
     }
 
     /// Returns the contexts as they were when they were first needed.
-    ///
-    /// # Errors
-    /// If their file is broken.
     pub fn credentials(&self) -> Result<&Credentials, CliError> {
         match self.credentials.get() {
             Some(credentials) => Ok(credentials),
-            None => {
-                let read = Credentials::load(&self.environment, &self.output)?;
-                Ok(self.credentials.get_or_init(|| read))
-            }
+            None => Credentials::load(&self.environment, &self.output)
+                .map(|read| self.credentials.get_or_init(|| read)),
         }
     }
 
@@ -145,17 +139,16 @@ impl Session {
 
     /// Returns a client for the target; creates the store if a data directory has none.
     pub async fn connect(&self) -> Result<Client, CliError> {
-        let (transport, key) = match self.wait_for_target().await? {
-            Target::Server { url, key, .. } => {
+        let transport = match self.wait_for_target().await? {
+            Target::Server { url, .. } => {
                 self.require_encryption(&url.value)?;
                 check_authorities(&self.environment, &url.value)?;
-                let transport = Transport::http(url.value.clone(), target::is_loopback(&url.value))?;
-                (transport, key.as_ref().map(|key| key.text.clone()))
+                Transport::http(url.value.clone(), target::is_loopback(&url.value))?
             }
             Target::Data(data) => self.open(data).await?,
         };
         let retry_policy = RetryPolicy { timeout: self.global.timeout, retries: self.global.retries };
-        let client = Client::new(transport, key, retry_policy, Box::new(SystemRandomness));
+        let client = Client::new(transport, self.key(), retry_policy, Box::new(SystemRandomness));
         if self.output.verbose == 0 {
             return Ok(client);
         }
@@ -199,7 +192,7 @@ impl Session {
         })
     }
 
-    async fn open(&self, data: &Sourced<PathBuf>) -> Result<(Transport, Option<Secret<String>>), CliError> {
+    async fn open(&self, data: &Sourced<PathBuf>) -> Result<Transport, CliError> {
         let (data, help) = (&data.value, if_in_use(data.source));
         let opened = match self.local.take() {
             Some(opened) => opened,
@@ -211,9 +204,8 @@ impl Session {
             }
         };
         let router = opened.router();
-        let key = opened.key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
         *self.local.borrow_mut() = Some(opened);
-        Ok((Transport::InProcess(router), key))
+        Ok(Transport::InProcess(router))
     }
 
     /// Adds to an error about something that does not exist what was probably meant.
@@ -234,7 +226,6 @@ impl Session {
         closed.map_err(|error| local_store::open_error(&data.value, error, if_in_use(data.source)))
     }
 
-    /// Returns the target as text.
     pub fn target_name(&self) -> Result<String, CliError> {
         Ok(match self.target()? {
             Target::Server { url, .. } => target::display_url(&url.value),
@@ -249,7 +240,6 @@ impl Session {
         }
     }
 
-    /// Whether the user can be prompted.
     pub fn can_prompt(&self) -> bool {
         prompt::prompt_obstacle(self.global.no_input, &self.environment).is_none()
     }
@@ -263,7 +253,6 @@ impl Session {
         ended
     }
 
-    /// Whether another program has the terminal.
     pub fn has_lent_terminal(&self) -> bool {
         self.lent.get()
     }

@@ -15,7 +15,7 @@ use crate::cli::environment::Environment;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
-use crate::client::{self, Url};
+use crate::client::Url;
 use crate::secret::Secret;
 
 /// Default address of a server.
@@ -282,11 +282,4 @@ pub fn parse_key(text: &str, source: Source, origin: String) -> Result<Key, CliE
         return Err(CliError::usage(format!("{origin} is not a valid API key")));
     }
     Ok(Key { text: Secret::new(text.to_owned()), source, origin, context: None })
-}
-
-impl Key {
-    /// Returns the key with its secret part hidden.
-    pub fn redacted(&self) -> String {
-        client::redacted(self.text.reveal())
-    }
 }

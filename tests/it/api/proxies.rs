@@ -238,7 +238,8 @@ async fn the_client_follows_pages_under_a_prefix() {
         let url = Url::parse(&format!("http://{}{prefix}/", wire.address)).unwrap();
         let key = Some(Secret::new(server.key.clone()));
         let random = Box::new(SystemRandomness);
-        let client = Client::new(Transport::http(url, true).unwrap(), key, RetryPolicy::default(), random);
+        let policy = RetryPolicy { timeout: std::time::Duration::from_secs(30), retries: 2 };
+        let client = Client::new(Transport::http(url, true).unwrap(), key, policy, random);
         let mut pages = client.list_forms(&FormQuery::default(), 2);
         let mut sizes = Vec::new();
         while let Some(page) = pages.next().await.unwrap() {

@@ -207,7 +207,7 @@ fn settings_that_cannot_work_are_refused() {
         (&["--secret-file", "secret"], "secret has no valid secret: a secret is `whsec_` followed by base64"),
         (&["--secret-file", "empty"], "empty has no secret"),
         (&["--forward-to", "localhost:3000"], "expected a URL such as http://localhost:3000/webhook"),
-        (&["--status", "99"], "expected a status from 200 to 599"),
+        (&["--status", "99"], "99 is not in 200..=599"),
         (&["--listen", "localhost:9000"], "expected an IP address and a port"),
         (&["-o", "csv"], "events are lines: use -o table, -o json or -o jsonl"),
     ] {

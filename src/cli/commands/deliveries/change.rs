@@ -97,7 +97,7 @@ impl Run for Redeliver {
         if deliveries.is_empty() {
             let selection = selection.selection(session)?;
             let query = DeliverySelection { dry_run: *dry_run, rate: rate.clone(), ..selection };
-            let counted = client.redeliver_all(&query).await?;
+            let counted = client.change_deliveries(&query, "redeliver").await?;
             return report_count(
                 output,
                 &counted,
@@ -111,7 +111,7 @@ impl Run for Redeliver {
             );
         }
         for_each(session, deliveries, async |id| {
-            let sent = client.redeliver(id).await?;
+            let sent = client.change_delivery(id, "redeliver").await?;
             output.object(&sent, || format!("{}\n", sent.id))?;
             match sent.status.known() {
                 Some(DeliveryStatus::Paused) => output.status(&waits_for_integration(session, &sent)),
@@ -143,17 +143,17 @@ impl Run for Cancel {
             let selection = selection.selection(session)?;
             if *dry_run || !yes {
                 let preview = DeliverySelection { dry_run: true, ..selection.clone() };
-                let counted = client.cancel_deliveries(&preview).await?;
+                let counted = client.change_deliveries(&preview, "cancel").await?;
                 if *dry_run || counted.count == 0 {
                     return report_count(output, &counted, "would be canceled");
                 }
                 session.confirm(&format!("cancel {}", count(&counted)), ConfirmBy::Yes).await?;
             }
-            let counted = session.client().await?.cancel_deliveries(&selection).await?;
+            let counted = session.client().await?.change_deliveries(&selection, "cancel").await?;
             return report_count(output, &counted, "canceled");
         }
         for_each(session, deliveries, async |id| {
-            let canceled = client.cancel_delivery(id).await?;
+            let canceled = client.change_delivery(id, "cancel").await?;
             output.object(&canceled, || format!("{}\n", canceled.id))?;
             output.success("Canceled");
             Ok(())
