@@ -93,12 +93,8 @@ impl OutputFile {
                 let (file, temporary) = file.into_parts();
                 Ok(Self { file: BufWriter::new(file), temporary, path })
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(CliError::usage(format!("cannot write {}: there is no such folder", path.display())))
-            }
-            Err(error) => {
-                Err(CliError::usage(format!("cannot write {}: {}", path.display(), reason(&error))))
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unusable("there is no such folder")),
+            Err(error) => Err(unusable(&reason(&error))),
         }
     }
 

@@ -69,7 +69,7 @@ pub struct Source {
 pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// The last line.
-    pub summary: Option<String>,
+    pub summary: String,
     /// The server's problem document, or the one it would send.
     pub problem: Problem,
 }
@@ -227,13 +227,13 @@ impl Report {
             ),
         };
         diagnostics.truncate(MAX_VIOLATIONS);
-        Self { diagnostics, summary: Some(summary), problem: Problem::new(Code::ValidationFailed) }
+        Self { diagnostics, summary, problem: Problem::new(Code::ValidationFailed) }
     }
 
     /// Creates a report whose summary is the number of `diagnostics` and the `outcome`.
     pub fn with_outcome(diagnostics: Vec<Diagnostic>, outcome: &str, problem: Problem) -> Self {
         let summary = format!("{}, {outcome}", count_noun(diagnostics.len(), "problem"));
-        Self { diagnostics, summary: Some(summary), problem }
+        Self { diagnostics, summary, problem }
     }
 
     pub fn exit(&self) -> Exit {
@@ -247,10 +247,7 @@ impl Report {
             let gap = if diagnostic.location.is_some() { "\n\n" } else { "\n" };
             let _infallible = write!(text, "{}{gap}", diagnostic.render(colour, width));
         }
-        if let Some(summary) = &self.summary {
-            text.push_str(&Diagnostic::plain(summary.as_str()).render(colour, width));
-        }
-        text.trim_end().to_owned()
+        text + &Diagnostic::plain(&*self.summary).render(colour, width)
     }
 
     /// Converts the diagnostics to entries of a problem document.

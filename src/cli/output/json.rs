@@ -61,10 +61,12 @@ fn painted(value: &Value, paint: &str, colour: bool) -> String {
 
 /// Formats `value` as JSON without characters that are invisible, control a terminal, or that YAML does not allow.
 pub fn escaped(value: &Value) -> String {
-    let escape = |character: char| match character {
-        '\u{feff}' | '\u{fffe}' | '\u{ffff}' => format!("\\u{:04x}", u32::from(character)),
-        _ if is_terminal_control(character) => format!("\\u{:04x}", u32::from(character)),
-        _ => character.to_string(),
+    let is_escaped = |character| {
+        matches!(character, '\u{feff}' | '\u{fffe}' | '\u{ffff}') || is_terminal_control(character)
+    };
+    let escape = |character: char| match is_escaped(character) {
+        true => format!("\\u{:04x}", u32::from(character)),
+        false => character.to_string(),
     };
     value.to_string().chars().map(escape).collect()
 }

@@ -61,9 +61,7 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
             local_diagnostic("context_not_found", &format!("there is no context `{name}`"))
                 .help(Some(help.clone()))
         }
-        CliError::Rejected(report) => {
-            local_diagnostic("validation_failed", report.summary.as_deref().unwrap_or("not accepted"))
-        }
+        CliError::Rejected(report) => local_diagnostic("validation_failed", &report.summary),
         CliError::Client { error, notes, help } => {
             let mut diagnostic = client_diagnostic(error);
             diagnostic.notes.extend(notes.iter().cloned());

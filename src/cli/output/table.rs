@@ -1,8 +1,5 @@
 //! Tables: columns for a terminal, tabs for a pipe, CSV for a spreadsheet.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
-
 pub use comfy_table::Color;
 use comfy_table::{Attribute, ColumnConstraint, ContentArrangement, Row, presets};
 use console::measure_text_width;
@@ -16,10 +13,11 @@ use crate::domain::json::Value;
 /// One cell: its data, and how it is displayed if that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    text: String,
+    /// The data as text.
+    pub text: String,
     display: Option<String>,
     /// Whether it is text rather than a number: only text can be mistaken for a formula by a spreadsheet.
-    is_text: bool,
+    pub is_text: bool,
     colour: Option<Color>,
 }
 
@@ -49,23 +47,6 @@ impl Cell {
     #[must_use]
     pub fn with_colour(self, colour: Color) -> Self {
         Self { colour: Some(colour), ..self }
-    }
-
-    pub fn is_text(&self) -> bool {
-        self.is_text
-    }
-
-    /// Returns its data as text.
-    pub fn as_text(&self) -> &str {
-        &self.text
-    }
-
-    /// Returns the text for CSV: with a leading `'` if it would run as a formula, unless `raw`.
-    pub fn export_text(&self, raw: bool) -> Cow<'_, str> {
-        match !raw && self.is_text && is_formula(&self.text) {
-            true => format!("'{}", self.text).into(),
-            false => (&*self.text).into(),
-        }
     }
 
     /// Returns the displayed text, with control characters escaped.
@@ -111,11 +92,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table without rows.
-    pub fn new<'a>(headers: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { headers: headers.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
-    }
-
     /// Creates a table of objects: a column for each of `selected`, or, if that is empty, for each member that occurs.
     pub fn of_objects(values: &[Value], selected: &[String]) -> Self {
         let mut headers = selected.to_vec();
@@ -164,6 +140,8 @@ impl Table {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        // Cells have no line feeds, so they are cut at the width, not at the word before.
+        table.set_delimiter('\n');
         let header = |header: &String| {
             comfy_table::Cell::new(visible(&header_text(header))).add_attribute(Attribute::Dim)
         };
@@ -248,19 +226,14 @@ fn one_line(cells: impl Iterator<Item = comfy_table::Cell>) -> Row {
 }
 
 fn csv_line(cells: &[Cell], raw: bool) -> String {
-    let mut line = String::new();
-    for (index, cell) in cells.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let text = cell.export_text(raw);
-        let quoted = if text.contains(['"', ',', '\n', '\r']) || (text.is_empty() && cells.len() == 1) {
-            format!("\"{}\"", text.replace('"', "\"\"")).into()
-        } else {
-            text
-        };
-        let _infallible = write!(line, "{comma}{quoted}");
-    }
-    line.push('\n');
-    line
+    let field = |cell: &Cell| {
+        let escape = if !raw && cell.is_text && is_formula(&cell.text) { "'" } else { "" };
+        let text = format!("{escape}{}", cell.text);
+        // A line of one empty field would be an empty line.
+        let is_quoted = text.contains(['"', ',', '\n', '\r']) || (text.is_empty() && cells.len() == 1);
+        if is_quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    };
+    cells.iter().map(field).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// Formats the time passed: `3 h ago`.

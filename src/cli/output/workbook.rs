@@ -91,16 +91,16 @@ impl Workbook {
 
 /// Writes a number or boolean that Excel shows as it is, and anything else as text. Returns whether the text was cut.
 fn write_cell(sheet: &mut Worksheet, row: RowNum, column: ColNum, cell: &Cell) -> Result<bool, XlsxError> {
-    if !cell.is_text() {
-        if let Some(number) = exact_number(cell.as_text()) {
+    if !cell.is_text {
+        if let Some(number) = exact_number(&cell.text) {
             return sheet.write_number(row, column, number).map(|_| false);
         }
-        if let Ok(boolean) = cell.as_text().parse::<bool>() {
+        if let Ok(boolean) = cell.text.parse::<bool>() {
             return sheet.write_boolean(row, column, boolean).map(|_| false);
         }
     }
     // Browsers send line breaks as CRLF; spreadsheets have line feeds.
-    let lines = cell.as_text().replace("\r\n", "\n");
+    let lines = cell.text.replace("\r\n", "\n");
     let text = cut(&lines);
     let format = Format::new();
     // Without the prefix the text would become a formula when someone edits its cell.

@@ -29,12 +29,7 @@ pub fn yaml(value: &Value) -> Result<String, CliError> {
     Ok(converter.verbatim.iter().zip(pieces).fold(begin, |text, (verbatim, piece)| text + verbatim + piece))
 }
 
-/// Serializes a form as the file it can be created from.
-pub fn authoring_file(form: &FormDetail) -> Result<String, CliError> {
-    yaml(&authoring(form)?)
-}
-
-/// Returns a form in authoring form: without id, status, times and defaults.
+/// Returns a form as the file it can be created from: without id, status, times and defaults.
 pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
     let mut questions = match json::parse(form.questions.get()) {
         Ok(Value::Array(questions)) => questions,

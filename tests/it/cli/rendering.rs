@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forms::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
 use forms::cli::output::humanize::{count_noun, humanize};
+use forms::cli::output::integrations::{authoring, describe};
 use forms::cli::output::json::indented;
 use forms::cli::output::shell_quote::shell_quote;
 use forms::cli::output::table::{Cell, Color, Table};
@@ -15,7 +16,7 @@ use forms::domain::json::parse;
 use super::Home;
 
 fn table(headers: &[&str], rows: Vec<Vec<Cell>>) -> Table {
-    Table { rows, ..Table::new(headers.iter().copied()) }
+    Table { headers: headers.iter().map(ToString::to_string).collect(), rows }
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn long_cells_are_truncated_and_the_title_is_dropped_last() {
         (40, false, "frm_7k2m9q4x1abz  published  Supercalif…"),
         (40, true, "frm_7k2m9q4x1abz  \u{1b}[38;5;2mpublished\u{1b}[39m  Supercalif…"),
         (50, false, "frm_7k2m9q4x1abz  published  12         Supercali…"),
-        (80, false, "frm_7k2m9q4x1abz  published  12         1        Supercalifragilisti…"),
+        (80, false, "frm_7k2m9q4x1abz  published  12         1        Supercalifragilistic expialido…"),
     ] {
         assert_eq!(table.columns(width, colour).0.lines().nth(1), Some(expected));
     }
@@ -179,5 +180,36 @@ fn colours_in_a_pipe_follow_the_flag_then_the_environment() {
     ] {
         let run = home.run_with(variables, &["--color", flag, "explain", "nothing"]).expect(2);
         assert_eq!(run.stderr.contains('\u{1b}'), expected, "{variables:?} {flag}");
+    }
+}
+
+#[test]
+fn integrations_are_shown_as_an_author_would_write_them() {
+    let shown = r#"[
+        {"id":"int_1","name":"crm","type":"webhook","enabled":true,"events":["submission.completed"],"url":"https://a/b",
+         "payload":"full","secret":{"set":true},"headers":{"X-Key":{"set":true,"env":"KEY"},"X-A":"b"},
+         "bearer_token":{"set":true},"when":{"env":"x"},"health":{},"created_at":"","updated_at":""},
+        {"name":"webhook","type":"webhook","payload":"thin","enabled":false,"secret":{"set":true,"env":"S"}},
+        {"type":"webhook"}
+    ]"#;
+    let expected = r#"[{"name":"crm","type":"webhook","url":"https://a/b","headers":{"X-Key":{"env":"KEY"},"X-A":"b"},"bearer_token":{"set":true},"when":{"env":"x"}},{"name":"webhook","type":"webhook","payload":"thin","enabled":false,"secret":{"env":"S"}},{"name":"webhook-2","type":"webhook"}]"#;
+    assert_eq!(authoring(&parse(shown).unwrap()).to_string(), expected);
+}
+
+#[test]
+fn an_integration_is_described_by_its_target_without_secrets() {
+    for (integration, expected) in [
+        (r#"{"type":"webhook","url":"https://a/b"}"#, "webhook https://a/b"),
+        (r#"{"type":"csv_file","path":"lunch.csv"}"#, "csv_file lunch.csv"),
+        (r#"{"type":"email","to":["a@b.org","c@d.org"],"subject":"Hi"}"#, "email a@b.org, c@d.org"),
+        (r#"{"type":"email","to_question":"mail"}"#, "email the answer to mail"),
+        (r#"{"type":"slack","url":{"set":true,"env":"S"},"title":"{{ form.title }}"}"#, "slack from S"),
+        (r#"{"type":"teams","title":"{{ form.title }}","url":{"set":true}}"#, "teams"),
+        (r#"{"type":"telegram","token":{"set":true},"server":"https://a","chat_id":"-1"}"#, "telegram -1"),
+        (r#"{"type":"ntfy","server":"https://ntfy.sh:8443/a","topic":{"set":true}}"#, "ntfy ntfy.sh:8443"),
+        (r#"{"type":"google_sheets","spreadsheet_id":"1AbC","sheet":"S"}"#, "google_sheets 1AbC"),
+        (r#"{"type":"from_the_future","url":"https://a"}"#, "from_the_future https://a"),
+    ] {
+        assert_eq!(describe(&parse(integration).unwrap()), expected);
     }
 }

@@ -171,7 +171,7 @@ fn assert_round_trip(definition: &str) {
         (serde_json::to_string(&form).unwrap(), form)
     };
     let (before, shown) = form_of(&json::parse(definition).unwrap());
-    let file = yaml::authoring_file(&shown).unwrap();
+    let file = yaml::yaml(&yaml::authoring(&shown).unwrap()).unwrap();
     let read = document::read_text("form.yaml", &file, None);
     let read = read.unwrap_or_else(|error| panic!("{error:?}\n{file}\n{definition}"));
     assert_eq!(form_of(&read[0].value).0, before, "{file}");

@@ -44,7 +44,7 @@ impl Run for Show {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let form = session.client().await?.get_form(&self.form).await?;
         match session.output.format {
-            Format::Yaml => session.output.data(&yaml::authoring_file(&form)?),
+            Format::Yaml => session.output.data(&yaml::yaml(&yaml::authoring(&form)?)?),
             Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
                 session.output.object(&form, || summary(&form))
             }

@@ -157,7 +157,7 @@ pub(super) fn refusal(evaluations: &[Evaluation]) -> Option<Report> {
     };
     let diagnostics = refused.iter().flat_map(|evaluation| evaluation.diagnostics.iter().cloned());
     let problem = Problem::new(Code::ValidationFailed);
-    Some(Report { diagnostics: diagnostics.collect(), summary: Some(summary), problem })
+    Some(Report { diagnostics: diagnostics.collect(), summary, problem })
 }
 
 fn table(evaluations: &[Evaluation]) -> Table {
@@ -166,7 +166,8 @@ fn table(evaluations: &[Evaluation]) -> Table {
         let texts = [&row.question, row.state, &row.why].map(Cell::text);
         set.map(Cell::number).into_iter().chain(texts).collect()
     };
-    let mut table = Table::new(names.iter().copied());
+    let headers = names.iter().map(ToString::to_string).collect();
+    let mut table = Table { headers, rows: Vec::new() };
     for Evaluation { set, questions, .. } in evaluations {
         table.rows.extend(questions.iter().map(|question| row(*set, question)));
     }
