@@ -1,12 +1,10 @@
-//! Client of the API: one method per operation, over HTTP or by calling a router in the same process.
+//! Client of the API, over HTTP or by calling a router in the same process: a method for each verb, and one for each operation
+//! with parameters of its own.
 //!
 //! Every POST carries an idempotency key, which all its retries share; a new secret is lost with the response that has it. A
 //! DELETE has succeeded if its retry, after a lost response, finds nothing.
 
-mod deliveries;
 mod exchange;
-mod integrations;
-mod keys;
 mod pages;
 mod query;
 mod received_body;
@@ -17,12 +15,13 @@ use std::fmt;
 use std::time::Duration;
 
 use reqwest::header::ETAG;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::api::{
-    Code, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody, SubmissionDetail, VersionView, Whoami,
+    Code, DeliveryCount, DeliveryDetail, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody,
+    SubmissionDetail, VersionView, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -35,6 +34,7 @@ pub use received_body::ReceivedBody;
 pub use transport::{Transport, has_certificate};
 
 use exchange::Request;
+use query::members;
 
 /// Errors of a client operation.
 #[derive(Debug, thiserror::Error)]
@@ -119,29 +119,76 @@ impl Client {
         self
     }
 
+    /// Returns what is at `path`: the name of a list, the id or name of one of its members, a list of that member, and so on.
+    pub async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<ReceivedBody<T>> {
+        self.call(Request::get(join(path)?)).await
+    }
+
+    /// Returns the body at `path` as it was received.
+    pub async fn get_bytes(&self, path: &[&str]) -> Result<Vec<u8>> {
+        Ok(self.send(&Request::get(join(path)?)).await?.body)
+    }
+
+    /// Returns the list at `path`, all of which is in the `member` of its body.
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        member: &str,
+    ) -> Result<Vec<ReceivedBody<T>>> {
+        self.items(&self.get_bytes(path).await?, member)
+    }
+
+    /// Creates a member of a list from `body`, or acts on a member with `body`.
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<ReceivedBody<T>> {
+        self.call(Request::post(join(path)?).json(body)).await
+    }
+
+    /// Carries out the action that ends `path`, which needs no body.
+    pub async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Result<ReceivedBody<T>> {
+        self.call(Request::post(join(path)?)).await
+    }
+
+    /// Updates what is at `path` by a JSON merge patch.
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        patch: &impl Serialize,
+    ) -> Result<ReceivedBody<T>> {
+        self.call(Request::patch(join(path)?).json(patch)).await
+    }
+
+    /// Deletes what is at `path`: a form or submission into the trash, unless `purge` is set.
+    pub async fn delete(&self, path: &[&str], purge: bool) -> Result<()> {
+        self.send(&Request::delete(join(path)?).parameter("purge=true", purge)).await.map(drop)
+    }
+
     /// Creates a form from its definition in JSON. A `dry_run` only validates, and returns the form with an id of
     /// zeros.
     pub async fn create_form(&self, definition: &str, dry_run: bool) -> Result<ReceivedBody<FormCreated>> {
-        self.call(Request::post(FORMS).parameter("dry_run=true", dry_run).body(definition)).await
+        self.call(Request::post(join(&["forms"])?).parameter("dry_run=true", dry_run).body(definition)).await
     }
 
     /// Lists the forms of the workspace, newest first, `page` at a time.
     pub fn list_forms(&self, query: &FormQuery<'_>, page: usize) -> Pages<'_, ReceivedBody<FormEntry>> {
-        Pages::new(self, FORMS.to_owned(), query::parameters(query, page), "forms")
+        Pages::new(self, format!("{API}forms"), query::parameters(query, page), "forms")
     }
 
     pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>> {
-        self.call(Request::get(form_path(form)?)).await
+        self.get(&["forms", form]).await
     }
 
     /// Lists the versions of the form's questions, newest first.
     pub fn list_versions(&self, form: &str) -> Result<Pages<'_, VersionView>> {
-        let path = format!("{}/versions", form_path(form)?);
+        let path = join(&["forms", form, "versions"])?;
         Ok(Pages::new(self, path, format!("limit={MAX_PAGE}"), "versions"))
     }
 
     pub async fn get_revision(&self, form: &str) -> Result<(ReceivedBody<FormDetail>, Revision)> {
-        let answer = self.send(&Request::get(form_path(form)?)).await?;
+        let answer = self.send(&Request::get(join(&["forms", form])?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.ok_or_else(|| self.foreign("a form came without its revision"))?;
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
@@ -156,17 +203,8 @@ impl Client {
         at: Option<&Revision>,
         dry_run: bool,
     ) -> Result<ReceivedBody<FormDetail>> {
-        self.call(Request::patch(form_path(form)?).parameter("dry_run=true", dry_run).body(patch).at(at))
-            .await
-    }
-
-    /// Moves a form to the trash, or erases it.
-    pub async fn delete_form(&self, form: &str, purge: bool) -> Result<()> {
-        self.send(&Request::delete(form_path(form)?).parameter("purge=true", purge)).await.map(drop)
-    }
-
-    pub async fn restore_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>> {
-        self.call(Request::post(form_path(form)? + "/restore")).await
+        let request = Request::patch(join(&["forms", form])?).body(patch).at(at);
+        self.call(request.parameter("dry_run=true", dry_run)).await
     }
 
     /// Creates a submission from a body in JSON. A `dry_run` only validates. Without `notify`, the form's integrations are not
@@ -178,7 +216,7 @@ impl Client {
         dry_run: bool,
         notify: bool,
     ) -> Result<ReceivedBody<SubmissionBody>> {
-        let request = Request::post(form_path(form)? + "/submissions").body(body);
+        let request = Request::post(join(&["forms", form, "submissions"])?).body(body);
         self.call(request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify)).await
     }
 
@@ -189,31 +227,38 @@ impl Client {
         query: &SubmissionQuery,
         page: usize,
     ) -> Result<Pages<'_, ReceivedBody<SubmissionDetail>>> {
-        let path = form_path(form)? + "/submissions";
+        let path = join(&["forms", form, "submissions"])?;
         Ok(Pages::new(self, path, query.parameters(page), "submissions"))
     }
 
     /// Counts the matching submissions of a form; `None` if the server gave up counting.
     pub async fn count_submissions(&self, form: &str, query: &SubmissionQuery) -> Result<Option<u64>> {
-        let path = format!("{}/submissions?{}&count=true", form_path(form)?, query.parameters(1));
-        Ok(self.call::<CountedPage>(Request::get(path)).await?.total)
+        let path = join(&["forms", form, "submissions"])?;
+        let request = Request::get(format!("{path}?{}&count=true", query.parameters(1)));
+        Ok(self.call::<CountedPage>(request).await?.total)
     }
 
-    /// Moves a submission to the trash, or erases it.
-    pub async fn delete_submission(&self, form: &str, id: &str, purge: bool) -> Result<()> {
-        self.send(&Request::delete(submission_path(form, id)?).parameter("purge=true", purge)).await.map(drop)
+    /// Lists deliveries, newest event first, `page` at a time.
+    pub fn list_deliveries(
+        &self,
+        query: &DeliverySelection,
+        page: usize,
+    ) -> Pages<'_, ReceivedBody<DeliveryDetail>> {
+        Pages::new(self, format!("{API}deliveries"), query::parameters(query, page), "deliveries")
     }
 
-    pub async fn restore_submission(&self, form: &str, id: &str) -> Result<ReceivedBody<SubmissionDetail>> {
-        self.call(Request::post(submission_path(form, id)? + "/restore")).await
-    }
-
-    pub async fn get_submission(&self, form: &str, id: &str) -> Result<ReceivedBody<SubmissionDetail>> {
-        self.call(Request::get(submission_path(form, id)?)).await
+    /// Changes all deliveries of a selection: `redeliver` by default those that failed for good, `cancel` those that wait,
+    /// which has no `rate`.
+    pub async fn change_deliveries(
+        &self,
+        selection: &DeliverySelection,
+        action: &str,
+    ) -> Result<ReceivedBody<DeliveryCount>> {
+        self.call(Request::post(format!("{API}deliveries:{action}")).json(&members(selection))).await
     }
 
     pub async fn whoami(&self) -> Result<Whoami> {
-        self.call(Request::get("/api/v1/whoami")).await
+        self.call(Request::get(join(&["whoami"])?)).await
     }
 
     async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T> {
@@ -253,23 +298,27 @@ pub fn redacted(key: &str) -> String {
     format!("fk_…{end}")
 }
 
-const FORMS: &str = "/api/v1/forms";
+const API: &str = "/api/v1/";
 
-/// Returns the path of `form`, an id or a slug.
-fn form_path(form: &str) -> Result<String> {
-    join(FORMS, Code::FormNotFound, "form", form)
+/// Returns the path of `steps`: the name of a list, the id or name of one of its members, a list of that member, and so on; or
+/// the error that there is no such member if the server need not be asked.
+fn join(steps: &[&str]) -> Result<String> {
+    let missing = steps.chunks(2).find(|pair| matches!(pair, [list, name] if !is_name(list, name)));
+    let Some([list, name]) = missing else { return Ok(API.to_owned() + &steps.join("/")) };
+    let (code, noun) = match *list {
+        "forms" => (Code::FormNotFound, "form"),
+        "submissions" => (Code::SubmissionNotFound, "submission"),
+        "integrations" => (Code::IntegrationNotFound, "integration"),
+        "deliveries" => (Code::DeliveryNotFound, "delivery"),
+        "keys" => (Code::KeyNotFound, "key"),
+        _ => (Code::WorkspaceNotFound, "workspace"),
+    };
+    Err(ClientError::Problem(Box::new(Problem::new(code).detail(format!("no {noun} `{name}`")))))
 }
 
-fn submission_path(form: &str, id: &str) -> Result<String> {
-    join(&(form_path(form)? + "/submissions"), Code::SubmissionNotFound, "submission", id)
-}
-
-/// Returns the path of a member of the list at `path`, or the error that there is none if `name` is neither an id nor a
-/// slug. The server is not asked: `..` and `a/b`, even percent-encoded, would address something else.
-fn join(path: &str, missing: Code, noun: &str, name: &str) -> Result<String> {
+/// Whether `name` may be an id or a name in `list`: `..` and `a/b`, even percent-encoded, would address something else, as does
+/// `deliveries/stats`.
+fn is_name(list: &str, name: &str) -> bool {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if !name.is_empty() && name.bytes().all(is_fine) {
-        return Ok(format!("{path}/{name}"));
-    }
-    Err(ClientError::Problem(Box::new(Problem::new(missing).detail(format!("no {noun} `{name}`")))))
+    !name.is_empty() && name.bytes().all(is_fine) && (list, name) != ("deliveries", "stats")
 }

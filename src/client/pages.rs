@@ -67,13 +67,8 @@ impl<'a, T> Pages<'a, T> {
 }
 
 impl Client {
-    /// Fetches a list that has one page.
-    pub(super) async fn list<T: DeserializeOwned>(&self, path: String, member: &str) -> Result<Vec<T>> {
-        self.items(&self.send(&Request::get(path)).await?.body, member)
-    }
-
     /// Decodes the items of a list.
-    fn items<T: DeserializeOwned>(&self, body: &[u8], member: &str) -> Result<Vec<T>> {
+    pub(super) fn items<T: DeserializeOwned>(&self, body: &[u8], member: &str) -> Result<Vec<T>> {
         let members: HashMap<String, &RawValue> = self.decode(body)?;
         self.decode(members.get(member).map_or("null", |items| items.get()).as_bytes())
     }

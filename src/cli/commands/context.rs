@@ -18,9 +18,9 @@ use crate::cli::output::visible;
 use crate::client::redacted;
 use crate::secret::KeyText;
 
-/// List, choose and remove contexts: servers with their API keys
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
+subcommands! {
+    /// List, choose and remove contexts: servers with their API keys
+    #[command(after_long_help = "\
 `forms login` stores a context. Commands use the current one, unless --url,
 --context, FORMS_URL or FORMS_CONTEXT select another server.
 
@@ -28,13 +28,7 @@ Examples:
   forms context list
   forms context use prod
   forms --context staging list")]
-pub struct Context {
-    #[command(subcommand)]
-    command: ContextCommand,
-}
-
-subcommands! {
-    enum ContextCommand of Context {
+    pub enum Context {
         List(List),
         Use(Use),
         Remove(Remove),
@@ -49,7 +43,7 @@ The columns are name, url, current and key; of a key only the end is shown.
 Examples:
   forms context list
   forms context list -o json | jq -r '.contexts[] | select(.current) | .url'")]
-struct List {}
+pub struct List {}
 
 /// Make a context the current one
 #[derive(Debug, Args)]
@@ -59,7 +53,7 @@ on.
 
 Examples:
   forms context use prod")]
-struct Use {
+pub struct Use {
     /// Context, by name: `forms context list` shows it
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     name: String,
@@ -72,16 +66,14 @@ Prints each name. The keys themselves stay valid: `forms keys revoke` ends them.
 
 Examples:
   forms context remove staging")]
-struct Remove {
+pub struct Remove {
     /// Contexts, by name: `forms context list` shows them
     #[arg(required = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
 }
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let credentials = session.credentials()?;
@@ -105,9 +97,7 @@ impl Run for List {
 }
 
 impl Run for Use {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["name", "url", "current"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["name", "url", "current"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let name = &*self.name;
@@ -125,9 +115,7 @@ impl Run for Use {
 }
 
 impl Run for Remove {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["name", "removed"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["name", "removed"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         for_each(session, &self.names, async |name| remove(session, name)).await

@@ -33,9 +33,7 @@ pub struct Explain {
 }
 
 impl Run for Explain {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["code", "status", "title", "meaning"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["code", "status", "title", "meaning"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(code) = &self.code else { return list_codes(session) };

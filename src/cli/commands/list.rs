@@ -76,9 +76,7 @@ fn explain_refusal(error: CliError, status: &str) -> CliError {
 }
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;

@@ -53,9 +53,7 @@ fn context_name(text: &str) -> Result<String, String> {
 }
 
 impl Run for Login {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["name", "url", "key", "workspace"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["name", "url", "key", "workspace"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         // A file that cannot be written afterwards is reported before the key is asked for.

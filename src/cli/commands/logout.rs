@@ -25,9 +25,7 @@ pub struct Logout {
 }
 
 impl Run for Logout {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["name", "removed"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["name", "removed"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         if self.name.is_some() && session.global.context.is_some() {

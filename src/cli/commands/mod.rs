@@ -45,9 +45,12 @@ use crate::cli::output::exit::CliError;
 
 /// A command of the command line.
 pub trait Run {
-    /// Returns the columns that `--columns` can choose.
+    /// The columns that `--columns` can choose.
+    const COLUMNS: Columns = Columns::None;
+
+    /// Returns these columns, or others if they depend on the arguments.
     fn columns(&self) -> Columns {
-        Columns::None
+        Self::COLUMNS
     }
 
     /// Returns the output format that one of the command's own flags selects.
@@ -69,27 +72,15 @@ pub trait Run {
     fn run(self, session: &Session) -> impl Future<Output = Result<(), CliError>>;
 }
 
-/// Declares an enum of commands; running it runs the one that was given. With `of GROUP`, so does running the group, whose
-/// field `command` has the enum.
+/// Declares an enum of commands; running it runs the one that was given.
 macro_rules! subcommands {
-    ($visibility:vis enum $name:ident of $group:ident { $($commands:tt)* }) => {
-        $crate::cli::commands::subcommands! { $visibility enum $name { $($commands)* } }
-
-        impl $crate::cli::commands::Run for $group {
-            fn columns(&self) -> $crate::cli::output::columns::Columns {
-                self.command.columns()
-            }
-
-            async fn run(self, session: &Session) -> Result<(), CliError> {
-                self.command.run(session).await
-            }
-        }
-    };
-    ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($command:ident($arguments:ty),)* }) => {
-        $(#[$attribute])*
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident {
+        $($(#[$of_command:meta])* $command:ident($arguments:ty),)*
+    }) => {
         #[derive(Debug, clap::Subcommand)]
+        $(#[$attribute])*
         $visibility enum $name {
-            $($command($arguments),)*
+            $($(#[$of_command])* $command($arguments),)*
         }
 
         impl $crate::cli::commands::Run for $name {
@@ -133,12 +124,17 @@ subcommands! {
         Submit(submit::Submit),
         Responses(responses::Responses),
         Serve(serve::Serve),
+        #[command(subcommand)]
         Workspaces(workspaces::Workspaces),
+        #[command(subcommand)]
         Keys(keys::Keys),
+        #[command(subcommand)]
         Integrations(integrations::Integrations),
         Listen(listen::Listen),
+        #[command(subcommand)]
         Deliveries(deliveries::Deliveries),
         Login(login::Login),
+        #[command(subcommand)]
         Context(context::Context),
         Logout(logout::Logout),
         Whoami(whoami::Whoami),

@@ -64,9 +64,7 @@ struct Forms {
 }
 
 impl Run for Publish {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     /// Publishes the forms, and reopens closed ones.
     async fn run(self, session: &Session) -> Result<(), CliError> {
@@ -76,9 +74,7 @@ impl Run for Publish {
 }
 
 impl Run for Unpublish {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
@@ -86,9 +82,7 @@ impl Run for Unpublish {
 }
 
 impl Run for Close {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         change(session, &self.forms, &json!({"settings": {"closed": true}})).await

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::api::Code;
+use crate::api::{Code, FormDetail};
 use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::connection::session::Session;
@@ -75,9 +75,7 @@ impl Deletion {
 }
 
 impl Run for Delete {
-    fn columns(&self) -> Columns {
-        DELETED
-    }
+    const COLUMNS: Columns = DELETED;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         for_each(session, &self.forms, async |form| self.delete(session, form).await).await
@@ -99,7 +97,7 @@ impl Delete {
         };
         let id = id.to_string();
         if !dry_run {
-            session.client().await?.delete_form(&id, purge).await?;
+            session.client().await?.delete(&["forms", &id], purge).await?;
         }
         self.how.print(session, &id)?;
         self.how.report(session, &name, &format!("restore {id}"));
@@ -145,14 +143,12 @@ pub struct Restore {
 }
 
 impl Run for Restore {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.forms, async |form| {
-            let restored = client.restore_form(form).await;
+            let restored = client.act::<FormDetail>(&["forms", form, "restore"]).await;
             let restored = restored.map_err(|error| not_restored(error, form, &session.command_prefix()))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
             session.output.success(&format!("Restored {}", named(&restored.title, restored.response_count)));

@@ -22,9 +22,7 @@ Examples:
 pub struct Whoami {}
 
 impl Run for Whoami {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["url", "data", "key", "workspace"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["url", "data", "key", "workspace"]);
 
     /// Asks the server for the key's owner, and prints it with the origin of address and key, which are known even without
     /// a response.

@@ -13,11 +13,11 @@ use crate::cli::output::columns::{Columns, DELETED};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::table::Cell;
-use crate::client::{Client, ReceivedBody};
+use crate::client::ReceivedBody;
 
-/// List, create and delete the workspaces of a server
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
+subcommands! {
+    /// List, create and delete the workspaces of a server
+    #[command(after_long_help = "\
 A workspace has forms and keys of its own, which other workspaces cannot see.
 These commands need a key with the scope operator.
 
@@ -25,13 +25,7 @@ Examples:
   forms workspaces list
   forms workspaces create \"Customer service\"
   forms workspaces delete ws_7k2m9q4x1abz")]
-pub struct Workspaces {
-    #[command(subcommand)]
-    command: WorkspacesCommand,
-}
-
-subcommands! {
-    enum WorkspacesCommand of Workspaces {
+    pub enum Workspaces {
         List(List),
         Create(Create),
         Delete(Delete),
@@ -46,7 +40,7 @@ Newest first. The columns are id, name and created_at.
 Examples:
   forms workspaces list
   forms workspaces list -o json | jq -r '.workspaces[].name'")]
-struct List {}
+pub struct List {}
 
 /// Create a workspace with its first key
 #[derive(Debug, Args)]
@@ -55,7 +49,7 @@ Prints only the key, which has the scope admin and is not shown again.
 
 Examples:
   (umask 077; forms workspaces create \"Customer service\" > service.key)")]
-struct Create {
+pub struct Create {
     /// Name of the workspace
     name: String,
 }
@@ -70,7 +64,7 @@ workspace.
 Examples:
   forms workspaces delete ws_7k2m9q4x1abz
   forms workspaces delete --yes ws_7k2m9q4x1abz")]
-struct Delete {
+pub struct Delete {
     /// Workspaces, by id: `forms workspaces list` shows it
     #[arg(required = true, value_name = "ID")]
     workspaces: Vec<String>,
@@ -80,71 +74,58 @@ struct Delete {
 }
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        list(session, &session.client().await?).await
+        let workspaces = session.client().await?.list(&["workspaces"], "workspaces").await?;
+        let now = session.now();
+        let columns: Vec<Column<'_>> = vec![
+            Column::new("id", |workspace| Cell::text(workspace.id.to_string())),
+            Column::new("name", |workspace| Cell::text(&*workspace.name)),
+            Column::new("created_at", |workspace| Cell::time(workspace.created_at, now)),
+        ];
+        Listing::new(&session.output, "workspaces", "no workspaces", columns).show_items(workspaces)
     }
 }
 
+type Column<'a> = listing::Column<'a, ReceivedBody<WorkspaceDetail>>;
+
 impl Run for Create {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["id", "name", "created_at", "key"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["id", "name", "created_at", "key"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        create(session, &session.client().await?, self.name).await
+        let request = NewWorkspace { name: self.name };
+        let created = session.client().await?.post::<WorkspaceDetail>(&["workspaces"], &request).await?;
+        let (prefix, id) = (session.command_prefix(), created.id);
+        let create = "keys create --name admin --scope admin --workspace";
+        let help = format!("create another key: {prefix} {create} {id}");
+        let text = revealed(created.key.as_ref(), &id.to_string(), help)?;
+        session.output.object(&created, || format!("{text}\n"))?;
+        session.output.success(&format!("created {id} \"{}\"", created.name));
+        session.output.status(SHOWN_ONCE);
+        Ok(())
     }
 }
 
 impl Run for Delete {
-    fn columns(&self) -> Columns {
-        DELETED
-    }
+    const COLUMNS: Columns = DELETED;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         for_each(session, &self.workspaces, async |id| delete(session, id, self.yes).await).await
     }
 }
 
-type Column<'a> = listing::Column<'a, ReceivedBody<WorkspaceDetail>>;
-
-async fn list(session: &Session, client: &Client) -> Result<(), CliError> {
-    let workspaces = client.list_workspaces().await?;
-    let now = session.now();
-    let columns = vec![
-        Column::new("id", |workspace| Cell::text(workspace.id.to_string())),
-        Column::new("name", |workspace| Cell::text(&*workspace.name)),
-        Column::new("created_at", |workspace| Cell::time(workspace.created_at, now)),
-    ];
-    Listing::new(&session.output, "workspaces", "no workspaces", columns).show_items(workspaces)
-}
-
-async fn create(session: &Session, client: &Client, name: String) -> Result<(), CliError> {
-    let created = client.create_workspace(&NewWorkspace { name }).await?;
-    let prefix = session.command_prefix();
-    let help = format!(
-        "create another key: {prefix} keys create --name admin --scope admin --workspace {}",
-        created.id
-    );
-    let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;
-    session.output.object(&created, || format!("{text}\n"))?;
-    session.output.success(&format!("created {} \"{}\"", created.id, created.name));
-    session.output.status(SHOWN_ONCE);
-    Ok(())
-}
-
 async fn delete(session: &Session, id: &str, yes: bool) -> Result<(), CliError> {
-    let workspaces = if yes { Vec::new() } else { session.client().await?.list_workspaces().await? };
+    let client = session.client().await?;
+    let workspaces =
+        if yes { Vec::new() } else { client.list::<WorkspaceDetail>(&["workspaces"], "workspaces").await? };
     // The server reports a workspace that does not exist.
     if let Some(workspace) = workspaces.iter().find(|workspace| workspace.id.to_string() == id) {
         let name = &workspace.name;
         let what = format!("erase the workspace \"{name}\" with its keys, forms and answers");
         session.confirm(&what, ConfirmBy::Typed(name.clone())).await?;
     }
-    session.client().await?.delete_workspace(id).await?;
+    session.client().await?.delete(&["workspaces", id], false).await?;
     session.output.object(&json!({"id": id, "deleted": true}), || format!("{id}\n"))?;
     session.output.success("Erased");
     Ok(())

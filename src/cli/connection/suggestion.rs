@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::{Code, Problem};
+use crate::api::{Code, IntegrationDetail, Problem};
 use crate::cli::connection::session::Session;
 use crate::client::{FormQuery, MAX_PAGE, SubmissionQuery};
 use crate::domain::form::slug::is_slug;
@@ -55,7 +55,8 @@ async fn find(session: &Session, code: Code, form: &str, name: &str) -> Option<S
             Some(restore(&format!("responses restore {form} {name}")))
         }
         Code::IntegrationNotFound => {
-            let integrations = client.list_integrations(form).await.ok()?;
+            let path = ["forms", form, "integrations"];
+            let integrations = client.list::<IntegrationDetail>(&path, "integrations").await.ok()?;
             let near = similar(name, integrations.iter().map(|one| one.name.as_str()))?;
             Some(format!("an integration with a similar name exists: {near}"))
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forms::api::{NewKey, NewWorkspace, Rotate};
+use forms::api::{KeyDetail, NewKey, NewWorkspace, Rotate, WorkspaceDetail};
 use forms::client::{Client, RetryPolicy, Transport};
 use forms::clock::Clock;
 use forms::secret::{Secret, SystemRandomness};
@@ -427,10 +427,14 @@ async fn the_trace_of_the_client_shows_no_new_key() {
     let client = Client::new(transport, key, policy, Box::new(SystemRandomness));
     let client = client.with_observer(Box::new(move |text, _| log.lock().unwrap().push_str(text)));
     let new = NewKey { name: "CI".to_owned(), scopes: vec!["read".to_owned()], ..NewKey::default() };
-    let made = client.create_key(&new).await.unwrap();
+    let made = client.post::<KeyDetail>(&["keys"], &new).await.unwrap();
     let rotation = Rotate { grace: Some("1h".to_owned()) };
-    let rotated = client.rotate_key(&made.id.to_string(), &rotation).await.unwrap();
-    let workspace = client.create_workspace(&NewWorkspace { name: "W".to_owned() }).await.unwrap();
+    let rotated =
+        client.post::<KeyDetail>(&["keys", &made.id.to_string(), "rotate"], &rotation).await.unwrap();
+    let workspace = client
+        .post::<WorkspaceDetail>(&["workspaces"], &NewWorkspace { name: "W".to_owned() })
+        .await
+        .unwrap();
     let trace = trace.lock().unwrap();
     for key in [&made.key, &rotated.key, &workspace.key] {
         let text = key.as_ref().unwrap().reveal();

@@ -73,9 +73,7 @@ pub struct Create {
 }
 
 impl Run for Create {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     /// Creates the form, or each form of the file. Nothing is sent unless all of them are valid; size limits are checked
     /// by the server.

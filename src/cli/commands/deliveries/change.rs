@@ -49,7 +49,7 @@ Examples:
   forms deliveries redeliver dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
   forms deliveries redeliver --form lunch --status dead --dry-run
   forms deliveries redeliver --form lunch --status dead --rate 10/s")]
-pub(super) struct Redeliver {
+pub struct Redeliver {
     #[command(flatten)]
     which: Which,
     /// How fast, such as 10/s; without it, at once
@@ -69,7 +69,7 @@ Examples:
   forms deliveries cancel dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
   forms deliveries cancel --form lunch --integration webhook --dry-run
   forms deliveries cancel --form lunch --integration webhook --yes")]
-pub(super) struct Cancel {
+pub struct Cancel {
     #[command(flatten)]
     which: Which,
     /// Do not ask
@@ -111,7 +111,7 @@ impl Run for Redeliver {
             );
         }
         for_each(session, deliveries, async |id| {
-            let sent = client.change_delivery(id, "redeliver").await?;
+            let sent = client.act::<DeliveryDetail>(&["deliveries", id, "redeliver"]).await?;
             output.object(&sent, || format!("{}\n", sent.id))?;
             match sent.status.known() {
                 Some(DeliveryStatus::Paused) => output.status(&waits_for_integration(session, &sent)),
@@ -153,7 +153,7 @@ impl Run for Cancel {
             return report_count(output, &counted, "canceled");
         }
         for_each(session, deliveries, async |id| {
-            let canceled = client.change_delivery(id, "cancel").await?;
+            let canceled = client.act::<DeliveryDetail>(&["deliveries", id, "cancel"]).await?;
             output.object(&canceled, || format!("{}\n", canceled.id))?;
             output.success("Canceled");
             Ok(())

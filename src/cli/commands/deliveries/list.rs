@@ -25,7 +25,7 @@ Examples:
   forms deliveries list --form lunch --status dead,pending
   forms deliveries list --form lunch --integration webhook --since 2h
   forms deliveries list --status dead -o jsonl | jq -r .last_error.message")]
-pub(super) struct List {
+pub struct List {
     #[command(flatten)]
     selection: SelectionFlags,
     #[command(flatten)]
@@ -33,9 +33,7 @@ pub(super) struct List {
 }
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, client) = (&*session.output, session.client().await?);

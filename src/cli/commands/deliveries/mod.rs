@@ -6,8 +6,6 @@ mod selection;
 mod show;
 mod stats;
 
-use clap::Args;
-
 use crate::api::DeliveryDetail;
 use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
@@ -19,9 +17,9 @@ use list::List;
 use show::Show;
 use stats::Stats;
 
-/// List, repeat and cancel what is sent to integrations
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
+subcommands! {
+    /// List, repeat and cancel what is sent to integrations
+    #[command(after_long_help = "\
 A delivery is one event owed to one integration. Its status:
 
   pending    waits for its next attempt
@@ -36,13 +34,7 @@ Examples:
   forms deliveries list --status dead,pending
   forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
   forms deliveries redeliver --form lunch --status dead")]
-pub struct Deliveries {
-    #[command(subcommand)]
-    command: DeliveriesCommand,
-}
-
-subcommands! {
-    enum DeliveriesCommand of Deliveries {
+    pub enum Deliveries {
         List(List),
         Show(Show),
         Redeliver(Redeliver),

@@ -27,7 +27,7 @@ Examples:
   forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc
   forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc --attempts -o jsonl
   forms deliveries show dlv_01k3v8m2f4q6s8t0w2y4z6a8bc --body | jq .")]
-pub(super) struct Show {
+pub struct Show {
     /// Delivery, by id: `forms deliveries list` shows it
     #[arg(value_name = "ID")]
     delivery: String,
@@ -49,18 +49,19 @@ impl Run for Show {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let (client, output) = (session.client().await?, &*session.output);
+        let (client, output, id) = (session.client().await?, &*session.output, self.delivery.as_str());
+        let attempts = ["deliveries", id, "attempts"];
         if self.body {
-            return output.bytes(&client.get_delivery_event(&self.delivery).await?);
+            return output.bytes(&client.get_bytes(&["deliveries", id, "event"]).await?);
         }
         if self.attempts {
-            return show_attempts(session, client.list_attempts(&self.delivery).await?);
+            return show_attempts(session, client.list(&attempts, "attempts").await?);
         }
-        let delivery = client.get_delivery(&self.delivery).await?;
+        let delivery = client.get::<DeliveryDetail>(&["deliveries", id]).await?;
         if output.format != Format::Table || !output.columns.is_empty() {
             return output.object(&delivery, String::new);
         }
-        let attempts = client.list_attempts(&self.delivery).await?;
+        let attempts = client.list::<Attempt>(&attempts, "attempts").await?;
         let attempts: String = attempts.iter().map(|attempt| attempt_lines(attempt, output)).collect();
         let title = if attempts.is_empty() { "" } else { "attempts:\n" };
         output.write(&(summary(&delivery) + title + &attempts))

@@ -21,17 +21,15 @@ many are dead, since when the oldest is due, and how many were delivered within
 Examples:
   forms deliveries stats
   forms deliveries stats -o json | jq '.types[] | select(.dead > 0)'")]
-pub(super) struct Stats {}
+pub struct Stats {}
 
 type Column<'a> = listing::Column<'a, ReceivedBody<DeliveryTypeStats>>;
 
 impl Run for Stats {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let types = session.client().await?.delivery_stats().await?;
+        let types = session.client().await?.list(&["deliveries/stats"], "types").await?;
         let now = session.now();
         let columns = vec![
             Column::new("type", |stats| Cell::text(&*stats.kind)),

@@ -138,9 +138,7 @@ impl EditBase {
 }
 
 impl Run for Edit {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     /// Changes the form and reports what has changed.
     async fn run(self, session: &Session) -> Result<(), CliError> {

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::api::IntegrationDetail;
 use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::integrations::members::MemberFlags;
@@ -25,7 +26,7 @@ Examples:
   forms integrations update lunch webhook --set url=https://example.com/v2/hooks
   forms integrations update lunch webhook --set payload=thin --set when=
   forms integrations update lunch webhook --set-secret bearer_token=@token")]
-pub(super) struct Update {
+pub struct Update {
     #[command(flatten)]
     which: One,
     #[command(flatten)]
@@ -45,7 +46,7 @@ impl Run for Update {
         }
         let patch = members.read(session, None).await?;
         let client = session.client().await?;
-        let updated = client.update_integration(&form, &integration, &patch.sent.to_string(), None).await;
+        let updated = client.patch(&["forms", &form, "integrations", &integration], &patch.sent).await;
         report(session, &updated.map_err(|error| patch.explain(error))?, "updated")
     }
 }
@@ -58,7 +59,7 @@ since. Prints the id of each integration.
 
 Examples:
   forms integrations enable lunch webhook")]
-pub(super) struct Enable {
+pub struct Enable {
     #[command(flatten)]
     which: Several,
 }
@@ -71,7 +72,7 @@ are delivered once it is enabled. Prints the id of each integration.
 
 Examples:
   forms integrations disable lunch webhook")]
-pub(super) struct Disable {
+pub struct Disable {
     #[command(flatten)]
     which: Several,
 }
@@ -98,9 +99,9 @@ impl Run for Disable {
 
 async fn set_enabled(session: &Session, which: &Several, enabled: bool) -> Result<(), CliError> {
     let client = session.client().await?;
-    let patch = json!({"enabled": enabled}).to_string();
+    let patch = json!({"enabled": enabled});
     for_each(session, &which.integrations, async |integration| {
-        let updated = client.update_integration(&which.form, integration, &patch, None).await?;
+        let updated = client.patch(&["forms", &which.form, "integrations", integration], &patch).await?;
         report(session, &updated, if enabled { "enabled" } else { "disabled" })
     })
     .await
@@ -115,7 +116,7 @@ integration has written are kept. Prints the name of each.
 Examples:
   forms integrations delete lunch webhook
   forms integrations delete --yes lunch webhook csv_file")]
-pub(super) struct Delete {
+pub struct Delete {
     #[command(flatten)]
     which: Several,
     /// Do not ask
@@ -124,9 +125,7 @@ pub(super) struct Delete {
 }
 
 impl Run for Delete {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["name", "deleted"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["name", "deleted"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let integrations = &self.which.integrations;
@@ -136,18 +135,20 @@ impl Run for Delete {
 
 impl Delete {
     async fn delete(&self, session: &Session, integration: &str) -> Result<(), CliError> {
-        let (form, output) = (&self.which.form, &session.output);
+        let path = ["forms", &self.which.form, "integrations", integration];
         if !self.yes {
-            let found = session.client().await?.get_integration(form, integration).await?;
+            let found = session.client().await?.get::<IntegrationDetail>(&path).await?;
             let pending = match found.health.pending {
                 0 => String::new(),
                 count => format!(" and cancel {} pending", grouped(count)),
             };
             session.confirm(&format!("delete {}{pending}", name(&found)?), ConfirmBy::Yes).await?;
         }
-        session.client().await?.delete_integration(form, integration).await?;
-        output.object(&json!({"name": integration, "deleted": true}), || format!("{integration}\n"))?;
-        output.success("Deleted");
+        session.client().await?.delete(&path, false).await?;
+        session
+            .output
+            .object(&json!({"name": integration, "deleted": true}), || format!("{integration}\n"))?;
+        session.output.success("Deleted");
         Ok(())
     }
 }

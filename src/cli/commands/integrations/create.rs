@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use crate::api::IntegrationDetail;
 use crate::cli::commands::Run;
 use crate::cli::commands::integrations::members::MemberFlags;
 use crate::cli::commands::integrations::{INTEGRATION, report};
@@ -37,7 +38,7 @@ Examples:
     --set-secret secret=@secret --set-secret bearer_token=env:CRM_TOKEN
   forms integrations create lunch --type slack --set-secret url=env:SLACK_URL
   forms integrations create lunch -f webhook.yaml")]
-pub(super) struct Create {
+pub struct Create {
     /// Form, by id or slug
     form: String,
     /// Make a webhook that is sent to this URL
@@ -88,7 +89,7 @@ impl Run for Create {
             return Err(CliError::usage_with_help("the type of the integration is missing", help));
         }
         let client = session.client().await?;
-        let created = client.create_integration(&form, &body.sent.to_string()).await;
+        let created = client.post::<IntegrationDetail>(&["forms", &form, "integrations"], &body.sent).await;
         let created = created.map_err(|error| body.explain(error))?;
         let (name, prefix) = (&created.name, session.command_prefix());
         if created.secret.is_some() && body.sent.get("secret").is_none() {

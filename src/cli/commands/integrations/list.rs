@@ -28,18 +28,17 @@ Examples:
   forms integrations list frm_7k2m9q4x1abz
   forms integrations list lunch --columns name,health,last_success_at
   forms integrations list lunch -o json | jq '.integrations[].health'")]
-pub(super) struct List {
+pub struct List {
     /// Form, by id or slug
     form: String,
 }
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let integrations = session.client().await?.list_integrations(&self.form).await?;
+        let path = ["forms", &self.form, "integrations"];
+        let integrations = session.client().await?.list(&path, "integrations").await?;
         let none = format!("no integrations: {} integrations create {}", session.command_prefix(), self.form);
         Listing::new(&session.output, "integrations", none, columns(session.now())).show_items(integrations)
     }

@@ -27,9 +27,9 @@ use create::Create;
 use list::List;
 use single::{RotateSecret, Show, Test};
 
-/// Set up what a form sends elsewhere: webhooks, chats, mail, files
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
+subcommands! {
+    /// Set up what a form sends elsewhere: webhooks, chats, mail, files
+    #[command(after_long_help = "\
 An integration belongs to a form and gets every event that it is set to:
 csv_file, google_sheets and matrix once, the other types at least once. What
 fails is retried over days: `forms deliveries` shows it. The types and their
@@ -44,13 +44,7 @@ Examples:
   forms integrations create lunch --csv-file lunch.csv
   forms integrations list lunch
   forms integrations test lunch webhook")]
-pub struct Integrations {
-    #[command(subcommand)]
-    command: IntegrationsCommand,
-}
-
-subcommands! {
-    enum IntegrationsCommand of Integrations {
+    pub enum Integrations {
         List(List),
         Show(Show),
         Create(Create),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::{self, Attempt};
+use crate::api::{self, Attempt, IntegrationDetail, SecretRotated};
 use crate::cli::commands::Run;
 use crate::cli::commands::integrations::{ATTEMPT, INTEGRATION, One};
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed};
@@ -13,6 +13,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations::authoring;
 use crate::cli::output::{Format, Output, fields, value_of, yaml};
+use crate::client::ReceivedBody;
 use crate::domain::delivery::attempt::AttemptResult;
 use crate::domain::json::Value;
 
@@ -26,7 +27,7 @@ create -f` takes, and the entry of a form file.
 Examples:
   forms integrations show lunch webhook
   forms integrations show lunch webhook -o json | jq .health")]
-pub(super) struct Show {
+pub struct Show {
     #[command(flatten)]
     which: One,
 }
@@ -37,8 +38,8 @@ impl Run for Show {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let client = session.client().await?;
-        let integration = client.get_integration(&self.which.form, &self.which.integration).await?;
+        let (client, One { form, integration: name }) = (session.client().await?, &self.which);
+        let integration = client.get::<IntegrationDetail>(&["forms", form, "integrations", name]).await?;
         let value = value_of(&integration)?;
         if session.output.format == Format::Yaml {
             let entries = authoring(&Value::Array(vec![value]));
@@ -82,19 +83,18 @@ titles. If the attempt fails it is still shown, and the exit code is 1.
 Examples:
   forms integrations test lunch webhook
   forms integrations test lunch webhook -o json | jq .http_status")]
-pub(super) struct Test {
+pub struct Test {
     #[command(flatten)]
     which: One,
 }
 
 impl Run for Test {
-    fn columns(&self) -> Columns {
-        ATTEMPT
-    }
+    const COLUMNS: Columns = ATTEMPT;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let One { form, integration: name } = self.which;
-        let attempt = session.client().await?.test_integration(&form, &name).await?;
+        let path = ["forms", &form, "integrations", &name, "test"];
+        let attempt: ReceivedBody<Attempt> = session.client().await?.act(&path).await?;
         session.output.object(&attempt, || describe_attempt(&attempt, &session.output))?;
         match attempt.result.known() {
             Some(AttemptResult::Delivered) => Ok(()),
@@ -124,7 +124,7 @@ the old one works too, so that the receiver can be changed in the meantime.
 Examples:
   forms integrations rotate-secret lunch webhook > secret
   forms integrations rotate-secret lunch webhook --grace 7d > secret")]
-pub(super) struct RotateSecret {
+pub struct RotateSecret {
     #[command(flatten)]
     which: One,
     /// How long the old secret still works, 0 for not at all
@@ -133,15 +133,14 @@ pub(super) struct RotateSecret {
 }
 
 impl Run for RotateSecret {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["secret", "previous_valid_until"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["secret", "previous_valid_until"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { which: One { form, integration }, grace } = self;
         let ends_at_once = grace == "0ms";
         let request = api::Rotate { grace: Some(grace) };
-        let rotated = session.client().await?.rotate_secret(&form, &integration, &request).await?;
+        let path = ["forms", &form, "integrations", &integration, "rotate-secret"];
+        let rotated: ReceivedBody<SecretRotated> = session.client().await?.post(&path, &request).await?;
         let prefix = session.command_prefix();
         let help = format!("make another: {prefix} integrations rotate-secret {form} {integration}");
         let secret = revealed(rotated.secret.as_ref(), "the new secret", help)?;

@@ -31,7 +31,7 @@ Examples:
   forms keys create --name ci --scope write --expires 90d |
     gh secret set FORMS_API_KEY
   forms keys create --data ./store")]
-pub(super) struct Create {
+pub struct Create {
     /// Name, to recognize the key by
     #[arg(long, requires = "scopes")]
     name: Option<String>,
@@ -64,9 +64,7 @@ fn expiry(text: &str) -> Result<Timestamp, String> {
 }
 
 impl Run for Create {
-    fn columns(&self) -> Columns {
-        CREATED
-    }
+    const COLUMNS: Columns = CREATED;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { name, scopes, forms, expires: expires_at, workspace } = self;
@@ -98,7 +96,7 @@ async fn replace_operator_key(session: &Session) -> Result<(), CliError> {
 
 /// Creates the key, prints it and returns its text.
 async fn create(session: &Session, request: &NewKey) -> Result<Secret<String>, CliError> {
-    let created = session.client().await?.create_key(request).await?;
+    let created = session.client().await?.post::<KeyDetail>(&["keys"], request).await?;
     let prefix = session.command_prefix();
     let help = format!("revoke it and create another: {prefix} keys revoke {}", created.id);
     let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;

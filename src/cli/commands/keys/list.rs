@@ -25,15 +25,13 @@ Examples:
   forms keys list
   forms keys list --columns id,name,forms
   forms keys list -o jsonl | jq -r 'select(.last_used_at == null) | .id'")]
-pub(super) struct List {}
+pub struct List {}
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let keys = session.client().await?.list_keys().await?;
+        let keys = session.client().await?.list(&["keys"], "keys").await?;
         let none = format!("no keys: {} keys create", session.command_prefix());
         Listing::new(&session.output, "keys", none, columns(session.now())).show_items(keys)
     }

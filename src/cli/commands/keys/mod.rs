@@ -5,8 +5,6 @@ mod list;
 mod revoke;
 mod stored_keys;
 
-use clap::Args;
-
 use crate::cli::commands::subcommands;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
@@ -19,9 +17,9 @@ use create::Create;
 use list::List;
 use revoke::{Revoke, Rotate};
 
-/// List, create, revoke and rotate API keys
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
+subcommands! {
+    /// List, create, revoke and rotate API keys
+    #[command(after_long_help = "\
 A key belongs to a workspace, and its scopes say what it may do:
 
   read      read forms and submissions
@@ -34,13 +32,7 @@ Examples:
   forms keys list
   forms keys create --name website --scope submit --form customer-feedback
   forms keys revoke key_1a2b3c4d")]
-pub struct Keys {
-    #[command(subcommand)]
-    command: KeysCommand,
-}
-
-subcommands! {
-    enum KeysCommand of Keys {
+    pub enum Keys {
         List(List),
         Create(Create),
         Revoke(Revoke),

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::api::{self, Code};
+use crate::api::{self, Code, KeyDetail};
 use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::keys::create::describe;
@@ -26,7 +26,7 @@ cannot be revoked.
 Examples:
   forms keys revoke key_1a2b3c4d
   forms keys revoke --yes key_1a2b3c4d key_5e6f7g8h")]
-pub(super) struct Revoke {
+pub struct Revoke {
     /// Keys, by id: `forms keys list` shows it
     #[arg(required = true, value_name = "ID")]
     keys: Vec<String>,
@@ -36,9 +36,7 @@ pub(super) struct Revoke {
 }
 
 impl Run for Revoke {
-    fn columns(&self) -> Columns {
-        Columns::Fixed(&["id", "revoked"])
-    }
+    const COLUMNS: Columns = Columns::Fixed(&["id", "revoked"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         for_each(session, &self.keys, async |id| self.revoke(session, id).await).await
@@ -49,7 +47,7 @@ impl Revoke {
     async fn revoke(&self, session: &Session, id: &str) -> Result<(), CliError> {
         let output = &session.output;
         let client = session.client().await?;
-        let keys = if self.yes { Vec::new() } else { client.list_keys().await? };
+        let keys = if self.yes { Vec::new() } else { client.list::<KeyDetail>(&["keys"], "keys").await? };
         if stored_keys::id_in_use(session).is_some_and(|own| own.to_string() == id) {
             output.warn(&format!("{id} is the key in use: afterwards commands need another one"));
         }
@@ -58,7 +56,7 @@ impl Revoke {
             let what = format!("revoke {id} \"{}\" ({})", key.name, scope_names(&key.scopes));
             session.confirm(&what, ConfirmBy::Yes).await?;
         }
-        let revoked = session.client().await?.revoke_key(id).await;
+        let revoked = session.client().await?.delete(&["keys", id], false).await;
         revoked.map_err(|error| explain_last_key(error, &session.command_prefix()))?;
         output.object(&json!({"id": id, "revoked": true}), || format!("{id}\n"))?;
         output.success("Revoked");
@@ -86,7 +84,7 @@ credentials.yaml too.
 Examples:
   forms keys rotate key_1a2b3c4d
   forms keys rotate key_1a2b3c4d --grace 24h")]
-pub(super) struct Rotate {
+pub struct Rotate {
     /// Key, by id: `forms keys list` shows it
     #[arg(value_name = "ID")]
     key: String,
@@ -96,13 +94,12 @@ pub(super) struct Rotate {
 }
 
 impl Run for Rotate {
-    fn columns(&self) -> Columns {
-        CREATED
-    }
+    const COLUMNS: Columns = CREATED;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        let rotated = client.rotate_key(&self.key, &api::Rotate { grace: self.grace }).await?;
+        let request = api::Rotate { grace: self.grace };
+        let rotated = client.post::<KeyDetail>(&["keys", &self.key, "rotate"], &request).await?;
         let prefix = session.command_prefix();
         let help = format!("rotate it again: {prefix} keys rotate {}", rotated.id);
         let text = revealed(rotated.key.as_ref(), &rotated.id.to_string(), help)?;

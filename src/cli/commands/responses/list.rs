@@ -75,9 +75,7 @@ pub(super) struct List {
 }
 
 impl Run for List {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     fn destination(&self) -> Destination<'_> {
         Destination::Export(self.to.as_deref())

@@ -29,13 +29,11 @@ pub(super) struct Show {
 }
 
 impl Run for Show {
-    fn columns(&self) -> Columns {
-        Columns::Dynamic
-    }
+    const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
-        let submission = client.get_submission(&self.form, &self.submission).await?;
+        let submission = client.get(&["forms", &self.form, "submissions", &self.submission]).await?;
         let output = &session.output;
         if !matches!(output.format, Format::Table | Format::Csv) {
             return output.object(&submission, String::new);

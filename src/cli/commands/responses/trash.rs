@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use clap::Args;
 
-use crate::api::Code;
+use crate::api::{Code, SubmissionDetail};
 use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::trash::Deletion;
@@ -38,9 +38,7 @@ pub(super) struct Delete {
 }
 
 impl Run for Delete {
-    fn columns(&self) -> Columns {
-        DELETED
-    }
+    const COLUMNS: Columns = DELETED;
 
     /// Deletes the submissions, after confirming all of them at once.
     async fn run(self, session: &Session) -> Result<(), CliError> {
@@ -58,7 +56,7 @@ impl Run for Delete {
         let ended = for_each(session, submissions, async |id| {
             match how.dry_run {
                 true => self.find(&client, id).await?,
-                false => client.delete_submission(form, id, how.purge).await?,
+                false => client.delete(&["forms", form, "submissions", id], how.purge).await?,
             }
             deleted.borrow_mut().push(id.to_owned());
             how.print(session, id)
@@ -76,7 +74,10 @@ impl Run for Delete {
 impl Delete {
     /// Checks that the submission exists; with `--purge` it may be in the trash.
     async fn find(&self, client: &Client, id: &str) -> Result<(), CliError> {
-        let Err(missing) = client.get_submission(&self.form, id).await else { return Ok(()) };
+        let Err(missing) = client.get::<SubmissionDetail>(&["forms", &self.form, "submissions", id]).await
+        else {
+            return Ok(());
+        };
         if !self.how.purge || missing.status() != Some(404) {
             return Err(missing.into());
         }
@@ -104,14 +105,13 @@ pub(super) struct Restore {
 }
 
 impl Run for Restore {
-    fn columns(&self) -> Columns {
-        SUBMISSION
-    }
+    const COLUMNS: Columns = SUBMISSION;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         for_each(session, &self.submissions, async |id| {
-            let restored = client.restore_submission(&self.form, id).await;
+            let restored =
+                client.act::<SubmissionDetail>(&["forms", &self.form, "submissions", id, "restore"]).await;
             let restored = restored.map_err(|error| self.refused(error, id, &session.command_prefix()))?;
             session.output.object(&restored, || format!("{}\n", restored.id))?;
             session.output.success(&format!("Restored {}", restored.id));

@@ -37,9 +37,7 @@ pub struct Show {
 }
 
 impl Run for Show {
-    fn columns(&self) -> Columns {
-        FORM
-    }
+    const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let form = session.client().await?.get_form(&self.form).await?;

@@ -67,9 +67,7 @@ pub struct Submit {
 }
 
 impl Run for Submit {
-    fn columns(&self) -> Columns {
-        SUBMISSION
-    }
+    const COLUMNS: Columns = SUBMISSION;
 
     /// Sends the answers, after checking all of them.
     async fn run(self, session: &Session) -> Result<(), CliError> {
