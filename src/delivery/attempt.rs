@@ -129,7 +129,7 @@ impl DeliveryService {
             ConfirmationPermit::Granted => self.mailer.send(message).await,
             ConfirmationPermit::AlreadySent => return Ok(AttemptEnd::Skipped),
             ConfirmationPermit::Wait { wait_ms } => {
-                return Ok(self.sent(started_at, report::throttled(wait_ms), body));
+                return Ok(self.sent(started_at, report::rate_limited(wait_ms), body));
             }
         };
         let to = Some(message.to.clone()).filter(|_| mailbox.is_none());

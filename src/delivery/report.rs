@@ -74,7 +74,7 @@ pub(super) fn damaged() -> Outcome {
 }
 
 /// Returns the outcome of a mail that has to wait, since its form has sent as many as it may.
-pub(super) fn throttled(wait_ms: i64) -> Outcome {
+pub(super) fn rate_limited(wait_ms: i64) -> Outcome {
     let message = "the form has sent as many confirmations as it may within an hour";
     let error = ErrorCode::Throttled.error(message);
     Outcome::Paced { wait_ms, error }

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
+use crate::cli::connection::credentials::reveal;
 use crate::cli::connection::target::{display_url, is_loopback};
 use crate::cli::environment::Environment;
 use crate::client::Url;
@@ -18,25 +19,18 @@ use crate::process::has_ended;
 use crate::secret::Secret;
 use crate::server::read_operator_key;
 
-/// A running server of this user.
-#[derive(Debug, Clone)]
+/// A running server of this user, as its file has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunningServer {
     pub url: String,
+    #[serde(serialize_with = "reveal")]
     pub key: Secret<String>,
     pub pid: u32,
     /// Its data directory, absolute.
     pub data: PathBuf,
     /// The file that announced it.
+    #[serde(skip)]
     pub file: PathBuf,
-}
-
-/// Content of the file.
-#[derive(Serialize, Deserialize)]
-struct ServerFile {
-    url: String,
-    key: String,
-    pid: u32,
-    data: PathBuf,
 }
 
 /// The files that announce a server; removed when dropped.
@@ -117,17 +111,12 @@ fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf
     }
     let host = url.host_str().unwrap_or_default().replace(['[', ']', ':'], "_");
     let path = folder.join(format!("{host}-{}.json", url.port_or_known_default().unwrap_or_default()));
-    let content = ServerFile {
-        url: display_url(url),
-        key: key.to_owned(),
-        pid: std::process::id(),
-        data: fs::canonicalize(data)?,
-    };
-    // Renamed into place, so that readers never see a partial file.
-    let draft = path.with_extension(format!("{}.tmp", content.pid));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(&serde_json::to_vec(&content)?)?;
-    fs::rename(&draft, &path)?;
+    let (url, key, data) = (display_url(url), Secret::new(key.to_owned()), fs::canonicalize(data)?);
+    let server = RunningServer { url, key, pid: std::process::id(), data, file: PathBuf::new() };
+    // Only its owner can read the new file, and readers never see a part of it.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&serde_json::to_vec(&server)?)?;
+    file.persist(&path)?;
     Ok(path)
 }
 
@@ -151,14 +140,14 @@ fn read(path: PathBuf) -> Option<RunningServer> {
     if metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 || !metadata.is_file() {
         return None;
     }
-    let ServerFile { url, key, pid, data } = serde_json::from_reader(file).ok()?;
-    if has_ended(pid) || !is_held(&data, pid) {
+    let server: RunningServer = serde_json::from_reader(file).ok()?;
+    if has_ended(server.pid) || !is_held(&server.data, server.pid) {
         let _stale = fs::remove_file(&path);
         return None;
     }
     // A key that was rotated since is in the data directory.
-    let key = read_operator_key(&data).map_or(key, |rotated| rotated.reveal().to_owned());
-    Some(RunningServer { url, key: Secret::new(key), pid, data, file: path })
+    let rotated = read_operator_key(&server.data).map(|key| Secret::new(key.reveal().to_owned()));
+    Some(RunningServer { key: rotated.unwrap_or(server.key), file: path, ..server })
 }
 
 /// Whether the process `pid` holds the lock of the store in `data`, which names it. The process id alone may have been reused.

@@ -1,7 +1,7 @@
 //! Parsing of headers, each text or a secret.
 
 use super::read::Reader;
-use super::secrets::{SecretPlace, check_header_text};
+use super::secrets::{SecretContext, check_header_text};
 use super::{Header, Setting};
 use crate::domain::json::{Value, join};
 use crate::domain::validation::violation::{Rule, Violation, shortened};
@@ -70,7 +70,7 @@ impl Reader<'_, '_, '_> {
     fn read_header(&mut self, name: &str, value: &Value, pointer: &str) -> Option<String> {
         let Value::String(text) = value else {
             let field = header_field(name);
-            let place = SecretPlace { field: &field, name, pointer, check: check_header_text };
+            let place = SecretContext { field: &field, name, pointer, check: check_header_text };
             let input = self.read_secret_input(Some(value), place)?;
             self.store_secret(&field, input);
             return None;

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::secrets::{SecretInput, SecretPlace};
+use super::secrets::{SecretContext, SecretInput};
 use super::{SIGNING_SECRET, SecretReceiver, Setting, Settings, host_of, signing_secret};
 use crate::domain::integration::definition::{DefinitionInput, lint_email_question, lint_template};
 use crate::domain::integration::sealer::Sealer;
@@ -205,7 +205,7 @@ impl Reader<'_, '_, '_> {
             MemberValue::SigningSecret => signing_secret::check,
             _ => |_: &str| Ok(()),
         };
-        let place = SecretPlace { field: name, name, pointer: &pointer, check };
+        let place = SecretContext { field: name, name, pointer: &pointer, check };
         let Some(input) = self.read_secret_input(value, place) else { return };
         let is_missing = match input {
             SecretInput::Keep => !self.input.is_lint && !self.is_stored(name) && value.is_none(),

@@ -28,7 +28,7 @@ pub(super) enum SecretInput {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct SecretPlace<'a> {
+pub(super) struct SecretContext<'a> {
     /// The stored member.
     pub field: &'a str,
     /// The member's name in error messages.
@@ -42,7 +42,7 @@ impl Reader<'_, '_, '_> {
     pub(super) fn read_secret_input(
         &mut self,
         value: Option<&Value>,
-        place: SecretPlace<'_>,
+        place: SecretContext<'_>,
     ) -> Option<SecretInput> {
         match value {
             None => Some(self.keep(place)),
@@ -57,7 +57,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn read_secret_object(&mut self, object: &Value, place: SecretPlace<'_>) -> Option<SecretInput> {
+    fn read_secret_object(&mut self, object: &Value, place: SecretContext<'_>) -> Option<SecretInput> {
         let what = format!("`{}`", place.name);
         let mut fields = Fields::open(object, place.pointer, what, self.fields.violations)?;
         let value = fields.value("value");
@@ -89,7 +89,7 @@ impl Reader<'_, '_, '_> {
         text: &str,
         pointer: &str,
         env: Option<String>,
-        SecretPlace { name, check, .. }: SecretPlace<'_>,
+        SecretContext { name, check, .. }: SecretContext<'_>,
     ) -> Option<SecretInput> {
         let (rule, message) = if text.trim().is_empty() {
             (Rule::Empty, format!("`{name}` must not be empty"))
@@ -105,7 +105,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Keeps the stored secret. Reports that it must be sent again if a URL leads to another server.
-    fn keep(&mut self, SecretPlace { field, name, pointer, .. }: SecretPlace<'_>) -> SecretInput {
+    fn keep(&mut self, SecretContext { field, name, pointer, .. }: SecretContext<'_>) -> SecretInput {
         if let Some(url) = self.moved
             && self.is_stored(field)
         {
@@ -125,7 +125,7 @@ impl Reader<'_, '_, '_> {
     fn require_stored(
         &mut self,
         env: Option<&str>,
-        SecretPlace { field, name, pointer, .. }: SecretPlace<'_>,
+        SecretContext { field, name, pointer, .. }: SecretContext<'_>,
     ) {
         let stored = self.stored.and_then(|stored| stored.secret(field));
         let is_kept = |stored: &SecretField| env.is_none_or(|env| stored.env.as_deref() == Some(env));
