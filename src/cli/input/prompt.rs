@@ -11,6 +11,9 @@ use crate::cli::environment::Environment;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::{Output, visible, visible_lines, wrap};
 
+/// Columns for the marks of a prompt: `[y/N]`, or those of an item.
+const MARKS: usize = 8;
+
 /// How to confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfirmBy {
@@ -54,13 +57,13 @@ pub async fn confirm(question: String, how: ConfirmBy) -> Result<(), CliError> {
 
 /// Asks a yes/no question, answered by a key. Enter is no.
 pub async fn yes_or_no(question: &str) -> Result<bool, CliError> {
-    let question = visible(question);
+    let question = last_row(question);
     run(move |term| Confirm::new().with_prompt(question).default(false).interact_on(term)).await
 }
 
 /// Asks a yes/no question, answered by a key. If it `may_be_skipped`, Esc skips it, which returns `None`.
 pub async fn yes_no_or_skip(question: &str, may_be_skipped: bool) -> Result<Option<bool>, CliError> {
-    let question = visible(question);
+    let question = last_row(question);
     run(move |term| {
         let prompt = Confirm::new().with_prompt(question);
         if may_be_skipped { prompt.interact_on_opt(term) } else { prompt.interact_on(term).map(Some) }
@@ -70,7 +73,7 @@ pub async fn yes_no_or_skip(question: &str, may_be_skipped: bool) -> Result<Opti
 
 /// Asks for a line of text, starting with `initial`. Asks again if it is empty, unless it `may_be_empty`.
 pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<String, CliError> {
-    let (question, initial) = (visible(question), initial.to_owned());
+    let (question, initial) = (last_row(question), initial.to_owned());
     run(move |term| {
         let prompt = Input::<String>::new().with_prompt(question).with_initial_text(initial);
         prompt.allow_empty(may_be_empty).interact_text_on(term)
@@ -82,7 +85,7 @@ pub async fn text(question: &str, initial: &str, may_be_empty: bool) -> Result<S
 ///
 /// dialoguer's own prompt discards what was typed before it turned echo off, such as a paste.
 pub async fn secret(question: &str) -> Result<String, CliError> {
-    let question = visible(question);
+    let question = last_row(question);
     run(move |term| {
         let mut lines = tcgetattr(io::stdin()).map_err(io::Error::from)?;
         lines.local_modes |= LocalModes::ICANON | LocalModes::ISIG;
@@ -113,13 +116,24 @@ pub async fn choose_several(question: &str, items: &[impl AsRef<str>]) -> Result
     run(move |term| MultiSelect::new().with_prompt(question).items(&items).interact_on(term)).await
 }
 
+/// Wraps a question at the width of the terminal, and shows all of its rows but the last, which it returns: a prompt draws
+/// one row.
+fn last_row(question: &str) -> String {
+    let (_, width) = Term::stderr().size();
+    let mut text = wrap(&visible(question), usize::from(width).saturating_sub(MARKS));
+    if let Some(end) = text.rfind('\n') {
+        show(&text[..end]);
+        text.drain(..=end);
+    }
+    text
+}
+
 fn rows(items: &[impl AsRef<str>]) -> Vec<String> {
     items.iter().map(|item| one_row(item.as_ref())).collect()
 }
 
 /// Cuts `text` to a row with space for the marks of a list: clearing a list counts one row for each item.
 fn one_row(text: &str) -> String {
-    const MARKS: usize = 8;
     let (_, width) = Term::stderr().size();
     truncate_str(&visible(text), usize::from(width).saturating_sub(MARKS).max(1), "…").into_owned()
 }

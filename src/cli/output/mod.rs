@@ -33,6 +33,7 @@ use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::table::Table;
+use crate::cli::output::text::wrap_lines;
 use crate::cli::output::workbook::{MAX_COLUMNS, Workbook};
 use crate::domain::json::Value;
 
@@ -337,7 +338,7 @@ impl Output {
     pub fn status(&self, text: &str) {
         let is_shown = self.format == Format::Table || self.stderr.is_terminal;
         if is_shown && !self.quiet {
-            self.write_stderr(&visible(text));
+            self.write_line("", text);
         }
     }
 
@@ -347,8 +348,8 @@ impl Output {
             return self.status(text);
         }
         if !self.quiet {
-            let mark = if self.stderr.colour { "\u{1b}[32m✓\u{1b}[0m" } else { "✓" };
-            self.write_stderr(&format!("{mark} {}", visible(text)));
+            let mark = if self.stderr.colour { "\u{1b}[32m✓\u{1b}[0m " } else { "✓ " };
+            self.write_line(mark, text);
         }
     }
 
@@ -364,7 +365,7 @@ impl Output {
         if self.reports_json() {
             self.state.borrow_mut().warnings.push(visible(text));
         } else {
-            self.write_stderr(&format!("warning: {}", visible(text)));
+            self.write_line("warning: ", text);
         }
     }
 
@@ -434,6 +435,12 @@ impl Output {
 
     fn print_diagnostic(&self, diagnostic: &Diagnostic) {
         self.write_stderr(&diagnostic.render(self.stderr.colour, self.width));
+    }
+
+    /// Writes `start` and `text` to stderr, wrapped on a terminal.
+    fn write_line(&self, start: &str, text: &str) {
+        let text = format!("{start}{}", visible(text));
+        self.write_stderr(&self.width.map_or(text.clone(), |width| wrap_lines(&text, width)));
     }
 
     /// A failure to write to stderr cannot be reported.

@@ -50,6 +50,18 @@ fn a_form_without_responses_is_deleted_after_a_y() {
 }
 
 #[test]
+fn a_question_that_is_wider_than_the_terminal_is_wrapped_by_words() {
+    let (home, id) = with_form(0);
+    let mut session = Session::start_at_width(40, &home, &[], &["--data", "store", "delete", &id]);
+    session.wait_for("Move \"Lunch\" (0 responses) to\r\nthe trash on store? [y/N]");
+    session.type_keys("y");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(0), "{screen:?}");
+    let screen = console::strip_ansi_codes(&screen);
+    assert!(screen.contains("✓ In the trash for 30 days. Undo: forms"), "{screen:?}");
+}
+
+#[test]
 fn a_declined_confirmation_changes_nothing_and_exits_1() {
     let (home, id) = with_form(0);
     for key in ["n\r", "No\r", "\r"] {
