@@ -23,24 +23,8 @@ pub(super) struct Request {
 }
 
 impl Request {
-    fn new(method: Method, path: impl Into<String>) -> Self {
-        Self { method, path: path.into(), body: None, at: None }
-    }
-
-    pub(super) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path)
-    }
-
-    pub(super) fn post(path: impl Into<String>) -> Self {
-        Self::new(Method::POST, path)
-    }
-
-    pub(super) fn patch(path: impl Into<String>) -> Self {
-        Self::new(Method::PATCH, path)
-    }
-
-    pub(super) fn delete(path: impl Into<String>) -> Self {
-        Self::new(Method::DELETE, path)
+    pub(super) fn new(method: Method, path: String) -> Self {
+        Self { method, path, body: None, at: None }
     }
 
     pub(super) fn body(mut self, body: impl Into<String>) -> Self {

@@ -14,6 +14,7 @@ mod transport;
 use std::fmt;
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::ETAG;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ use crate::secret::Secret;
 pub use reqwest::Url;
 
 pub use pages::{MAX_PAGE, Pages};
-pub use query::{DeliverySelection, FormQuery, SubmissionQuery};
+pub use query::{FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;
 pub use transport::{Transport, has_certificate};
 
@@ -121,12 +122,12 @@ impl Client {
 
     /// Returns what is at `path`: the name of a list, the id or name of one of its members, a list of that member, and so on.
     pub async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<ReceivedBody<T>> {
-        self.call(Request::get(join(path)?)).await
+        self.call(Request::new(Method::GET, join(path)?)).await
     }
 
     /// Returns the body at `path` as it was received.
     pub async fn get_bytes(&self, path: &[&str]) -> Result<Vec<u8>> {
-        Ok(self.send(&Request::get(join(path)?)).await?.body)
+        Ok(self.send(&Request::new(Method::GET, join(path)?)).await?.body)
     }
 
     /// Returns the list at `path`, all of which is in the `member` of its body.
@@ -144,12 +145,12 @@ impl Client {
         path: &[&str],
         body: &impl Serialize,
     ) -> Result<ReceivedBody<T>> {
-        self.call(Request::post(join(path)?).json(body)).await
+        self.call(Request::new(Method::POST, join(path)?).json(body)).await
     }
 
     /// Carries out the action that ends `path`, which needs no body.
     pub async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Result<ReceivedBody<T>> {
-        self.call(Request::post(join(path)?)).await
+        self.call(Request::new(Method::POST, join(path)?)).await
     }
 
     /// Updates what is at `path` by a JSON merge patch.
@@ -158,18 +159,18 @@ impl Client {
         path: &[&str],
         patch: &impl Serialize,
     ) -> Result<ReceivedBody<T>> {
-        self.call(Request::patch(join(path)?).json(patch)).await
+        self.call(Request::new(Method::PATCH, join(path)?).json(patch)).await
     }
 
     /// Deletes what is at `path`: a form or submission into the trash, unless `purge` is set.
     pub async fn delete(&self, path: &[&str], purge: bool) -> Result<()> {
-        self.send(&Request::delete(join(path)?).parameter("purge=true", purge)).await.map(drop)
+        self.send(&Request::new(Method::DELETE, join(path)?).parameter("purge=true", purge)).await.map(drop)
     }
 
     /// Creates a form from its definition in JSON. A `dry_run` only validates, and returns the form with an id of
     /// zeros.
     pub async fn create_form(&self, definition: &str, dry_run: bool) -> Result<ReceivedBody<FormCreated>> {
-        self.call(Request::post(join(&["forms"])?).parameter("dry_run=true", dry_run).body(definition)).await
+        self.call(Request::new(Method::POST, join(&["forms"])?).parameter("dry_run=true", dry_run).body(definition)).await
     }
 
     /// Lists the forms of the workspace, newest first, `page` at a time.
@@ -188,7 +189,7 @@ impl Client {
     }
 
     pub async fn get_revision(&self, form: &str) -> Result<(ReceivedBody<FormDetail>, Revision)> {
-        let answer = self.send(&Request::get(join(&["forms", form])?)).await?;
+        let answer = self.send(&Request::new(Method::GET, join(&["forms", form])?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.ok_or_else(|| self.foreign("a form came without its revision"))?;
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
@@ -203,7 +204,7 @@ impl Client {
         at: Option<&Revision>,
         dry_run: bool,
     ) -> Result<ReceivedBody<FormDetail>> {
-        let request = Request::patch(join(&["forms", form])?).body(patch).at(at);
+        let request = Request::new(Method::PATCH, join(&["forms", form])?).body(patch).at(at);
         self.call(request.parameter("dry_run=true", dry_run)).await
     }
 
@@ -216,7 +217,7 @@ impl Client {
         dry_run: bool,
         notify: bool,
     ) -> Result<ReceivedBody<SubmissionBody>> {
-        let request = Request::post(join(&["forms", form, "submissions"])?).body(body);
+        let request = Request::new(Method::POST, join(&["forms", form, "submissions"])?).body(body);
         self.call(request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify)).await
     }
 
@@ -234,14 +235,14 @@ impl Client {
     /// Counts the matching submissions of a form; `None` if the server gave up counting.
     pub async fn count_submissions(&self, form: &str, query: &SubmissionQuery) -> Result<Option<u64>> {
         let path = join(&["forms", form, "submissions"])?;
-        let request = Request::get(format!("{path}?{}&count=true", query.parameters(1)));
+        let request = Request::new(Method::GET, format!("{path}?{}&count=true", query.parameters(1)));
         Ok(self.call::<CountedPage>(request).await?.total)
     }
 
     /// Lists deliveries, newest event first, `page` at a time.
     pub fn list_deliveries(
         &self,
-        query: &DeliverySelection,
+        query: &impl Serialize,
         page: usize,
     ) -> Pages<'_, ReceivedBody<DeliveryDetail>> {
         Pages::new(self, format!("{API}deliveries"), query::parameters(query, page), "deliveries")
@@ -251,14 +252,14 @@ impl Client {
     /// which has no `rate`.
     pub async fn change_deliveries(
         &self,
-        selection: &DeliverySelection,
+        selection: &impl Serialize,
         action: &str,
     ) -> Result<ReceivedBody<DeliveryCount>> {
-        self.call(Request::post(format!("{API}deliveries:{action}")).json(&members(selection))).await
+        self.call(Request::new(Method::POST, format!("{API}deliveries:{action}")).json(&members(selection))).await
     }
 
     pub async fn whoami(&self) -> Result<Whoami> {
-        self.call(Request::get(join(&["whoami"])?)).await
+        self.call(Request::new(Method::GET, join(&["whoami"])?)).await
     }
 
     async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T> {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use reqwest::Method;
 use reqwest::header::{HeaderMap, LINK};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -45,7 +46,7 @@ impl<'a, T> Pages<'a, T> {
         if !self.visited.insert(query.clone()) {
             return Err(self.client.foreign("the link to the next page leads back to an earlier one"));
         }
-        let answer = self.client.send(&Request::get(format!("{}?{query}", self.path))).await?;
+        let answer = self.client.send(&Request::new(Method::GET, format!("{}?{query}", self.path))).await?;
         self.next = next_query(&answer.headers);
         self.total = self.total.or(total(&answer.headers));
         (self.read)(self.client, &answer.body, self.member).map(Some)

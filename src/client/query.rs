@@ -43,26 +43,6 @@ impl SubmissionQuery {
     }
 }
 
-/// Which deliveries to list, to send again or to cancel: all that match. `dry_run` and `rate` are for changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct DeliverySelection {
-    /// Id or slug.
-    pub form: Option<String>,
-    /// Id, or with `form` also the name.
-    pub integration: Option<String>,
-    pub submission: Option<String>,
-    /// Names of statuses; empty for the operation's default.
-    pub status: Vec<String>,
-    /// Earliest time of the event, in RFC 3339.
-    pub since: Option<String>,
-    /// The time of the event is earlier, in RFC 3339.
-    pub until: Option<String>,
-    /// Only count.
-    pub dry_run: bool,
-    /// How fast to send again, such as `10/s`; `None` for at once.
-    pub rate: Option<String>,
-}
-
 /// Returns the members of a filter that are set.
 pub(super) fn members(filter: &impl Serialize) -> Map<String, Value> {
     let Ok(Value::Object(members)) = serde_json::to_value(filter) else { return Map::new() };

@@ -24,6 +24,7 @@ const NOT_FORWARDED: [HeaderName; 5] =
 const PASSED_ON: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::RETRY_AFTER];
 
 /// The program that gets each event as it was received.
+#[derive(Debug, Clone)]
 pub struct Forward {
     client: Client,
     url: Url,

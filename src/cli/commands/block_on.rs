@@ -1,20 +1,17 @@
 //! Runs a command until it ends or a signal arrives.
 
-use std::future::pending;
-use std::io;
-
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cli::commands::Run;
+use crate::cli::commands::{Command, Run};
 use crate::cli::connection::session::Session;
 use crate::cli::output::exit::CliError;
 use crate::process::ignores_hangup;
 
 /// Runs `command` until it ends or a signal arrives. On a signal it is dropped; guards then restore the terminal and keep
 /// drafts. A server has threads and handles signals itself.
-pub(in crate::cli) fn block_on(session: &Session, command: impl Run) -> Result<(), CliError> {
-    let is_server = command.is_server();
+pub(in crate::cli) fn block_on(session: &Session, command: Command) -> Result<(), CliError> {
+    let is_server = matches!(command, Command::Serve(_) | Command::Listen(_));
     let mut builder = if is_server { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = builder.enable_all().build().map_err(|error| CliError::io("cannot start", error))?;
     let command = async {
@@ -28,10 +25,7 @@ pub(in crate::cli) fn block_on(session: &Session, command: impl Run) -> Result<(
             // Signals first: handlers are installed before anything is sent, and while another program has the terminal,
             // its Ctrl-C must not end the command.
             biased;
-            ended = wait_for_signal(session), if !is_server => Err(match ended {
-                Ok(()) => CliError::Interrupted,
-                Err(error) => CliError::io("cannot listen for signals", error),
-            }),
+            ended = wait_for_signal(session), if !is_server => ended,
             ended = command => ended,
         };
         let closed = session.close().await;
@@ -49,23 +43,36 @@ pub(super) async fn read_input<T: Send + 'static>(
     tokio::task::spawn_blocking(read).await.unwrap_or(Err(CliError::Interrupted))
 }
 
-/// Waits for a signal that ends the command: Ctrl-C, SIGTERM or SIGHUP. Under `nohup`, SIGHUP has no effect.
-async fn wait_for_signal(session: &Session) -> io::Result<()> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
-    let interrupted = async { while interrupt.recv().await.is_some() && session.has_lent_terminal() {} };
-    tokio::select! {
-        () = interrupted => {}
-        _ = terminate.recv() => {}
-        () = receive(&mut hangup) => {}
-    }
-    Ok(())
+/// Signals that end a command: Ctrl-C, SIGTERM and SIGHUP. Under `nohup`, SIGHUP has no effect.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+    ends_at_hangup: bool,
 }
 
-/// Waits for a signal; forever if there is none to listen for.
-pub(super) async fn receive(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => pending().await,
+impl Signals {
+    /// Begins to listen; for SIGHUP, if it ends the command.
+    pub(super) fn new(ends_at_hangup: bool) -> Result<Self, CliError> {
+        let ends_at_hangup = ends_at_hangup && !ignores_hangup();
+        let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
+        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup: listen(SignalKind::hangup())?, ends_at_hangup })
     }
+
+    /// Waits for the next one; returns whether it is Ctrl-C.
+    pub(super) async fn next(&mut self) -> bool {
+        tokio::select! {
+            _ = self.interrupt.recv() => true,
+            _ = self.terminate.recv() => false,
+            _ = self.hangup.recv(), if self.ends_at_hangup => false,
+        }
+    }
+}
+
+/// Waits for a signal that ends the command: not for a Ctrl-C that another program gets too.
+async fn wait_for_signal(session: &Session) -> Result<(), CliError> {
+    let mut signals = Signals::new(true)?;
+    while signals.next().await && session.has_lent_terminal() {}
+    Err(CliError::Interrupted)
 }

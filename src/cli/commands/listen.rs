@@ -49,19 +49,15 @@ pub struct Listen {
     /// File with the signing secret, - for standard input
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    #[arg(long, value_name = "URL", conflicts_with = "status")]
+    #[arg(long, value_name = "URL", value_parser = Forward::new, conflicts_with = "status")]
     #[arg(help = "Program that gets each event, such as http://localhost:3000/webhook")]
-    forward_to: Option<String>,
+    forward_to: Option<Forward>,
     /// Status to answer with
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u16).range(200..=599))]
     status: u16,
 }
 
 impl Run for Listen {
-    fn is_server(&self) -> bool {
-        true
-    }
-
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let output = &*session.output;
         if matches!(output.format, Format::Csv | Format::Yaml) {
@@ -92,8 +88,6 @@ impl Run for Listen {
 
 impl Listen {
     async fn settings(&self, session: &Session) -> Result<Settings, CliError> {
-        let forward = self.forward_to.as_deref().map(Forward::new).transpose();
-        let forward = forward.map_err(|error| CliError::usage(format!("invalid --forward-to: {error}")))?;
         let status = self.status.try_into();
         let status = status.map_err(|_invalid| CliError::usage("--status is not a valid HTTP status"))?;
         let secrets = match &self.secret_file {
@@ -104,7 +98,7 @@ impl Listen {
             }
             None => Vec::new(),
         };
-        Ok(Settings { secrets, forward, status, clock: Arc::new(SystemClock) })
+        Ok(Settings { secrets, forward: self.forward_to.clone(), status, clock: Arc::new(SystemClock) })
     }
 
     fn not_bound(&self, error: io::Error) -> CliError {

@@ -63,11 +63,6 @@ pub trait Run {
         Destination::Stdout
     }
 
-    /// Whether it runs until a signal arrives, which it handles itself.
-    fn is_server(&self) -> bool {
-        false
-    }
-
     /// Runs the command.
     fn run(self, session: &Session) -> impl Future<Output = Result<(), CliError>>;
 }
@@ -94,10 +89,6 @@ macro_rules! subcommands {
 
             fn destination(&self) -> $crate::cli::output::destination::Destination<'_> {
                 match self { $(Self::$command(command) => command.destination(),)* }
-            }
-
-            fn is_server(&self) -> bool {
-                match self { $(Self::$command(command) => command.is_server(),)* }
             }
 
             async fn run(self, session: &Session) -> Result<(), CliError> {

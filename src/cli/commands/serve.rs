@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::commands::Run;
-use crate::cli::commands::block_on::receive;
+use crate::cli::commands::block_on::Signals;
 use crate::cli::connection::local_store::{StoreFlags, open_error};
 use crate::cli::connection::running_servers::{self, Announcement};
 use crate::cli::connection::session::Session;
@@ -24,7 +24,7 @@ use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::config::{BaseUrl, Config, HttpSettings, Rate, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
-use crate::process::{ignores_hangup, raise_open_files};
+use crate::process::raise_open_files;
 use crate::server::{self, Serving};
 
 /// Help if another process holds the data directory.
@@ -176,21 +176,16 @@ struct LimitFlags {
     max_connections_per_address: Option<usize>,
     /// Maximum rate of failed authentications per address, such as 10/min, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
-    auth_failures: RateFlag,
+    // Written in full, it is a value to clap, not a flag that may be left out.
+    auth_failures: std::option::Option<Rate>,
     /// Maximum rate of requests with one API key, such as 50/s, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "off", hide_short_help = true)]
-    rate_limit: RateFlag,
+    rate_limit: std::option::Option<Rate>,
 }
 
-/// A rate, or `None` for `off`. clap would take an `Option` for a flag that may be left out.
-#[derive(Debug, Clone, Copy)]
-struct RateFlag(Option<Rate>);
-
-fn rate(text: &str) -> Result<RateFlag, String> {
-    match text {
-        "off" => Ok(RateFlag(None)),
-        _ => text.parse().map(|rate| RateFlag(Some(rate))),
-    }
+/// Parses a rate, or `off`.
+fn rate(text: &str) -> Result<Option<Rate>, String> {
+    if text == "off" { Ok(None) } else { text.parse().map(Some) }
 }
 
 /// Returns a parser that accepts values from `least` to `most`, both in the syntax of `read`.
@@ -207,10 +202,6 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
 }
 
 impl Run for Serve {
-    fn is_server(&self) -> bool {
-        true
-    }
-
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             let help = "forms serve --data ./store";
@@ -265,8 +256,8 @@ impl Serve {
             idle_timeout: limits.idle_timeout,
             max_connections: limits.max_connections,
             max_connections_per_address: limits.max_connections_per_address,
-            auth_failures: limits.auth_failures.0,
-            rate_limit: limits.rate_limit.0,
+            auth_failures: limits.auth_failures,
+            rate_limit: limits.rate_limit,
             trusted_proxies: network.trusted_proxy,
             base_url: network.base_url,
             cors_origins: network.cors_origin,
@@ -298,25 +289,16 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let data = config.data.clone();
     let mut announcement = None;
     let (stop, stopped) = oneshot::channel();
-    let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    // SIGHUP reloads the certificate. Without one it stops the server, as a closed terminal should, but not under `nohup`.
-    let is_tls = config.tls.is_some();
-    let mut reload = if is_tls { Some(listen(SignalKind::hangup())?) } else { None };
-    let mut hangup = if is_tls || ignores_hangup() { None } else { Some(listen(SignalKind::hangup())?) };
-    let mut next_signal = async || {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            () = receive(&mut hangup) => {}
-        }
-    };
-    let next_reload = async || receive(&mut reload).await;
+    // SIGHUP reloads the certificate. Without one it stops the server, as a closed terminal should.
+    let mut signals = Signals::new(config.tls.is_none())?;
+    let unheard = |error| CliError::io("cannot listen for signals", error);
+    let mut hangup = signal(SignalKind::hangup()).map_err(unheard)?;
+    let next_reload = async || drop(hangup.recv().await);
     let signals = async {
-        next_signal().await;
+        signals.next().await;
         tracing::info!("stopping after the requests in progress; a second signal does not wait for them");
         let _over_already = stop.send(());
-        next_signal().await;
+        signals.next().await;
     };
     let stopped = async { drop(stopped.await) };
     let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);

@@ -1,6 +1,9 @@
 //! `forms deliveries redeliver` and `cancel`.
 
+use std::mem;
+
 use clap::Args;
+use serde::Serialize;
 
 use crate::api::{DeliveryCount, DeliveryDetail};
 use crate::cli::commands::Run;
@@ -14,31 +17,27 @@ use crate::cli::output::Output;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
-use crate::client::{DeliverySelection, ReceivedBody};
+use crate::client::ReceivedBody;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::rate::Rate;
 
 /// The deliveries to change: by id, or all that flags select.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(super) struct Which {
     /// Deliveries, by id
     #[arg(value_name = "ID", required_unless_present = "SelectionFlags", conflicts_with = "SelectionFlags")]
+    #[serde(skip)]
     deliveries: Vec<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     selection: SelectionFlags,
     /// Only count the selected ones
     #[arg(long, conflicts_with = "deliveries")]
     dry_run: bool,
 }
 
-impl Which {
-    fn columns(&self) -> Columns {
-        if self.deliveries.is_empty() { Columns::Fixed(&["count", "has_more"]) } else { DELIVERY }
-    }
-}
-
 /// Send deliveries again
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 #[command(after_long_help = "\
 Takes ids, or flags that select deliveries; of those, the dead ones unless
 --status names others. A webhook is repeated with the same webhook-id and the
@@ -51,6 +50,7 @@ Examples:
   forms deliveries redeliver --form lunch --status dead --rate 10/s")]
 pub struct Redeliver {
     #[command(flatten)]
+    #[serde(flatten)]
     which: Which,
     /// How fast, such as 10/s; without it, at once
     #[arg(long, conflicts_with = "deliveries", value_parser = rate)]
@@ -91,36 +91,25 @@ impl Run for Redeliver {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Self { which: Which { deliveries, selection, dry_run }, rate } = &self;
-        let (client, output) = (session.client().await?, &session.output);
+        let (which, output) = (&self.which, &session.output);
         let is_local = matches!(session.target()?, Target::Data(_));
-        if deliveries.is_empty() {
-            let selection = selection.selection(session)?;
-            let query = DeliverySelection { dry_run: *dry_run, rate: rate.clone(), ..selection };
-            let counted = client.change_deliveries(&query, "redeliver").await?;
-            return report_count(
-                output,
-                &counted,
-                match (*dry_run, is_local) {
-                    (true, _) => "would be sent again",
-                    (false, true) => "will be sent again once a server runs",
-                    (false, false) => {
-                        "will be sent again; those of a disabled or paused integration once it is enabled"
-                    }
-                },
-            );
+        if which.deliveries.is_empty() {
+            let done = match (which.dry_run, is_local) {
+                (true, _) => "would be sent again",
+                (false, true) => "will be sent again once a server runs",
+                (false, false) => {
+                    "will be sent again; those of a disabled or paused integration once it is enabled"
+                }
+            };
+            let counted = session.client().await?.change_deliveries(&self, "redeliver").await?;
+            return report_count(output, &counted, done);
         }
-        for_each(session, deliveries, async |id| {
-            let sent = client.act::<DeliveryDetail>(&["deliveries", id, "redeliver"]).await?;
-            output.object(&sent, || format!("{}\n", sent.id))?;
-            match sent.status.known() {
-                Some(DeliveryStatus::Paused) => output.status(&waits_for_integration(session, &sent)),
-                _ if is_local => output.status("It will be sent again once a server runs"),
-                _ => output.success("Sending it again"),
-            }
-            Ok(())
-        })
-        .await
+        let report = |sent: &DeliveryDetail| match sent.status.known() {
+            Some(DeliveryStatus::Paused) => output.status(&waits_for_integration(session, sent)),
+            _ if is_local => output.status("It will be sent again once a server runs"),
+            _ => output.success("Sending it again"),
+        };
+        which.change_each(session, "redeliver", report).await
     }
 }
 
@@ -137,25 +126,42 @@ impl Run for Cancel {
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Self { which: Which { deliveries, selection, dry_run }, yes } = &self;
-        let (client, output) = (session.client().await?, &session.output);
-        if deliveries.is_empty() {
-            let selection = selection.selection(session)?;
-            if *dry_run || !yes {
-                let preview = DeliverySelection { dry_run: true, ..selection.clone() };
-                let counted = client.change_deliveries(&preview, "cancel").await?;
-                if *dry_run || counted.count == 0 {
-                    return report_count(output, &counted, "would be canceled");
-                }
-                session.confirm(&format!("cancel {}", count(&counted)), ConfirmBy::Yes).await?;
-            }
-            let counted = session.client().await?.change_deliveries(&selection, "cancel").await?;
-            return report_count(output, &counted, "canceled");
+        let Self { mut which, yes } = self;
+        let output = &session.output;
+        if !which.deliveries.is_empty() {
+            return which.change_each(session, "cancel", |_| output.success("Canceled")).await;
         }
-        for_each(session, deliveries, async |id| {
-            let canceled = client.act::<DeliveryDetail>(&["deliveries", id, "cancel"]).await?;
-            output.object(&canceled, || format!("{}\n", canceled.id))?;
-            output.success("Canceled");
+        if which.dry_run || !yes {
+            let only_counts = mem::replace(&mut which.dry_run, true);
+            let counted = session.client().await?.change_deliveries(&which, "cancel").await?;
+            if only_counts || counted.count == 0 {
+                return report_count(output, &counted, "would be canceled");
+            }
+            session.confirm(&format!("cancel {}", count(&counted)), ConfirmBy::Yes).await?;
+            which.dry_run = false;
+        }
+        let counted = session.client().await?.change_deliveries(&which, "cancel").await?;
+        report_count(output, &counted, "canceled")
+    }
+}
+
+impl Which {
+    fn columns(&self) -> Columns {
+        if self.deliveries.is_empty() { Columns::Fixed(&["count", "has_more"]) } else { DELIVERY }
+    }
+
+    /// Changes each of the deliveries that are named, prints its id and reports what was done.
+    async fn change_each(
+        &self,
+        session: &Session,
+        action: &str,
+        report: impl Fn(&DeliveryDetail),
+    ) -> Result<(), CliError> {
+        let client = session.client().await?;
+        for_each(session, &self.deliveries, async |id| {
+            let changed = client.act::<DeliveryDetail>(&["deliveries", id, action]).await?;
+            session.output.object(&changed, || format!("{}\n", changed.id))?;
+            report(&changed);
             Ok(())
         })
         .await

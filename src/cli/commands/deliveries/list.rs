@@ -4,13 +4,14 @@ use clap::Args;
 
 use crate::api::DeliveryDetail;
 use crate::cli::commands::Run;
+use crate::cli::commands::deliveries::integration_name;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::connection::session::Session;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{self, ListLimit, Listing};
 use crate::cli::output::table::{Cell, Color};
-use crate::client::{DeliverySelection, ReceivedBody};
+use crate::client::ReceivedBody;
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
 
@@ -38,9 +39,8 @@ impl Run for List {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, client) = (&*session.output, session.client().await?);
         let page_size = self.limit.page_size(output.format);
-        let selection = self.selection.selection(session)?;
-        let mut pages = client.list_deliveries(&selection, page_size);
-        let is_filtered = selection != DeliverySelection::default();
+        let mut pages = client.list_deliveries(&self.selection, page_size);
+        let is_filtered = self.selection != SelectionFlags::default();
         let none = if is_filtered { "no deliveries match" } else { "no deliveries yet" };
         let columns = columns(session.now());
         let listing = Listing::new(output, "deliveries", none, columns).limit(self.limit);
@@ -52,10 +52,6 @@ type Column<'a> = listing::Column<'a, ReceivedBody<DeliveryDetail>>;
 
 fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
     let time = move |time: Option<Timestamp>| time.map_or_else(Cell::empty, |time| Cell::time(time, now));
-    let integration = |delivery: &DeliveryDetail| {
-        let integration = &delivery.integration;
-        integration.name.clone().unwrap_or_else(|| integration.id.to_string())
-    };
     let error = |delivery: &DeliveryDetail| delivery.last_error.as_ref().map(|error| error.message.clone());
     vec![
         Column::new("id", |delivery| Cell::text(delivery.id.to_string())),
@@ -66,7 +62,7 @@ fn columns<'a>(now: Timestamp) -> Vec<Column<'a>> {
         }),
         Column::new("error", move |delivery| error(delivery).map_or_else(Cell::empty, Cell::text)),
         Column::new("form_id", |delivery| Cell::text(delivery.form_id.to_string())),
-        Column::new("integration", move |delivery| Cell::text(integration(delivery))),
+        Column::new("integration", move |delivery| Cell::text(integration_name(delivery))),
         Column::new("attempts", |delivery| Cell::number(delivery.attempts)),
         Column::new("event", |delivery| Cell::text(delivery.event.event_type.to_string())),
         Column::new("submission_id", |delivery| {

@@ -1,18 +1,17 @@
-//! `--form`, `--integration`, `--status`, `--since` and `--until`: which deliveries a command is about.
+//! `--form`, `--integration`, `--status`, `--since` and `--until`: which deliveries a command is about. The API's names are the
+//! same.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use serde::Serialize;
 
 use crate::cli::commands::completions::candidates;
-use crate::cli::connection::session::Session;
 use crate::cli::input::moment::moment;
-use crate::cli::output::exit::CliError;
-use crate::client::DeliverySelection;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::validation::similar::similar;
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args, Serialize)]
 pub(super) struct SelectionFlags {
     /// Only those of this form, by id or slug
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
@@ -28,10 +27,10 @@ pub(super) struct SelectionFlags {
     #[arg(add = ArgValueCandidates::new(statuses))]
     status: Vec<String>,
     /// Only those of events since this time: 2026-11-20, 2026-11-20T09:00:00Z, or 2h for the last two hours
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<String>,
     /// Only those of events before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<String>,
 }
 
@@ -46,20 +45,5 @@ fn status(text: &str) -> Result<String, String> {
     match similar(&name, known).filter(|_| !known.contains(&name.as_str())) {
         Some(near) => Err(format!("Unknown status {text}. Did you mean {near}?")),
         None => Ok(name),
-    }
-}
-
-impl SelectionFlags {
-    /// Returns the selection of a list, or of an operation on all that match.
-    ///
-    /// # Errors
-    /// If a time is not valid.
-    pub(super) fn selection(&self, session: &Session) -> Result<DeliverySelection, CliError> {
-        let Self { form, integration, submission, status, since, until } = self.clone();
-        let now = session.now();
-        let time = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
-        let (since, until) = (time(since)?, time(until)?);
-        let all = DeliverySelection::default();
-        Ok(DeliverySelection { form, integration, submission, status, since, until, ..all })
     }
 }

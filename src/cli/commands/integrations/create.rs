@@ -71,19 +71,17 @@ impl Run for Create {
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let Self { form, webhook, csv_file, email, type_name, name, members } = self;
-        let kind_of = |name: &str| IntegrationType::parse(name);
-        let (kind, target) = match (webhook, csv_file, email) {
-            (Some(url), ..) => (Some(IntegrationType::Webhook), Some(("url", Value::String(url)))),
-            (_, Some(path), _) => (Some(IntegrationType::CsvFile), Some(("path", Value::String(path)))),
-            (.., Some(to)) => {
-                (Some(IntegrationType::Email), Some(("to", Value::Array(vec![Value::String(to)]))))
-            }
-            (None, None, None) => (type_name.as_deref().and_then(kind_of), None),
-        };
-        let kind_name = kind.map(|kind| ("type", kind.name().into()));
-        let flags = [kind_name, target, name.map(|name| ("name", Value::String(name)))];
-        let flags = flags.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
-        let body = members.read(session, kind).await?.with(flags);
+        let target = webhook.map(|url| ("webhook", "url", Value::String(url)));
+        let target = target.or(csv_file.map(|path| ("csv_file", "path", Value::String(path))));
+        let target = target.or(email.map(|to| ("email", "to", [to.as_str()].into_iter().collect())));
+        let kind = target.as_ref().map(|(kind, ..)| *kind).or(type_name.as_deref());
+        let mut body = members.read(session, kind.and_then(IntegrationType::parse)).await?;
+        let flags = [
+            kind.map(|kind| ("type", kind.into())),
+            target.map(|(_, member, value)| (member, value)),
+            name.map(|name| ("name", Value::String(name))),
+        ];
+        flags.into_iter().flatten().for_each(|(name, value)| body.sent.set(&[name], value));
         if body.sent.get("type").is_none() {
             let help = "add --webhook URL, --csv-file NAME.csv, --email ADDRESS, --type TYPE, or -f FILE with a `type`";
             return Err(CliError::usage_with_help("the type of the integration is missing", help));

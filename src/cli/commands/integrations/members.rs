@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::cli::commands::create::locate_in_file;
 use crate::cli::commands::integrations::secret_sources::{self, visible_secret};
 use crate::cli::commands::read_input;
 use crate::cli::connection::session::Session;
@@ -131,12 +132,6 @@ impl MemberFlags {
 }
 
 impl Input {
-    /// Adds `members`; of two with a name, the later one counts.
-    pub(super) fn with(mut self, members: impl IntoIterator<Item = (String, Value)>) -> Self {
-        members.into_iter().for_each(|(name, value)| self.sent.set(&[&name], value));
-        self
-    }
-
     /// Locates the server's violations in the file, if they are about it.
     pub(super) fn explain(&self, mut error: ClientError) -> CliError {
         if let ClientError::Problem(problem) = &mut error {
@@ -152,15 +147,12 @@ impl Input {
                 }
             }
         }
-        match (error, &self.document) {
-            (ClientError::Problem(problem), _) if problem.errors.is_empty() => {
-                ClientError::Problem(problem).into()
+        match (&self.document, error) {
+            (Some(document), error) => locate_in_file(document, error),
+            (None, ClientError::Problem(problem)) if !problem.errors.is_empty() => {
+                rejected(&self.sent, &problem.errors.clone(), *problem)
             }
-            (error @ ClientError::Problem(_), Some(document)) => {
-                crate::cli::commands::create::locate_in_file(document, error)
-            }
-            (ClientError::Problem(problem), None) => rejected(&self.sent, &problem.errors.clone(), *problem),
-            (error, _) => error.into(),
+            (None, error) => error.into(),
         }
     }
 }

@@ -55,10 +55,10 @@ pub(super) struct List {
     #[arg(long)]
     all: bool,
     /// Only those since this time: 2026-11-20, 2026-11-20T09:00:00Z, or 1d for the last day
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<String>,
     /// Only those before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<String>,
     /// Only those with this answer, such as colour=red or score.gte=4; repeat for more
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
@@ -92,8 +92,6 @@ impl Run for List {
         }
         let Self { limit, all, since, until, clauses, trashed, raw, .. } = self;
         let limit = ListLimit { limit, all };
-        let moment = |time: Option<String>| time.map(|time| moment(&time, now)).transpose();
-        let (since, until) = (moment(since)?, moment(until)?);
         let query = SubmissionQuery { since, until, answers: clauses, trashed };
         let mut pages = client.list_submissions(&self.form, &query, limit.page_size(output.format))?;
         let has_others = Flag::new(false);

@@ -6,6 +6,7 @@ mod template;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::json;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::FormDetail;
@@ -19,7 +20,7 @@ use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Format, Output, visible};
-use crate::client::{Client, DeliverySelection};
+use crate::client::Client;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::settings::Confirmation;
 use crate::domain::integration::MAX_INTEGRATIONS;
@@ -161,8 +162,7 @@ impl Submit {
 /// Returns the number of deliveries of a submission that wait; 0 if they cannot be listed, since it was stored.
 async fn count_waiting(client: &Client, submission: String) -> usize {
     let waiting = [DeliveryStatus::Pending, DeliveryStatus::InFlight, DeliveryStatus::Paused];
-    let status = waiting.map(|status| status.name().to_owned()).to_vec();
-    let query = DeliverySelection { submission: Some(submission), status, ..DeliverySelection::default() };
+    let query = json!({"submission": submission, "status": waiting.map(DeliveryStatus::name)});
     let first = client.list_deliveries(&query, MAX_INTEGRATIONS).next().await;
     first.ok().flatten().map_or(0, |deliveries| deliveries.len())
 }
