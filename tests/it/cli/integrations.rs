@@ -502,3 +502,22 @@ fn without_a_server_a_variable_allows_networks() {
     let refused = home.run(&file).expect(6);
     assert!(refused.stderr.contains("expected one of: `,`, `;`, `\\t`"), "{refused:?}");
 }
+
+#[test]
+fn a_setting_is_yaml_text_or_a_list_as_the_member_is() {
+    for (settings, expected) in [
+        (&["enabled=false", "payload=thin"][..], r#"{"enabled":false,"payload":"thin"}"#),
+        (&["headers.X-A=1.10", "headers.X-B=yes"], r#"{"headers":{"X-A":"1.10","X-B":"yes"}}"#),
+        (&["retry=5s, 5m", "fields.only=q1"], r#"{"retry":["5s","5m"],"fields":{"only":["q1"]}}"#),
+        (&["events=[form.published]"], r#"{"events":["form.published"]}"#),
+        (&["when.score.lte=2", "when.colour=red"], r#"{"when":{"score":{"lte":2},"colour":"red"}}"#),
+        (&["when={score: {lte: 2}}", "when=", "secret="], r#"{"when":null,"secret":null}"#),
+    ] {
+        let server = FakeServer::with_replies(vec![FakeServer::ok("{}")]);
+        let mut arguments = vec!["--url", &server.url, "integrations", "update", "lunch", "webhook"];
+        arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+        Home::new().run(&arguments);
+        let request = server.into_requests().remove(0);
+        assert_eq!(request.split_once("\r\n\r\n").unwrap().1, expected);
+    }
+}

@@ -3,17 +3,22 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Stdio};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use forms::clock::{Clock, SystemClock};
+use axum::http::StatusCode;
+use forms::clock::{Clock, SystemClock, Timestamp};
+use forms::receiver::{self, Settings, SigningSecret};
 use ring::hmac;
 use serde_json::Value;
 use tokio::net::TcpSocket;
+use tokio::sync::mpsc;
 
 use super::Home;
 use super::fake_server::FakeServer;
 use super::terminal::Session;
+use crate::harness::ManualClock;
 
 pub(crate) const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
@@ -112,6 +117,48 @@ fn signatures_are_verified() {
     send(&listener.url, "POST", "webhook-id: evt_1\r\n", "\u{1b}[2J");
     let why = "there is no webhook-id or no webhook-timestamp";
     assert_eq!(listener.event(), format!("\tevt_1\tinvalid\t401\t{why}"));
+}
+
+/// The example of Standard Webhooks, and others that differ in one thing.
+#[tokio::test]
+async fn only_the_example_of_standard_webhooks_is_verified() {
+    const SIGNATURE: &str = "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=";
+    const BODY: &str = r#"{"email":"test@example.com","username":"test_user"}"#;
+    const SENT: i64 = 1_649_367_553;
+    let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    let both = format!("v1,AAAA {SIGNATURE}");
+    let other_algorithm = SIGNATURE.replace("v1,", "v1a,");
+    for (secrets, signature, body, now, is_valid) in [
+        (&[SECRET][..], SIGNATURE, BODY, SENT, true),
+        (&[other, SECRET], SIGNATURE, BODY, SENT + 300, true),
+        (&[SECRET], &both, BODY, SENT - 300, true),
+        (&[other], SIGNATURE, BODY, SENT, false),
+        (&[SECRET], SIGNATURE, "{}", SENT, false),
+        (&[SECRET], SIGNATURE, BODY, SENT + 301, false),
+        (&[SECRET], SIGNATURE, BODY, SENT - 301, false),
+        (&[SECRET], &other_algorithm, BODY, SENT, false),
+        (&[SECRET], "v1,", BODY, SENT, false),
+    ] {
+        let secrets = secrets.iter().map(|secret| SigningSecret::parse(secret).unwrap()).collect();
+        let now = Timestamp::from_millis(now * 1_000).to_string();
+        let clock = Arc::new(ManualClock::at(&now));
+        let settings = Settings { secrets, forward: None, status: StatusCode::OK, clock };
+        let (sender, _events) = mpsc::channel(1);
+        let bound = receiver::bind(([127, 0, 0, 1], 0).into(), settings, sender).await.unwrap();
+        let receiving = tokio::spawn(bound.1);
+        let headers = format!(
+            "webhook-id: msg_27UH4WbU6Z5A5EzD8u03UvzRbpk\r\nwebhook-timestamp: {SENT}\r\n\
+             webhook-signature: {signature}\r\n"
+        );
+        let url = format!("http://{}", bound.0);
+        let answer = tokio::task::spawn_blocking(move || send(&url, "POST", &headers, body)).await.unwrap();
+        let expected = if is_valid { "HTTP/1.1 200 " } else { "HTTP/1.1 401 " };
+        assert!(answer.starts_with(expected), "{answer}");
+        receiving.abort();
+    }
+    for text in ["", "whsec_", "whsec_!", "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"] {
+        assert!(SigningSecret::parse(text).is_err(), "{text}");
+    }
 }
 
 #[test]

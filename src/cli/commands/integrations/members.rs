@@ -163,31 +163,3 @@ fn secret_help(pointer: &str) -> String {
     let without = if member == SIGNING_SECRET { "for a new one" } else { "to remove it" };
     format!("add --set-secret {member}=@FILE, or --set {member}= {without}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Object, Value, parse_setting};
-
-    #[track_caller]
-    fn assert_set(texts: &[&str], expected: &str) {
-        let mut object = Value::Object(Object::new());
-        for text in texts {
-            let (names, value) = parse_setting(text).unwrap();
-            object.set(&names, value);
-        }
-        assert_eq!(object.to_string(), expected);
-    }
-
-    #[test]
-    fn a_value_is_yaml_text_or_a_list_as_the_member_is() {
-        assert_set(&["enabled=false", "payload=thin"], r#"{"enabled":false,"payload":"thin"}"#);
-        assert_set(&["headers.X-A=1.10", "headers.X-B=yes"], r#"{"headers":{"X-A":"1.10","X-B":"yes"}}"#);
-        assert_set(&["retry=5s, 5m", "fields.only=q1"], r#"{"retry":["5s","5m"],"fields":{"only":["q1"]}}"#);
-        assert_set(&["events=[form.published]"], r#"{"events":["form.published"]}"#);
-        assert_set(
-            &["when.score.lte=2", "when.colour=red"],
-            r#"{"when":{"score":{"lte":2},"colour":"red"}}"#,
-        );
-        assert_set(&["when={score: {lte: 2}}", "when=", "secret="], r#"{"when":null,"secret":null}"#);
-    }
-}
