@@ -170,7 +170,10 @@ impl Client {
     /// Creates a form from its definition in JSON. A `dry_run` only validates, and returns the form with an id of
     /// zeros.
     pub async fn create_form(&self, definition: &str, dry_run: bool) -> Result<ReceivedBody<FormCreated>> {
-        self.call(Request::new(Method::POST, join(&["forms"])?).parameter("dry_run=true", dry_run).body(definition)).await
+        self.call(
+            Request::new(Method::POST, join(&["forms"])?).parameter("dry_run=true", dry_run).body(definition),
+        )
+        .await
     }
 
     /// Lists the forms of the workspace, newest first, `page` at a time.
@@ -255,7 +258,8 @@ impl Client {
         selection: &impl Serialize,
         action: &str,
     ) -> Result<ReceivedBody<DeliveryCount>> {
-        self.call(Request::new(Method::POST, format!("{API}deliveries:{action}")).json(&members(selection))).await
+        self.call(Request::new(Method::POST, format!("{API}deliveries:{action}")).json(&members(selection)))
+            .await
     }
 
     pub async fn whoami(&self) -> Result<Whoami> {

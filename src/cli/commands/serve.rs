@@ -176,15 +176,16 @@ struct LimitFlags {
     max_connections_per_address: Option<usize>,
     /// Maximum rate of failed authentications per address, such as 10/min, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/min", hide_short_help = true)]
-    // Written in full, it is a value to clap, not a flag that may be left out.
-    auth_failures: std::option::Option<Rate>,
+    auth_failures: MaximumRate,
     /// Maximum rate of requests with one API key, such as 50/s, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "off", hide_short_help = true)]
-    rate_limit: std::option::Option<Rate>,
+    rate_limit: MaximumRate,
 }
 
-/// Parses a rate, or `off`.
-fn rate(text: &str) -> Result<Option<Rate>, String> {
+/// A rate; `None` for `off`. To clap, an `Option` would be a flag that may be left out.
+type MaximumRate = Option<Rate>;
+
+fn rate(text: &str) -> Result<MaximumRate, String> {
     if text == "off" { Ok(None) } else { text.parse().map(Some) }
 }
 
@@ -293,7 +294,9 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
     let mut signals = Signals::new(config.tls.is_none())?;
     let unheard = |error| CliError::io("cannot listen for signals", error);
     let mut hangup = signal(SignalKind::hangup()).map_err(unheard)?;
-    let next_reload = async || drop(hangup.recv().await);
+    let next_reload = async || {
+        hangup.recv().await;
+    };
     let signals = async {
         signals.next().await;
         tracing::info!("stopping after the requests in progress; a second signal does not wait for them");

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use axum::http::StatusCode;
 use forms::clock::{Clock, SystemClock, Timestamp};
 use forms::receiver::{self, Settings, SigningSecret};
 use ring::hmac;

@@ -6,8 +6,8 @@ mod template;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
 
 use crate::api::FormDetail;
 use crate::cli::commands::{Run, read_input};
