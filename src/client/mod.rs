@@ -62,6 +62,9 @@ pub enum ClientError {
 /// Result of a client operation.
 pub type Result<T, E = ClientError> = std::result::Result<T, E>;
 
+/// Result of an operation whose response has a body.
+pub type Received<T> = Result<ReceivedBody<T>>;
+
 /// Timeout and number of retries.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
@@ -121,7 +124,7 @@ impl Client {
     }
 
     /// Returns what is at `path`: the name of a list, the id or name of one of its members, a list of that member, and so on.
-    pub async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<ReceivedBody<T>> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Received<T> {
         self.call(Request::new(Method::GET, join(path)?)).await
     }
 
@@ -140,25 +143,17 @@ impl Client {
     }
 
     /// Creates a member of a list from `body`, or acts on a member with `body`.
-    pub async fn post<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
-        body: &impl Serialize,
-    ) -> Result<ReceivedBody<T>> {
+    pub async fn post<T: DeserializeOwned>(&self, path: &[&str], body: &impl Serialize) -> Received<T> {
         self.call(Request::new(Method::POST, join(path)?).json(body)).await
     }
 
     /// Carries out the action that ends `path`, which needs no body.
-    pub async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Result<ReceivedBody<T>> {
+    pub async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Received<T> {
         self.call(Request::new(Method::POST, join(path)?)).await
     }
 
     /// Updates what is at `path` by a JSON merge patch.
-    pub async fn patch<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
-        patch: &impl Serialize,
-    ) -> Result<ReceivedBody<T>> {
+    pub async fn patch<T: DeserializeOwned>(&self, path: &[&str], patch: &impl Serialize) -> Received<T> {
         self.call(Request::new(Method::PATCH, join(path)?).json(patch)).await
     }
 
@@ -169,7 +164,7 @@ impl Client {
 
     /// Creates a form from its definition in JSON. A `dry_run` only validates, and returns the form with an id of
     /// zeros.
-    pub async fn create_form(&self, definition: &str, dry_run: bool) -> Result<ReceivedBody<FormCreated>> {
+    pub async fn create_form(&self, definition: &str, dry_run: bool) -> Received<FormCreated> {
         self.call(
             Request::new(Method::POST, join(&["forms"])?).parameter("dry_run=true", dry_run).body(definition),
         )
@@ -181,7 +176,7 @@ impl Client {
         Pages::new(self, format!("{API}forms"), query::parameters(query, page), "forms")
     }
 
-    pub async fn get_form(&self, form: &str) -> Result<ReceivedBody<FormDetail>> {
+    pub async fn get_form(&self, form: &str) -> Received<FormDetail> {
         self.get(&["forms", form]).await
     }
 
@@ -206,7 +201,7 @@ impl Client {
         patch: &str,
         at: Option<&Revision>,
         dry_run: bool,
-    ) -> Result<ReceivedBody<FormDetail>> {
+    ) -> Received<FormDetail> {
         let request = Request::new(Method::PATCH, join(&["forms", form])?).body(patch).at(at);
         self.call(request.parameter("dry_run=true", dry_run)).await
     }
@@ -219,7 +214,7 @@ impl Client {
         body: &str,
         dry_run: bool,
         notify: bool,
-    ) -> Result<ReceivedBody<SubmissionBody>> {
+    ) -> Received<SubmissionBody> {
         let request = Request::new(Method::POST, join(&["forms", form, "submissions"])?).body(body);
         self.call(request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify)).await
     }
@@ -257,7 +252,7 @@ impl Client {
         &self,
         selection: &impl Serialize,
         action: &str,
-    ) -> Result<ReceivedBody<DeliveryCount>> {
+    ) -> Received<DeliveryCount> {
         self.call(Request::new(Method::POST, format!("{API}deliveries:{action}")).json(&members(selection)))
             .await
     }

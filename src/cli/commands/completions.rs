@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 
-use clap::{Arg, Args, CommandFactory, FromArgMatches, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -48,9 +48,9 @@ pub fn complete(arguments: &[OsString]) -> bool {
         let columns = columns(arguments);
         let columns = move || candidates(columns.iter().map(ToString::to_string));
         // Commands and values first: options are offered after a dash, or if there is nothing else.
-        let hides_options = arguments.last().is_some_and(|word| word.is_empty());
-        with_value_hints(cli::command(), hides_options)
-            .mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
+        let is_empty = arguments.last().is_some_and(|word| word.is_empty());
+        let command = if is_empty { without_options(cli::command()) } else { cli::command() };
+        command.mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
     };
     let folder = env::current_dir().ok();
     let environment = CompleteEnv::with_factory(command).var(VARIABLE);
@@ -58,24 +58,16 @@ pub fn complete(arguments: &[OsString]) -> bool {
     environment.try_complete(arguments, folder.as_deref()).unwrap_or(true)
 }
 
-/// Adds where files are expected, and hides options.
-fn with_value_hints(command: clap::Command, hides_options: bool) -> clap::Command {
+/// Hides the options of all commands.
+fn without_options(command: clap::Command) -> clap::Command {
     command
-        .disable_help_flag(hides_options)
-        .disable_version_flag(hides_options)
-        .mut_args(|argument| with_value_hint(argument, hides_options))
-        .mut_subcommands(|command| with_value_hints(command, hides_options))
-}
-
-fn with_value_hint(argument: Arg, hides_options: bool) -> Arg {
-    let is_hidden = argument.is_hide_set() || hides_options && !argument.is_positional();
-    let name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
-    let argument = argument.hide(is_hidden);
-    match name.as_deref() {
-        Some("FILE" | "PATH") => argument.value_hint(ValueHint::FilePath),
-        Some("DIR") => argument.value_hint(ValueHint::DirPath),
-        _ => argument,
-    }
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .mut_args(|argument| {
+            let is_hidden = argument.is_hide_set() || !argument.is_positional();
+            argument.hide(is_hidden)
+        })
+        .mut_subcommands(without_options)
 }
 
 /// Returns the columns of the command in `arguments`, which end with `--columns` and the incomplete value.

@@ -1,4 +1,4 @@
-//! `forms context`: the servers and keys that `forms login` stored.
+//! `forms context` and `forms logout`: the servers and keys that `forms login` stored.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -72,6 +72,21 @@ pub struct Remove {
     names: Vec<String>,
 }
 
+/// Remove a context and its key from this machine
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Removes what `forms login` stored, by default the current context. The key
+itself stays valid: `forms keys revoke` ends it.
+
+Examples:
+  forms logout
+  forms logout prod")]
+pub struct Logout {
+    /// Context, by name: `forms context list` shows it
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    name: Option<String>,
+}
+
 impl Run for List {
     const COLUMNS: Columns = Columns::Dynamic;
 
@@ -122,6 +137,23 @@ impl Run for Remove {
     }
 }
 
+impl Run for Logout {
+    const COLUMNS: Columns = Columns::Fixed(&["name", "removed"]);
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        if self.name.is_some() && session.global.context.is_some() {
+            return Err(CliError::usage("--context cannot be used with a name"));
+        }
+        // A broken file is reported as such, not as one without a current context.
+        session.credentials()?;
+        let Some(name) = self.name.or_else(|| session.chosen_context()) else {
+            let help = "forms context list shows all";
+            return Err(CliError::usage_with_help("no context is selected", help));
+        };
+        remove(session, &name)
+    }
+}
+
 /// A line of the list.
 #[derive(serde::Serialize)]
 struct Entry {
@@ -134,7 +166,7 @@ struct Entry {
 type Column<'a> = listing::Column<'a, Entry>;
 
 /// Removes the context `name`, and shows how to revoke its key.
-pub(super) fn remove(session: &Session, name: &str) -> Result<(), CliError> {
+fn remove(session: &Session, name: &str) -> Result<(), CliError> {
     let remove = |credentials: &mut Credentials| {
         let was_current = credentials.current.as_deref() == Some(name);
         Ok((credentials.remove(name)?, was_current))

@@ -17,7 +17,6 @@ pub mod keys;
 pub mod list;
 pub mod listen;
 pub mod login;
-pub mod logout;
 pub mod publish;
 pub mod responses;
 pub mod serve;
@@ -127,7 +126,7 @@ subcommands! {
         Login(login::Login),
         #[command(subcommand)]
         Context(context::Context),
-        Logout(logout::Logout),
+        Logout(context::Logout),
         Whoami(whoami::Whoami),
         Explain(explain::Explain),
         Completions(completions::Completions),

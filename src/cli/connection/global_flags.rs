@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use crate::cli::input::values::duration;
 use crate::cli::output::{Colour, Format};
@@ -23,7 +23,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
     /// Work on a data directory, no server [env: FORMS_DATA]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub data: Option<PathBuf>,
     /// Output format
     #[arg(short, long, global = true, value_name = "FORMAT", hide_possible_values = true)]

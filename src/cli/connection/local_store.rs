@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::builder::Resettable;
-use clap::{Args, Command, FromArgMatches};
+use clap::{Args, Command, FromArgMatches, ValueHint};
 use ipnet::IpNet;
 
 use crate::cli::input::values::network;
@@ -89,7 +89,7 @@ struct MailFlags {
     #[arg(long, value_name = "ADDRESS", env = "FORMS_MAIL_FROM", hide_env = true, hide_short_help = true)]
     mail_from: Option<MailFrom>,
     /// Write mail to files in this folder instead of sending it, for development
-    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
     mail_dir: Option<PathBuf>,
 }
 
