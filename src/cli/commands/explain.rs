@@ -3,7 +3,7 @@
 use crate::api::{self, Code};
 use crate::cli::commands::Run;
 use crate::cli::commands::completions::candidates;
-use crate::cli::commands::help::topics::{definitions, show_rows};
+use crate::cli::commands::help::topics::{definition, show_rows};
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::FILE_CODES;
 use crate::cli::output::columns::Columns;
@@ -55,13 +55,12 @@ impl Run for Explain {
 /// Lists all codes, each with its title or the first sentence of its meaning.
 fn list_codes(session: &Session) -> Result<(), CliError> {
     let codes: Vec<_> = all_codes().map(entry).collect();
-    let short = |entry: &Value| {
+    let text = |entry: &Value| {
         let meaning = entry["title"].as_str().or(entry["meaning"].as_str()).unwrap_or_default();
         let first = meaning.split_inclusive(". ").next().unwrap_or_default().trim_end();
-        json!({"code": entry["code"], "meaning": first})
+        definition(entry["code"].as_str().unwrap_or_default(), first)
     };
-    let text = || definitions(&codes.iter().map(short).collect::<Vec<_>>(), &["code", "meaning"]);
-    show_rows(session, "codes", &codes, &[], text)
+    show_rows(session, "codes", &codes, &[], || codes.iter().map(text).collect())
 }
 
 fn entry(code: &str) -> Value {

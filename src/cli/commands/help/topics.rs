@@ -23,8 +23,11 @@ pub struct Topic {
     key: &'static str,
     /// Columns of the table, the one with the names first; none without a table.
     columns: &'static [&'static str],
-    rows: fn() -> Vec<Value>,
+    rows: fn() -> Vec<Row>,
 }
+
+/// A row of a table: as an object for programs, and as text for people.
+type Row = (Value, String);
 
 /// Columns of the table of types of integrations.
 const INTEGRATION: &[&str] = &["type", "about", "members", "set_up", "limits", "repeats"];
@@ -36,7 +39,7 @@ pub const TOPICS: [Topic; 5] = [
         text: include_str!("environment.txt"),
         key: "variables",
         columns: &["name", "meaning"],
-        rows: || VARIABLES.map(|(name, meaning)| json!({"name": name, "meaning": meaning})).into(),
+        rows: || VARIABLES.map(variable).into(),
     },
     Topic {
         name: "exit-codes",
@@ -74,47 +77,77 @@ pub const TOPICS: [Topic; 5] = [
 
 impl Topic {
     pub fn page(&self) -> String {
-        self.text.replace("{rows}", &definitions(&(self.rows)(), self.columns))
+        let rows: String = (self.rows)().into_iter().map(|(_, text)| text).collect();
+        self.text.replace("{rows}", &rows)
     }
 
     pub(super) fn show(&self, session: &Session) -> Result<(), CliError> {
         if self.columns.is_empty() {
             return session.output.object(&json!({self.key: self.text}), || self.page());
         }
-        show_rows(session, self.key, &(self.rows)(), self.columns, || self.page())
+        let objects: Vec<_> = (self.rows)().into_iter().map(|(object, _)| object).collect();
+        show_rows(session, self.key, &objects, self.columns, || self.page())
     }
 }
 
-fn exit_code((exit, name, meaning): (Exit, &str, &str)) -> Value {
-    json!({"code": exit.code(), "name": name, "meaning": meaning})
+fn variable((name, meaning): (&str, &str)) -> Row {
+    (json!({"name": name, "meaning": meaning}), definition(name, meaning))
 }
 
-fn question(name: &'static str) -> Option<Value> {
+fn exit_code((exit, name, meaning): (Exit, &str, &str)) -> Row {
+    let code = exit.code();
+    (json!({"code": code, "name": name, "meaning": meaning}), definition(&code.to_string(), meaning))
+}
+
+fn question(name: &'static str) -> Option<Row> {
     let kind = QuestionKind::example(name)?;
     let rules = kind.rules();
-    let (answer, settings) = (rules.expects(), QuestionKind::settings(name));
-    Some(json!({"type": name, "answer": answer, "example": rules.example(), "settings": settings}))
+    let (answer, example, settings) = (rules.expects(), json!(rules.example()), QuestionKind::settings(name));
+    let mut meaning = answer.clone();
+    if !example.is_null() {
+        // With quotes and escapes, as in a file.
+        meaning += &format!("\nexample: {example}");
+    }
+    if !settings.is_empty() {
+        meaning += &format!("\nsettings: {}", settings.join(", "));
+    }
+    let object = json!({"type": name, "answer": answer, "example": example, "settings": settings});
+    Some((object, definition(name, &meaning)))
 }
 
-fn integration(integration_type: IntegrationType) -> Value {
+fn integration(integration_type: IntegrationType) -> Row {
     let IntegrationSpec { about, members, set_up, limits, repeats, source, .. } = *integration_type.spec();
-    let members: Vec<_> = members.iter().map(member).collect();
-    json!({
-        "type": integration_type.name(), "about": about, "members": members, "set_up": set_up,
+    let (members, lines): (Vec<_>, String) = members.iter().map(member).unzip();
+    let meaning = format!("{about}\n{lines}set-up: {set_up}\nlimits: {limits}\nrepeats: {repeats}");
+    let name = integration_type.name();
+    let object = json!({
+        "type": name, "about": about, "members": members, "set_up": set_up,
         "limits": limits, "repeats": repeats, "source": source,
-    })
+    });
+    (object, definition(name, &meaning))
 }
 
-fn member(member: &Member) -> Value {
+fn member(member: &Member) -> Row {
+    let Member { name, about, .. } = *member;
     let default: Option<Value> = member.default().and_then(|text| serde_json::from_str(text).ok());
     let (required, secret) = (member.need == Need::Required, member.is_secret());
-    json!({"name": member.name, "about": member.about, "required": required, "secret": secret, "default": default})
+    let default_text = default.as_ref().map(|value| match value.as_str() {
+        Some(text) => format!("default: {text}"),
+        None => format!("default: {value}"),
+    });
+    let notes = [required.then_some("required"), secret.then_some("secret"), default_text.as_deref()];
+    let notes = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let notes = if notes.is_empty() { notes } else { format!(" ({notes})") };
+    (
+        json!({"name": name, "about": about, "required": required, "secret": secret, "default": default}),
+        format!("{name}: {}{notes}\n", about.trim_end_matches('.')),
+    )
 }
 
 /// Prints what the topic `integrations` has on one type.
 pub(super) fn show_integration(integration_type: IntegrationType, session: &Session) -> Result<(), CliError> {
-    let rows = [integration(integration_type)];
-    show_rows(session, "integrations", &rows, INTEGRATION, || definitions(&rows, INTEGRATION))
+    let (object, text) = integration(integration_type);
+    show_rows(session, "integrations", &[object], INTEGRATION, || text)
 }
 
 /// Prints a table: as `text`, as CSV, or as an object whose member `key` has the rows.
@@ -139,52 +172,12 @@ pub(in crate::cli::commands) fn show_rows(
 /// Column at which the meaning of a name begins.
 const MEANING: usize = 24;
 
-/// Returns rows as names with their meanings beside them, in 80 columns.
-pub(in crate::cli::commands) fn definitions(rows: &[Value], columns: &[&str]) -> String {
-    let Some((name, others)) = columns.split_first() else { return String::new() };
-    let definition = |row: &Value| {
-        let name = format!("  {}", display(&row[name]));
-        // The meaning of an exit code begins with its name.
-        let cells = others.iter().filter(|column| **column != "name").map(|column| match &row[column] {
-            // With quotes and escapes, as in a file.
-            example if *column == "example" && !example.is_null() => (*column, example.to_string()),
-            value => (*column, display(value)),
-        });
-        let texts: Vec<_> = cells.filter(|(_, text)| !text.is_empty()).map(labelled).collect();
-        let meaning = wrap(&texts.join("\n"), 80 - MEANING).replace('\n', &format!("\n{:MEANING$}", ""));
-        let separator = if name.len() < MEANING { "" } else { "\n" };
-        let width = if separator.is_empty() { MEANING - name.len() } else { MEANING };
-        format!("{name}{separator}{:width$}{meaning}\n", "")
-    };
-    rows.iter().map(definition).collect()
-}
-
-/// `limits: 4,096 characters`, or the text alone if its column describes the name.
-fn labelled((column, text): (&str, String)) -> String {
-    match column {
-        "meaning" | "about" | "answer" | "members" => text,
-        column => format!("{}: {text}", column.replace('_', "-")),
-    }
-}
-
-/// Returns a cell as text: a list separated by commas, the members of an integration on lines of their own.
-fn display(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let separator = if items.iter().all(Value::is_string) { ", " } else { "\n" };
-            items.iter().map(display).collect::<Vec<_>>().join(separator)
-        }
-        Value::Object(member) => {
-            let default = Some(display(&member["default"])).filter(|default| !default.is_empty());
-            let notes =
-                ["required", "secret"].into_iter().filter(|note| member[*note] == true).map(str::to_owned);
-            let notes: Vec<_> = notes.chain(default.map(|default| format!("default: {default}"))).collect();
-            let about = display(&member["about"]);
-            let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-            format!("{}: {}{notes}", display(&member["name"]), about.trim_end_matches('.'))
-        }
-        value => value.to_string(),
+/// Returns a name with its meaning beside it, in 80 columns.
+pub(in crate::cli::commands) fn definition(name: &str, meaning: &str) -> String {
+    let meaning = wrap(meaning, 80 - MEANING).replace('\n', &format!("\n{:MEANING$}", ""));
+    let name = format!("  {name}");
+    match name.len() < MEANING {
+        true => format!("{name:<MEANING$}{meaning}\n"),
+        false => format!("{name}\n{:MEANING$}{meaning}\n", ""),
     }
 }
