@@ -47,17 +47,17 @@ pub(super) async fn read_input<T: Send + 'static>(
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    hangup: Signal,
-    ends_at_hangup: bool,
+    /// Not listened for if it has no effect, so that programs which the command starts ignore it too.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
     /// Begins to listen; for SIGHUP, if it ends the command.
     pub(super) fn new(ends_at_hangup: bool) -> Result<Self, CliError> {
-        let ends_at_hangup = ends_at_hangup && !ignores_hangup();
         let listen = |kind| signal(kind).map_err(|error| CliError::io("cannot listen for signals", error));
         let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate, hangup: listen(SignalKind::hangup())?, ends_at_hangup })
+        let hangup = (ends_at_hangup && !ignores_hangup()).then(|| listen(SignalKind::hangup()));
+        Ok(Self { interrupt, terminate, hangup: hangup.transpose()? })
     }
 
     /// Waits for the next one; returns whether it is Ctrl-C.
@@ -65,7 +65,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => true,
             _ = self.terminate.recv() => false,
-            _ = self.hangup.recv(), if self.ends_at_hangup => false,
+            Some(()) = async { self.hangup.as_mut()?.recv().await } => false,
         }
     }
 }

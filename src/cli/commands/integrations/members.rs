@@ -92,15 +92,14 @@ impl MemberFlags {
     /// # Errors
     /// If a flag is not valid or has a secret, one of them cannot be read, or standard input is named more than once.
     pub(super) async fn read(
-        &self,
+        self,
         session: &Session,
         kind: Option<IntegrationType>,
     ) -> Result<Input, CliError> {
         let settings = self.set.iter().map(|text| parse_setting(text)).collect::<Result<Vec<_>, _>>()?;
         refuse_visible_secrets(kind, &settings)?;
         self.check_inputs(session)?;
-        let (file, secrets) = (self.file.clone(), self.set_secret.clone());
-        let environment = session.environment.clone();
+        let (file, secrets, environment) = (self.file, self.set_secret, session.environment.clone());
         let (document, mut sent) = read_input(move || {
             let document = file.as_deref().map(document::entry).transpose()?;
             let mut sent = match &document {
@@ -121,7 +120,7 @@ impl MemberFlags {
     /// Refuses to read standard input twice.
     fn check_inputs(&self, session: &Session) -> Result<(), CliError> {
         let stdin = Path::new("-");
-        let secrets = self.set_secret.iter().filter(|text| secret_sources::reads_stdin(text));
+        let secrets = self.set_secret.iter().filter(|text| text.ends_with("=@-"));
         match secrets.count() + usize::from(self.file.as_deref() == Some(stdin)) {
             0 => {}
             1 => session.announce_stdin(stdin),

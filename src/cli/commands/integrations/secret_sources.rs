@@ -9,11 +9,6 @@ use crate::domain::integration::IntegrationType;
 use crate::domain::integration::secret_members::{Secrecy, secrecy, secret_names};
 use crate::domain::json::Value;
 
-/// Whether the `--set-secret` reads standard input.
-pub(super) fn reads_stdin(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(_, source)| source == "@-")
-}
-
 /// Reads the secret of a `--set-secret` for an integration of a type that may not be known; returns the member, as a path with
 /// dots, and the secret as the API takes it.
 ///
