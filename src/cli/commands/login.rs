@@ -13,7 +13,7 @@ use crate::cli::input::prompt;
 use crate::cli::output::columns::Columns;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
-use crate::client::{ClientError, Url};
+use crate::client::Url;
 
 /// Store a server and an API key for it as the current context
 #[derive(Debug, Args)]
@@ -35,6 +35,9 @@ pub struct Login {
     #[arg(long, value_name = "NAME", value_parser = context_name)]
     name: Option<String>,
 }
+
+/// Help if the server refuses the key.
+const NOT_STORED: &str = "nothing was stored; check that the key is complete and belongs to this server";
 
 /// Maximum length of the name of a context.
 const MAX_NAME: usize = 64;
@@ -69,7 +72,11 @@ impl Run for Login {
         let (address, text) = (target::display_url(&url.value), key.text.clone());
         let insecure_http = target::require_encryption(&url.value, false).is_err();
         session.use_target(Target::Server { url, context: None, key: Some(key) });
-        let owner = session.client().await?.whoami().await.map_err(not_stored)?;
+        let owner = session.client().await?.whoami().await;
+        let owner = owner.map_err(|error| match error.status() {
+            Some(401) => CliError::client_with_help(error, NOT_STORED),
+            _ => error.into(),
+        })?;
 
         let context = Context::new(address.clone(), text, insecure_http);
         let store = |credentials: &mut Credentials| {
@@ -143,17 +150,6 @@ async fn key(session: &Session, url: &Url) -> Result<Key, CliError> {
     let typed =
         prompt::dialogue(&session.output, "canceled, nothing was stored", prompt::secret(&question)).await?;
     target::parse_key(&typed, Source::Flag, "the text typed".to_owned())
-}
-
-/// Adds to the refusal of the key that it was not stored.
-fn not_stored(error: ClientError) -> CliError {
-    match error.status() {
-        Some(401) => CliError::client_with_help(
-            error,
-            "nothing was stored; check that the key is complete and belongs to this server",
-        ),
-        _ => error.into(),
-    }
 }
 
 /// Warns of each variable that overrides the context `name` for the server at `url`.

@@ -4,7 +4,6 @@ mod change;
 mod create;
 mod list;
 mod members;
-mod secret_sources;
 mod single;
 
 use std::sync::LazyLock;
