@@ -229,7 +229,8 @@ fn deleting_asks_and_missing_integrations_are_reported() {
     let what = "cannot delete `webhook` (webhook https://example.com/hooks) and cancel 1 pending without a confirmation";
     assert!(refused.stderr.contains(what) && refused.stderr.contains("add --yes"), "{refused:?}");
     let mut session = Session::start(&home, &[], &delete);
-    session.wait_for("and cancel 1 pending on store? [y/N]");
+    session.wait_for("and cancel 1");
+    session.wait_for("pending on store? [y/N]");
     session.type_keys("y\r");
     let (ended, screen) = session.finish();
     assert_eq!(ended, Some(0), "{screen}");
