@@ -12,7 +12,6 @@ use crate::cli::output::render_error;
 pub(super) struct Batch<'a> {
     session: &'a Session,
     total: usize,
-    done: usize,
     exits: Vec<Exit>,
     /// Problem documents, for one line of JSON at the end.
     failures: Vec<serde_json::Value>,
@@ -26,7 +25,7 @@ impl<'a> Batch<'a> {
         if total > 1 {
             session.output.begin_batch();
         }
-        Self { session, total, done: 0, exits: Vec::new(), failures: Vec::new(), helps: Vec::new() }
+        Self { session, total, exits: Vec::new(), failures: Vec::new(), helps: Vec::new() }
     }
 
     /// Records the result for `item`.
@@ -34,10 +33,7 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// If the command should stop: there is only one item, or it was interrupted, or the reader closed stdout.
     pub(super) fn record(&mut self, item: &str, ended: Result<(), CliError>) -> Result<(), CliError> {
-        let Err(error) = ended else {
-            self.done += 1;
-            return Ok(());
-        };
+        let Err(error) = ended else { return Ok(()) };
         if self.total == 1 || matches!(error, CliError::ClosedPipe | CliError::Interrupted) {
             return Err(error);
         }
@@ -60,11 +56,13 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// If an item failed. If all failed with the same exit code, that is the exit code; otherwise it is "partial".
     pub(super) fn finish(self) -> Result<(), CliError> {
-        let (failed, total) = (self.total - self.done, self.total);
-        let Some(first) = self.exits.first().copied() else { return Ok(()) };
-        let is_partial = self.done > 0 || self.exits.iter().any(|exit| *exit != first);
-        let exit = if is_partial { Exit::Partial } else { first };
-        Err(CliError::Partial { failed, of: total, exit, failures: self.failures })
+        let exit = match &self.exits[..] {
+            [first, rest @ ..] if self.exits.len() == self.total && rest.iter().all(|exit| exit == first) => {
+                *first
+            }
+            _ => Exit::Partial,
+        };
+        self.end(exit)
     }
 
     /// Returns the result of a command whose items are independent: the exit code is the worst one.
@@ -72,12 +70,14 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// If an item failed.
     pub(super) fn finish_with_worst(self) -> Result<(), CliError> {
-        match self.exits.iter().max_by_key(|exit| exit.code()) {
-            Some(worst) => {
-                let (failed, of, exit) = (self.exits.len(), self.total, *worst);
-                Err(CliError::Partial { failed, of, exit, failures: self.failures })
-            }
-            None => Ok(()),
+        let worst = self.exits.iter().copied().max_by_key(|exit| exit.code());
+        self.end(worst.unwrap_or(Exit::Done))
+    }
+
+    fn end(self, exit: Exit) -> Result<(), CliError> {
+        match self.exits.len() {
+            0 => Ok(()),
+            failed => Err(CliError::Partial { failed, of: self.total, exit, failures: self.failures }),
         }
     }
 }

@@ -68,10 +68,8 @@ fn explain_refusal(error: CliError, status: &str) -> CliError {
     let CliError::Client { error: ClientError::Problem(problem), .. } = &error else { return error };
     let is_status = |violation: &&Violation| violation.pointer == "/status";
     let Some(refused) = problem.errors.iter().find(is_status) else { return error };
-    let mut names: Vec<&str> = status_names();
-    let newer = refused.allowed.iter().map(String::as_str).filter(|name| !names.contains(name));
-    let newer: Vec<_> = newer.collect();
-    names.extend(newer);
+    let newer = refused.allowed.iter().map(String::as_str).filter(|name| !status_names().contains(name));
+    let names: Vec<_> = status_names().into_iter().chain(newer).collect();
     CliError::usage(format!("invalid --status `{status}`: expected one of: {}", names.join(", ")))
 }
 

@@ -1,7 +1,5 @@
 //! Answers of a submission: converted by question type, and checked before they are sent.
 
-use std::collections::BTreeSet;
-
 use serde_json::value::RawValue;
 
 use crate::api::{Code, FormDetail, Problem};
@@ -12,6 +10,7 @@ use crate::cli::input::document::violations;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::form_state::{display_name, not_accepting, with_open_hint};
+use crate::cli::output::{Format, Output};
 use crate::client::ClientError;
 use crate::clock::Timestamp;
 use crate::domain::form::Version;
@@ -22,33 +21,47 @@ use crate::domain::question::{Question, QuestionKind};
 use crate::domain::validation::budget::Budget;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::similar::similar;
-use crate::domain::validation::violation::{Rule, Violation, join, unescape};
+use crate::domain::validation::violation::{Rule, Violation, unescape};
 
 /// Sources of the answers: arguments, and a file whose answers they override.
 #[derive(Debug)]
 pub struct AnswerSources {
     pub args: Vec<AnswerArg>,
-    pub record: Option<Record>,
+    pub record: Record,
 }
 
 impl AnswerSources {
-    /// Builds the request body for `answers`.
-    fn body(&self, answers: Object) -> String {
-        match &self.record {
-            Some(record) => record.body(answers),
-            None => format!("{{\"answers\":{}}}", Value::Object(answers)),
+    /// Returns the answers, those given as arguments converted by the types of `questions`.
+    ///
+    /// # Errors
+    /// If the arguments for one question cannot be combined into an answer.
+    pub fn answers(&self, questions: &[Question]) -> Result<Object, CliError> {
+        let is_first =
+            |(place, arg): &(usize, &AnswerArg)| self.args[..*place].iter().all(|other| other.key != arg.key);
+        let answer = |(_, AnswerArg { key, .. }): (usize, &AnswerArg)| {
+            let values: Vec<_> =
+                self.args.iter().filter(|arg| arg.key == *key).map(|arg| &arg.value).collect();
+            let question = questions.iter().find(|question| question.id.as_ref() == Some(key));
+            Ok((key.clone(), convert(key, question.map(|question| &question.kind), &values)?))
+        };
+        let mut answers = self.record.answers.clone();
+        for (key, value) in collect_all(self.args.iter().enumerate().filter(is_first).map(answer))? {
+            match answers.iter_mut().find(|(existing, _)| *existing == key) {
+                Some((_, old)) => *old = value,
+                None => answers.push((key, value)),
+            }
         }
+        Ok(answers)
     }
 
     /// Adds locations in the file to diagnostics about answers that were not given as arguments.
     pub fn with_locations(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        let Some(record) = &self.record else { return diagnostics };
         for diagnostic in &mut diagnostics {
             let is_arg = |violation: &&Violation| {
                 self.args.iter().any(|arg| violation.pointer.split('/').nth(2) == Some(&arg.key))
             };
             let violation = diagnostic.violation.as_ref().filter(|violation| !is_arg(violation));
-            diagnostic.location = violation.and_then(|violation| record.location(violation));
+            diagnostic.location = violation.and_then(|violation| self.record.location(violation));
             if diagnostic.location.is_some()
                 && diagnostic.code.as_deref() != Some(Rule::UnknownQuestion.name())
             {
@@ -60,42 +73,8 @@ impl AnswerSources {
     }
 }
 
-/// Merges `args` into `answers`, converted by the types of `questions`.
-pub fn merge_args(answers: &mut Object, args: &[AnswerArg], questions: &[Question]) -> Result<(), CliError> {
-    let answer = |(key, values): (&str, Vec<&ArgValue>)| {
-        let question = questions.iter().find(|question| question.id.as_deref() == Some(key));
-        let value = convert(key, question.map(|question| &question.kind), &values)?;
-        Ok((key.to_owned(), value))
-    };
-    for (key, value) in collect_all(group_by_key(args).into_iter().map(answer))? {
-        match answers.iter_mut().find(|(existing, _)| *existing == key) {
-            Some((_, old)) => *old = value,
-            None => answers.push((key, value)),
-        }
-    }
-    Ok(())
-}
-
-/// Returns a warning for each unknown question, if `form` is set to drop such answers.
-pub fn dropped_warnings(form: &FormDetail, sources: &AnswerSources) -> Vec<String> {
-    if form.settings.unknown_answers() == UnknownAnswers::Reject {
-        return Vec::new();
-    }
-    let questions = parse_questions(&form.questions);
-    let ids = answerable_ids(&questions);
-    let is_known = |key: &str| questions.iter().any(|question| question.get("id") == Some(&key.into()));
-    let in_file = sources.record.iter().flat_map(|record| &record.answers).map(|(key, _)| key);
-    let keys: BTreeSet<_> = in_file.chain(sources.args.iter().map(|arg| &arg.key)).collect();
-    let warning = |key: &String| {
-        let near = similar_id(key, &ids).map(|id| format!("; a similar id exists: `{id}`"));
-        let near = near.unwrap_or_default();
-        format!("`{key}` is not a question of \"{}\" and is left out{near}", form.title)
-    };
-    keys.into_iter().filter(|key| !is_known(key)).map(warning).collect()
-}
-
-/// Returns the request body for the answers, if `form` accepts them at the time `now`. Sizes are checked by the server. An
-/// unknown question is an error unless the form is set to drop it.
+/// Returns the request body for the answers, if `form` accepts them at the time `now`; warns of those that it drops. Sizes
+/// are checked by the server.
 ///
 /// # Errors
 /// If the form does not accept answers, or with all violations.
@@ -104,55 +83,69 @@ pub fn submission_body(
     sources: &AnswerSources,
     now: Timestamp,
     prefix: &str,
+    output: &Output,
 ) -> Result<String, CliError> {
     if let Some(reason) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
         return Err(not_accepting(form, reason, prefix));
     }
     let all = parse_questions(&form.questions);
-    let (questions, ids) = (known_questions(&all), answerable_ids(&all));
-    let mut diagnostics = Vec::new();
-    let mut answers = sources.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
-    merge_args(&mut answers, &sources.args, &questions)?;
-    let is_known = |key: &String| questions.iter().any(|question| question.id.as_ref() == Some(key));
-    let (mut answers, mut unknown): (Object, Object) =
-        answers.into_iter().partition(|(key, _)| is_known(key) || ids.contains(key));
-    if form.settings.unknown_answers() == UnknownAnswers::Reject {
-        diagnostics.extend(unknown.iter().map(|(key, _)| unknown_question(form, &ids, key)));
-    }
-    let mut violations = Vec::new();
+    let questions = known_questions(&all);
+    let answers = sources.answers(&questions)?;
     // With a question type that this version does not know, only the server can check: visibility may depend on it.
-    if questions.len() == all.len() {
-        let version = Version::new(form.version, form.created_at, questions.clone());
-        violations = version.check(&answers, &Limits::UNLIMITED, now).err().unwrap_or_default();
+    if questions.len() < all.len() {
+        return Ok(sources.record.body(answers));
     }
-    for violation in violations {
-        let is_misspelt = |diagnostic: &Diagnostic| {
-            let unknown = diagnostic.violation.as_ref();
-            let near = unknown.and_then(|unknown| similar_id(&answer_key(unknown), &unknown.allowed));
-            near.is_some() && near == violation.question.as_deref()
-        };
-        if violation.code != Rule::Required || !diagnostics.iter().any(is_misspelt) {
-            diagnostics.push(answer_diagnostic(&questions, &answers, violation));
+    let version = Version::new(form.version, form.created_at, questions);
+    let violations = version.check(&answers, &Limits::UNLIMITED, now).err().unwrap_or_default();
+    let (dropped, wrong) = split_dropped(violations, form.settings.unknown_answers());
+    // With a machine-readable format, stderr has only the error document.
+    if wrong.is_empty() || output.format == Format::Table {
+        for unknown in dropped {
+            let (key, near) = (answer_key(&unknown), similar_id_hint(&unknown));
+            output.warn(&format!("`{key}` is not a question of \"{}\" and is left out{near}", form.title));
         }
     }
-    if diagnostics.is_empty() {
-        answers.append(&mut unknown);
-        return Ok(sources.body(answers));
+    match wrong.is_empty() {
+        true => Ok(sources.record.body(answers)),
+        false => Err(refused(form, sources, wrong, Problem::new(Code::ValidationFailed))),
     }
-    let problem = Problem::new(Code::ValidationFailed);
-    Err(Report::with_outcome(sources.with_locations(diagnostics), "nothing was sent", problem).into())
 }
 
-/// Groups the arguments by key, in order of first appearance.
-fn group_by_key(args: &[AnswerArg]) -> Vec<(&str, Vec<&ArgValue>)> {
-    let mut groups: Vec<(&str, Vec<&ArgValue>)> = Vec::new();
-    for AnswerArg { key, value } in args {
-        match groups.iter_mut().find(|(existing, _)| existing == key) {
-            Some((_, values)) => values.push(value),
-            None => groups.push((key, vec![value])),
+/// Splits violations into those of answers that the form drops, and all others.
+pub fn split_dropped(
+    violations: Vec<Violation>,
+    unknown: UnknownAnswers,
+) -> (Vec<Violation>, Vec<Violation>) {
+    let is_dropped = |one: &Violation| one.code == Rule::UnknownQuestion && unknown == UnknownAnswers::Drop;
+    violations.into_iter().partition(is_dropped)
+}
+
+/// Returns the error for answers that the form refuses, found here or by the server, which sent `problem`.
+fn refused(
+    form: &FormDetail,
+    sources: &AnswerSources,
+    mut violations: Vec<Violation>,
+    problem: Problem,
+) -> CliError {
+    let questions = known_questions(&parse_questions(&form.questions));
+    let answers = sources.answers(&questions).unwrap_or_default();
+    // A misspelt id explains why an answer is missing.
+    violations.sort_by_key(|violation| violation.code != Rule::UnknownQuestion);
+    let is_misspelt = |missing: &Violation| {
+        let unknown = violations.iter().filter(|other| other.code == Rule::UnknownQuestion);
+        let mut near = unknown.filter_map(|other| similar_id(&answer_key(other), &other.allowed));
+        missing.code == Rule::Required && near.any(|id| Some(id) == missing.question.as_deref())
+    };
+    let diagnostic = |violation: &Violation| {
+        let mut violation = violation.clone();
+        if violation.code == Rule::UnknownQuestion {
+            violation.message =
+                format!("`{}` is not a question of \"{}\"", answer_key(&violation), form.title);
         }
-    }
-    groups
+        answer_diagnostic(&questions, &answers, violation)
+    };
+    let shown = violations.iter().filter(|violation| !is_misspelt(violation)).map(diagnostic).collect();
+    Report::with_outcome(sources.with_locations(shown), "nothing was sent", problem).into()
 }
 
 /// Converts the server's refusal to the same shape as local errors.
@@ -164,11 +157,7 @@ pub fn explain_refusal(
 ) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let diagnostic = |violation: &Violation| {
-                Diagnostic::of(violation).help(violations::help(&violation.last_step(), violation))
-            };
-            let diagnostics = sources.with_locations(problem.errors.iter().map(diagnostic).collect());
-            Report::with_outcome(diagnostics, "nothing was sent", *problem).into()
+            refused(form, sources, problem.errors.clone(), *problem)
         }
         other => with_open_hint(other, &display_name(form), prefix),
     }
@@ -218,13 +207,6 @@ fn convert(key: &str, kind: Option<&QuestionKind>, values: &[&ArgValue]) -> Resu
     }
 }
 
-fn unknown_question(form: &FormDetail, ids: &[String], key: &str) -> Diagnostic {
-    let message = format!("`{key}` is not a question of \"{}\"", form.title);
-    let violation = Violation::new(join("/answers", key), Rule::UnknownQuestion, message);
-    let violation = violation.question(key).allowed(key, ids.iter().map(String::as_str));
-    Diagnostic::of(&violation).help(Some(suggest_question(ids, key)))
-}
-
 /// Suggests the question in `ids` that `key` was probably meant to be.
 pub fn suggest_question(ids: &[String], key: &str) -> String {
     const MAX_LISTED: usize = 10;
@@ -233,6 +215,12 @@ pub fn suggest_question(ids: &[String], key: &str) -> String {
     }
     let rest = if ids.len() > MAX_LISTED { ", …" } else { "" };
     format!("its questions are {}{rest}", ids[..ids.len().min(MAX_LISTED)].join(", "))
+}
+
+/// Returns the end of a message on an unknown id: the similar one that exists.
+pub fn similar_id_hint(unknown: &Violation) -> String {
+    let near = similar_id(&answer_key(unknown), &unknown.allowed);
+    near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default()
 }
 
 fn similar_id<'a>(key: &str, ids: &'a [String]) -> Option<&'a str> {
@@ -254,10 +242,14 @@ pub fn answer_diagnostic(questions: &[Question], answers: &Object, mut violation
             let id = question.id.as_deref().unwrap_or_default();
             Some(answer_hints::help(question, id, rule, value))
         }
-        (.., help) => help.clone(),
+        _ => violations::help(&violation.last_step(), &violation),
     };
-    let names_question = position.is_empty()
-        && matches!(violation.code.known(), Some(Rule::Required | Rule::QuestionNotVisible));
+    let names_question = match violation.code.known() {
+        Some(Rule::Required | Rule::QuestionNotVisible) => position.is_empty(),
+        Some(_) => false,
+        // The server's own message.
+        None => true,
+    };
     if let (Some(question), false) = (question, names_question) {
         violation.message = format!("\"{}\"{position}: {}", question.title, violation.message);
     }

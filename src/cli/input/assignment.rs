@@ -2,7 +2,7 @@
 
 use crate::api::{Code, Problem};
 use crate::cli::input::document;
-use crate::cli::input::document::violations::rejected;
+use crate::cli::input::document::violations::{describe_violations, not_stored};
 use crate::cli::output::exit::CliError;
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
@@ -63,7 +63,10 @@ impl Setting {
         }
         let nulled = self.with(form, Some(Value::Null))?;
         match self.violation(&nulled, Rule::UnknownField) {
-            Some(unknown) => Err(rejected(&nulled, &[unknown], Problem::new(Code::ValidationFailed))),
+            Some(unknown) => {
+                let unknown = describe_violations(&nulled, &[unknown]);
+                Err(not_stored(unknown, Problem::new(Code::ValidationFailed)))
+            }
             None => Ok(removed),
         }
     }

@@ -9,7 +9,6 @@ pub mod assignment;
 pub mod document;
 pub mod draft;
 pub mod editor;
-pub mod moment;
 pub mod prompt;
 pub mod secret_file;
 pub mod values;

@@ -1,10 +1,12 @@
-//! Parsers of numbers, durations, sizes, addresses and networks.
+//! Parsers of numbers, durations, moments, sizes, addresses and networks.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use parse_size::parse_size;
+
+use crate::clock::{Clock, SystemClock, Timestamp};
 
 /// Parses a number of items.
 pub fn count(text: &str) -> Result<usize, String> {
@@ -24,6 +26,25 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 pub fn grace(text: &str) -> Result<String, String> {
     let duration = if matches!(text, "0" | "0s") { Duration::ZERO } else { duration(text)? };
     Ok(format!("{}ms", duration.as_millis()))
+}
+
+/// Converts `text` to RFC 3339: a date is its first moment in UTC, a duration such as `90m`, `1d` or `2w` counts back from
+/// now.
+pub fn moment(text: &str) -> Result<String, String> {
+    if Timestamp::parse(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let start = format!("{text}T00:00:00Z");
+    if text.len() == 10 && Timestamp::parse(&start).is_some() {
+        return Ok(start);
+    }
+    let ago = humantime::parse_duration(text).ok().and_then(|ago| i64::try_from(ago.as_millis()).ok());
+    let now = SystemClock.now().millis();
+    let moment = ago.map(|millis| Timestamp::from_millis(now.saturating_sub(millis).max(0)));
+    moment.map(|moment| moment.to_string()).ok_or_else(|| {
+        let expected = "a date, a time or a duration: 2026-11-20, 2026-11-20T09:00:00Z or 1d";
+        format!("expected {expected}, found `{text}`")
+    })
 }
 
 /// Parses `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.

@@ -17,9 +17,12 @@ const DEFAULTS: [(&str, &str); 3] =
 pub fn authoring(list: &Value) -> Value {
     let mut list = with_names(list);
     visit_secrets(&mut list, |member| {
+        // A header may be written as plain text, which is no secret.
+        let is_shown = matches!(member.value, Value::String(_)) && member.pointer.contains("/headers/");
+        let is_set = member.value.get("set") == Some(&Value::Bool(true));
         if let Some(name) = member.env() {
             *member.value = Value::Object(vec![("env".to_owned(), name.into())]);
-        } else if member.value.get("set") == Some(&Value::Bool(true)) {
+        } else if is_set || (member.is_literal() && !is_shown) {
             *member.value = set_secret();
         }
     });
@@ -49,7 +52,7 @@ fn is_implied(kind: Option<IntegrationType>, name: &str, value: &Value) -> bool 
 }
 
 /// Creates a secret as it is shown if its value is in no variable.
-pub fn set_secret() -> Value {
+fn set_secret() -> Value {
     Value::Object(vec![("set".to_owned(), Value::Bool(true))])
 }
 

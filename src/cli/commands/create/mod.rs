@@ -14,12 +14,11 @@ use crate::cli::commands::{Run, read_input};
 use crate::cli::connection::session::Session;
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::{locate_violations, rejected};
+use crate::cli::input::document::violations::refused;
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
 use crate::cli::output::columns::{Columns, FORM};
-use crate::cli::output::diagnostics::Report;
 use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
@@ -86,9 +85,12 @@ impl Run for Create {
             return Err(CliError::usage_with_help(format!("unexpected argument `{stray}`"), help));
         }
         match (&self.file, &self.title) {
-            (Some(file), _) => self.create_from_file(session, file).await,
+            (Some(file), _) => {
+                let forms = self.read(session, file).await?;
+                self.create_all(session, &forms, None).await
+            }
             (None, Some(title)) => {
-                self.create_without_file(session, &self.form_from_flags(title), None).await
+                self.create_all(session, &[NewForm::without_file(self.form_from_flags(title))], None).await
             }
             (None, None) if session.can_prompt() => self.ask(session).await,
             (None, None) => {
@@ -99,17 +101,34 @@ impl Run for Create {
     }
 }
 
+/// A form to create.
+struct NewForm {
+    definition: Value,
+    /// The file it comes from.
+    document: Option<Document>,
+}
+
+impl NewForm {
+    fn without_file(definition: Value) -> Self {
+        Self { definition, document: None }
+    }
+
+    fn file(&self) -> &str {
+        self.document.as_ref().map_or("", |document| &document.file)
+    }
+}
+
 impl Create {
     /// Asks for the form. The input is kept in a file unless the form is created.
     async fn ask(&mut self, session: &Session) -> Result<(), CliError> {
         // Check the flags and the server first, so that no input is lost to either.
-        definition(&self.form_from_flags("Title"))?;
+        self.check(&NewForm::without_file(self.form_from_flags("Title")))?;
         session.probe().await?;
         let mut draft = Draft::create(session, "new", "", &self.resume_command())?;
         let answers = self.answers(session, &draft);
         let form = prompt::dialogue(&session.output, "canceled, nothing was created", answers).await?;
         draft.set_resume_command(session, &self.resume_command());
-        self.create_without_file(session, &form, Some(draft)).await
+        self.create_all(session, &[NewForm::without_file(form)], Some(draft)).await
     }
 
     /// Returns the command that resumes with a kept draft.
@@ -121,13 +140,15 @@ impl Create {
 
     async fn answers(&mut self, session: &Session, draft: &Draft) -> Result<Value, CliError> {
         let form = wizard::ask(session, draft, self.form_from_flags("")).await?;
-        if !self.publish && !self.dry_run && question_args::has_answerable_question(&form) {
+        let read = Definition::read(&form, &Limits::UNLIMITED);
+        if !self.publish && !self.dry_run && read.is_ok_and(|form| takes_answers(&form)) {
             self.publish = prompt::yes_or_no("Publish it at once?").await?;
         }
         Ok(form)
     }
 
-    async fn create_from_file(&self, session: &Session, file: &Path) -> Result<(), CliError> {
+    /// Reads the forms of `file`, with the fields given as flags, and the secrets from the environment.
+    async fn read(&self, session: &Session, file: &Path) -> Result<Vec<NewForm>, CliError> {
         session.announce_stdin(file);
         let path = file.to_owned();
         let documents = read_input(move || document::read(&path)).await?;
@@ -136,31 +157,76 @@ impl Create {
                 format!("--title and --slug are for one form, and the file has {}", documents.len());
             return Err(CliError::usage(message));
         }
-        let forms: Vec<_> =
-            documents.iter().map(|document| self.to_form(session, document)).collect::<Result<_, _>>()?;
-        for (document, form) in documents.iter().zip(&forms) {
-            let read = Definition::read(form, &Limits::UNLIMITED);
-            let definition = read.map_err(|violations| {
-                let problem = Problem { errors: violations, ..Problem::new(Code::ValidationFailed) };
-                self.refused(document, ClientError::Problem(Box::new(problem)))
-            })?;
-            self.require_question(&definition)?;
+        let form = |document: Document| {
+            let mut form = document.value.clone();
+            let integrations = document.integrations(None, &session.environment)?;
+            if let (Some(list), Some(integrations)) = (form.get_mut("integrations"), integrations) {
+                *list = integrations;
+            }
+            let set = |form: Value, (name, text): (&str, &str)| Setting::named(name, text).apply(&form);
+            let definition = self.fields().try_fold(form, set)?;
+            Ok(NewForm { definition, document: Some(document) })
+        };
+        documents.into_iter().map(form).collect()
+    }
+
+    /// Creates the forms. Nothing is sent unless all of them are valid; size limits are checked by the server. `draft` holds
+    /// the interactive input, if any.
+    async fn create_all(
+        &self,
+        session: &Session,
+        forms: &[NewForm],
+        mut draft: Option<Draft>,
+    ) -> Result<(), CliError> {
+        for form in forms {
+            self.require_question(&self.check(form)?)?;
         }
-        let client = self.client(session).await?;
-        if documents.len() > 1 && !self.dry_run {
-            dry_run_all(session, &client, documents.iter().zip(&forms)).await?;
+        // Only a dry run needs a store that exists.
+        let client = if self.dry_run { session.client().await? } else { session.connect().await? };
+        if forms.len() > 1 && !self.dry_run {
+            self.dry_run_all(session, &client, forms).await?;
         }
-        let mut batch = Batch::begin(session, documents.len());
-        for (document, form) in documents.iter().zip(&forms) {
-            let refused = |error| self.refused(document, error);
-            batch.record(&document.file, self.create(session, &client, form, refused, None).await)?;
+        let mut batch = Batch::begin(session, forms.len());
+        for form in forms {
+            batch.record(form.file(), self.create(session, &client, form, draft.take()).await)?;
         }
         batch.finish()
     }
 
+    /// Fails unless the server accepts all of `forms`. Creating only some would make a retry conflict with them.
+    async fn dry_run_all(
+        &self,
+        session: &Session,
+        client: &Client,
+        forms: &[NewForm],
+    ) -> Result<(), CliError> {
+        let mut batch = Batch::begin(session, forms.len());
+        for form in forms {
+            let tried = match client.create_form(&form.definition.to_string(), true).await {
+                Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
+                    return Err(error.into());
+                }
+                tried => tried.map(drop).map_err(|error| self.refused(form, error)),
+            };
+            batch.record(form.file(), tried)?;
+        }
+        batch.finish_with_worst().inspect_err(|_| session.output.status("nothing was stored"))
+    }
+
+    /// Validates `form`.
+    ///
+    /// # Errors
+    /// If it is invalid, with all violations.
+    fn check(&self, form: &NewForm) -> Result<Definition, CliError> {
+        Definition::read(&form.definition, &Limits::UNLIMITED).map_err(|violations| {
+            let problem = Problem { errors: violations, ..Problem::new(Code::ValidationFailed) };
+            self.refused(form, ClientError::Problem(Box::new(problem)))
+        })
+    }
+
     /// Refuses to publish a form without a question to answer.
     fn require_question(&self, form: &Definition) -> Result<(), CliError> {
-        if !self.publish || form.questions.iter().any(|question| question.kind.rules().takes_answer()) {
+        if !self.publish || takes_answers(form) {
             return Ok(());
         }
         let what = format!("\"{}\" has no question that takes an answer; nothing was stored", form.title);
@@ -183,71 +249,36 @@ impl Create {
             .filter_map(|(name, text)| Some((name, text?)))
     }
 
-    /// Returns the form of `document` as sent: with the fields given as flags, and the secrets from the environment.
-    fn to_form(&self, session: &Session, document: &Document) -> Result<Value, CliError> {
-        let mut form = document.value.clone();
-        let integrations = document.integrations(None, &session.environment)?;
-        if let (Some(list), Some(integrations)) = (form.get_mut("integrations"), integrations) {
-            *list = integrations.sent;
-        }
-        self.fields().try_fold(form, |form, (name, text)| Setting::named(name, text).apply(&form))
-    }
-
     /// Locates the server's error in the file, unless it is about a flag.
-    fn refused(&self, document: &Document, error: ClientError) -> CliError {
+    fn refused(&self, NewForm { definition, document }: &NewForm, error: ClientError) -> CliError {
         let is_flag = |violation: &&Violation| {
             self.fields().any(|(name, _)| violation.pointer.strip_prefix('/') == Some(name))
         };
         match error {
-            ClientError::Problem(problem) if problem.errors.iter().any(|violation| is_flag(&violation)) => {
-                let flags: Vec<_> = problem.errors.iter().filter(is_flag).cloned().collect();
-                rejected(&document.value, &flags, *problem)
+            ClientError::Problem(mut problem) if problem.errors.iter().any(|one| is_flag(&one)) => {
+                problem.errors.retain(|one| document.is_none() || is_flag(&one));
+                refused(None, definition, ClientError::Problem(problem))
             }
-            error => locate_in_file(document, error),
+            error => refused(document.as_ref(), definition, error),
         }
-    }
-
-    /// Creates a form that does not come from a file; `draft` holds the interactive input, if any.
-    async fn create_without_file(
-        &self,
-        session: &Session,
-        form: &Value,
-        draft: Option<Draft>,
-    ) -> Result<(), CliError> {
-        self.require_question(&definition(form)?)?;
-        let client = self.client(session).await?;
-        let refused = |error: ClientError| match error {
-            ClientError::Problem(problem) if !problem.errors.is_empty() => {
-                rejected(form, &problem.errors.clone(), *problem)
-            }
-            error => error.into(),
-        };
-        self.create(session, &client, form, refused, draft).await
-    }
-
-    /// Returns a client; only a dry run needs a store that exists.
-    async fn client(&self, session: &Session) -> Result<Client, CliError> {
-        if self.dry_run { session.client().await } else { session.connect().await }
     }
 
     async fn create(
         &self,
         session: &Session,
         client: &Client,
-        form: &Value,
-        refused: impl FnOnce(ClientError) -> CliError,
+        form: &NewForm,
         draft: Option<Draft>,
     ) -> Result<(), CliError> {
         let output = &session.output;
-        let created = client.create_form(&form.to_string(), self.dry_run).await.map_err(refused)?;
+        let created = client.create_form(&form.definition.to_string(), self.dry_run).await;
+        let created = created.map_err(|error| self.refused(form, error))?;
         if self.dry_run {
             output.object(&created, || "(dry run)\n".to_owned())?;
             output.status("the server would accept it; nothing was stored");
             return Ok(());
         }
-        if let Some(draft) = draft {
-            draft.discard();
-        }
+        draft.into_iter().for_each(Draft::discard);
         let (id, prefix) = (created.id.to_string(), session.command_prefix());
         if self.publish {
             let published = client.update_form(&id, r#"{"status":"published"}"#, None, false).await;
@@ -275,32 +306,9 @@ impl Create {
     }
 }
 
-/// Validates `form`.
-///
-/// # Errors
-/// If it is invalid, with all violations.
-fn definition(form: &Value) -> Result<Definition, CliError> {
-    Definition::read(form, &Limits::UNLIMITED)
-        .map_err(|violations| rejected(form, &violations, Problem::new(Code::ValidationFailed)))
-}
-
-/// Fails unless the server accepts all of `forms`. Creating only some would make a retry conflict with them.
-async fn dry_run_all<'a>(
-    session: &Session,
-    client: &Client,
-    forms: impl ExactSizeIterator<Item = (&'a Document, &'a Value)>,
-) -> Result<(), CliError> {
-    let mut batch = Batch::begin(session, forms.len());
-    for (document, form) in forms {
-        let tried = match client.create_form(&form.to_string(), true).await {
-            Err(error) if error.problem().is_none_or(|problem| problem.errors.is_empty()) => {
-                return Err(error.into());
-            }
-            tried => tried.map(drop).map_err(|error| locate_in_file(document, error)),
-        };
-        batch.record(&document.file, tried)?;
-    }
-    batch.finish_with_worst().inspect_err(|_| session.output.status("nothing was stored"))
+/// Whether the form has a question that takes an answer.
+fn takes_answers(form: &Definition) -> bool {
+    form.questions.iter().any(|question| question.kind.rules().takes_answer())
 }
 
 /// Reports the webhooks of `form` for which the server has made a secret: it is not printed beside the form's id.
@@ -310,16 +318,5 @@ pub(super) fn report_generated_secrets(session: &Session, form: &str, integratio
         let (Some(name), Some(_)) = (text("name"), text("secret")) else { continue };
         let command = format!("{} integrations rotate-secret {form} {name}", session.command_prefix());
         session.output.status(&format!("the server made a secret for `{name}`; to get one: {command}"));
-    }
-}
-
-/// Locates the server's violations in the file they are about.
-pub(super) fn locate_in_file(document: &Document, error: ClientError) -> CliError {
-    match error {
-        ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            let diagnostics = locate_violations(document, &problem.errors);
-            Report { problem: *problem, ..Report::of_file(&document.file, diagnostics) }.into()
-        }
-        error => error.into(),
     }
 }

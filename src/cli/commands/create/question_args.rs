@@ -47,13 +47,3 @@ pub(super) fn parse(argument: &str) -> Result<Value, String> {
     let (title, is_required) = rest.strip_suffix('!').map_or((rest, false), |title| (title, true));
     Ok(question(kind, title, is_required, &lists))
 }
-
-/// Whether the form has a question that takes an answer.
-pub(super) fn has_answerable_question(form: &Value) -> bool {
-    let Some(Value::Array(questions)) = form.get("questions") else { return false };
-    let is_asked = |question: &Value| match question.get("type") {
-        Some(Value::String(kind)) => takes_answer(kind),
-        _ => false,
-    };
-    questions.iter().any(is_asked)
-}

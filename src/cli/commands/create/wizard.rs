@@ -18,7 +18,7 @@ pub(super) async fn ask(session: &Session, draft: &Draft, flags: Value) -> Resul
     let mut questions = Vec::new();
     while let Some(question) = wizard.ask_question(&questions).await? {
         questions.push(question);
-        wizard.form = with_member(&wizard.form, "questions", Value::Array(questions.clone()));
+        wizard.form.set(&["questions"], Value::Array(questions.clone()));
     }
     yaml::yaml(&wizard.form)?.lines().for_each(|line| session.output.status(line));
     Ok(wizard.form)
@@ -35,11 +35,9 @@ impl Wizard<'_> {
         let mut title = String::new();
         loop {
             title = prompt::text("Title", &title, false).await?;
-            let form = with_member(&self.form, "title", title.as_str().into());
-            if self.is_valid(&form) {
-                self.draft.write(&yaml::yaml(&form)?)?;
-                self.form = form;
-                return Ok(());
+            self.form.set(&["title"], title.as_str().into());
+            if self.is_valid(&self.form) {
+                return self.draft.write(&yaml::yaml(&self.form)?);
             }
         }
     }
@@ -48,7 +46,9 @@ impl Wizard<'_> {
     /// before it asks for the next.
     async fn ask_question(&self, before: &[Value]) -> Result<Option<Value>, CliError> {
         let form = |question: Value| {
-            with_member(&self.form, "questions", Value::Array([before, &[question]].concat()))
+            let mut form = self.form.clone();
+            form.set(&["questions"], Value::Array([before, &[question]].concat()));
+            form
         };
         let what = format!("Question {} (Enter to finish)", before.len() + 1);
         let mut title = prompt::text(&what, "", true).await?;
@@ -82,12 +82,6 @@ impl Wizard<'_> {
         }
         violations.is_empty()
     }
-}
-
-fn with_member(form: &Value, name: &str, value: Value) -> Value {
-    let Value::Object(members) = form else { return form.clone() };
-    let member = |(key, old): &(String, Value)| (key.clone(), if key == name { &value } else { old }.clone());
-    Value::Object(members.iter().map(member).collect())
 }
 
 /// Asks for the lists of a question type, item by item. `refused` holds the previous input, `save` is called after each

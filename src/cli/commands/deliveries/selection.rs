@@ -7,7 +7,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use serde::Serialize;
 
 use crate::cli::commands::completions::candidates;
-use crate::cli::input::moment::moment;
+use crate::cli::input::values::moment;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::validation::similar::similar;
 

@@ -1,12 +1,11 @@
-//! Differences between two definitions of a form, in words: one line per field.
+//! Differences between two definitions of a form: as a merge patch (RFC 7396), and in words, one line per field.
 
 use console::measure_text_width;
 
-use crate::cli::commands::edit::patch::same;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations;
 use crate::domain::integration::secret_members::env;
-use crate::domain::json::Value;
+use crate::domain::json::{Object, Value};
 
 /// Maximum width to which the fields are aligned.
 const MAX_FIELD: usize = 27;
@@ -161,4 +160,27 @@ fn words(value: &Value) -> String {
         },
         value => humanize(value),
     }
+}
+
+/// Returns the merge patch from `before` to `after`, both in authoring form; `None` if they are equal.
+pub(super) fn patch(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return (!same(before, after)).then(|| after.clone());
+    };
+    let mut members = Object::new();
+    for (name, value) in new {
+        let change = match before.get(name) {
+            Some(old) => patch(old, value),
+            None => Some(value.clone()).filter(|value| *value != Value::Null),
+        };
+        members.extend(change.map(|change| (name.clone(), change)));
+    }
+    let gone = old.iter().filter(|(name, _)| after.get(name).is_none());
+    members.extend(gone.map(|(name, _)| (name.clone(), Value::Null)));
+    (!members.is_empty()).then_some(Value::Object(members))
+}
+
+/// Whether two values have the same text: to an author `1.10` and `1.1` differ.
+fn same(one: &Value, other: &Value) -> bool {
+    one.to_string() == other.to_string()
 }

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use crate::api::FormDetail;
-use crate::cli::commands::create::locate_in_file;
-use crate::cli::commands::edit::diff::{diff, lines};
-use crate::cli::commands::edit::{Edit, EditBase, explain_conflict};
+use crate::cli::commands::edit::{Edit, EditBase, Edited};
 use crate::cli::commands::read_input;
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::{self, Document};
@@ -14,6 +12,7 @@ use crate::cli::input::editor;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::humanize::count_noun;
+use crate::cli::output::integrations::authoring;
 use crate::cli::output::render_error;
 use crate::cli::output::visible;
 use crate::cli::output::yaml;
@@ -27,11 +26,7 @@ const COMMENT_PREFIX: &str = "#>";
 pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliError> {
     let base = EditBase::read(session, &command.form).await?;
     let initial = match &command.file {
-        Some(file) => {
-            session.announce_stdin(file);
-            let path = file.clone();
-            strip_comments(&read_input(move || document::text(&path)).await?.1)
-        }
+        Some(file) => strip_comments(&read_text(session, file).await?.1),
         None => yaml::yaml(&base.definition)?,
     };
     let mut comments = header(session, &base.form)?;
@@ -73,11 +68,16 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
     }
 }
 
-/// Sends `file` as the form's new definition.
-pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) -> Result<(), CliError> {
+/// Returns the name and text of `file`.
+async fn read_text(session: &Session, file: &Path) -> Result<(String, String), CliError> {
     session.announce_stdin(file);
     let path = file.to_owned();
-    let (name, text) = read_input(move || document::text(&path)).await?;
+    read_input(move || document::text(&path)).await
+}
+
+/// Sends `file` as the form's new definition.
+pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) -> Result<(), CliError> {
+    let (name, text) = read_text(session, file).await?;
     let base = EditBase::read(session, &command.form).await?;
     let form = send_text(session, command, &base, &name, &text).await?;
     command.report(session, &base, form.as_ref())
@@ -92,25 +92,13 @@ async fn send_text(
     text: &str,
 ) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
     let document = parse_single(file, text, &base.definition)?;
-    let integrations = document.integrations(Some(&base.integrations), &session.environment)?;
-    let (sent, compared) = integrations.map(|list| (list.sent, list.compared)).unzip();
-    let mut new = document.value.clone();
-    if let (Some(list), Some(compared)) = (new.get_mut("integrations"), compared) {
-        *list = compared;
+    let stored = yaml::integrations(&base.form);
+    let integrations = document.integrations(Some(&stored), &session.environment)?;
+    let mut definition = document.value.clone();
+    if let Some(list) = definition.get_mut("integrations") {
+        *list = authoring(list);
     }
-    let (prefix, id) = (session.command_prefix(), base.id());
-    let error = match command.send(session, base, &new, sent.as_ref()).await {
-        Ok(form) => return Ok(form),
-        Err(CliError::Client { error, .. }) => locate_in_file(&document, error),
-        Err(error) => error,
-    };
-    let help = if is_conflict(&error) {
-        show_conflict(session, base).await;
-        format!("{prefix} edit {id} -f FILE compares FILE with the form as it is now")
-    } else {
-        format!("see what it is now: {prefix} show {id}")
-    };
-    Err(explain_conflict(error, help))
+    command.send(session, base, &Edited { definition, integrations, document: Some(document) }).await
 }
 
 /// Parses `text`, which must contain one form, edited from `base`.
@@ -123,23 +111,6 @@ fn parse_single(file: &str, text: &str, base: &Value) -> Result<Document, CliErr
             Err(Report::of_file(file, vec![Diagnostic::plain(message)]).into())
         }
     }
-}
-
-/// Shows what changed on the server since the form was read, if it can be read again.
-async fn show_conflict(session: &Session, base: &EditBase) {
-    let Ok(now) = EditBase::read(session, &base.id()).await else { return };
-    session.output.status("changed on the server after you read it:");
-    let with_status = |form: &EditBase| {
-        let mut shown = form.definition.clone();
-        shown.set(&["status"], form.form.status.to_string().as_str().into());
-        shown
-    };
-    let changes = diff(&with_status(base), &with_status(&now));
-    lines(&changes).iter().for_each(|line| session.output.status(line));
-}
-
-fn is_conflict(error: &CliError) -> bool {
-    matches!(error, CliError::Client { error: ClientError::Problem(problem), .. } if problem.status == 412)
 }
 
 fn header(session: &Session, form: &FormDetail) -> Result<String, CliError> {

@@ -7,75 +7,65 @@ use crate::domain::question::QuestionKind;
 /// Removed options of one question whose answers are counted: each takes a search.
 const MAX_OPTIONS: usize = 10;
 
-/// Answers that a change hides: those to a removed question, or with a removed option.
-#[derive(Debug, PartialEq, Eq)]
+/// Answers that a change hides: those to a removed question or one with another type, or with a removed option.
+#[derive(Debug)]
 pub(super) struct HiddenAnswers {
-    pub(super) question: String,
-    /// Operator and value of the filter that finds the answers.
-    pub(super) filter: (&'static str, String),
-    pub(super) reason: Reason,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reason {
-    QuestionRemoved,
-    OptionRemoved,
-    /// The question gets another type, by which its answers cannot be read.
-    Retyped,
+    /// Question, operator and value of the filter that finds the answers.
+    pub(super) filter: (String, String, String),
+    /// The change, such as `removes question q1`.
+    change: String,
+    /// Whether the question gets another type, by which its answers cannot be read.
+    pub(super) is_retyped: bool,
 }
 
 impl HiddenAnswers {
     /// Describes the change, which hides the number of answers `count`; `None` if that is not known.
     pub(super) fn warning(&self, count: Option<u64>) -> String {
-        let Self { question, filter: (_, option), reason } = self;
+        let Self { filter: (_, operator, option), change, .. } = self;
         let answers = count.map_or("answers".to_owned(), |count| count_noun(count, "answer"));
-        match reason {
-            Reason::QuestionRemoved => format!("removes question {question}: hides {answers}"),
-            Reason::Retyped => format!("changes the type of question {question}: hides {answers}"),
-            Reason::OptionRemoved => {
-                let say = if count == Some(1) { "says" } else { "say" };
-                format!("removes option {option} of {question}: {answers} {say} {option}")
-            }
+        match (&**operator, count) {
+            ("answered", _) => format!("{change}: hides {answers}"),
+            (_, Some(1)) => format!("{change}: {answers} says {option}"),
+            _ => format!("{change}: {answers} say {option}"),
         }
     }
 }
 
 /// Finds the changes from `before` to `after` that can hide answers.
 pub(super) fn find_hidden(before: &Value, after: &Value) -> Vec<HiddenAnswers> {
-    questions(before).iter().flat_map(|old| hidden_by(old, questions(after))).collect()
-}
-
-fn questions(form: &Value) -> &[Value] {
-    form.get("questions").and_then(Value::as_array).unwrap_or_default()
+    list(before, "questions").iter().flat_map(|old| hidden_by(old, list(after, "questions"))).collect()
 }
 
 fn hidden_by(old: &Value, after: &[Value]) -> Vec<HiddenAnswers> {
     let text = |question: &Value, name: &str| question.get(name).and_then(Value::as_str).map(str::to_owned);
     let kind = text(old, "type").and_then(|name| QuestionKind::without_settings(&name));
-    let Some((kind, question)) = kind.map(|(kind, _)| kind).zip(text(old, "id")) else { return Vec::new() };
+    let Some((kind, id)) = kind.map(|(kind, _)| kind).zip(text(old, "id")) else { return Vec::new() };
     if !kind.rules().takes_answer() {
         return Vec::new();
     }
-    let any_answer = |reason| {
-        vec![HiddenAnswers { question: question.clone(), filter: ("answered", "true".to_owned()), reason }]
+    let hidden = |operator: &str, value: &str, change: String| {
+        let filter = (id.clone(), operator.to_owned(), value.to_owned());
+        HiddenAnswers { filter, change, is_retyped: false }
     };
-    match after.iter().find(|new| text(new, "id").as_ref() == Some(&question)) {
-        None => any_answer(Reason::QuestionRemoved),
-        Some(new) if text(new, "type") != text(old, "type") => any_answer(Reason::Retyped),
+    match after.iter().find(|new| text(new, "id").as_ref() == Some(&id)) {
+        None => vec![hidden("answered", "true", format!("removes question {id}"))],
+        Some(new) if text(new, "type") != text(old, "type") => {
+            let hidden = hidden("answered", "true", format!("changes the type of question {id}"));
+            vec![HiddenAnswers { is_retyped: true, ..hidden }]
+        }
         Some(new) => {
             let (kept, operator) = (options(new), if kind.answer_is_list() { "includes" } else { "eq" });
             let gone = options(old).into_iter().filter(|option| !kept.contains(option)).take(MAX_OPTIONS);
-            let hidden = |option: &str| HiddenAnswers {
-                question: question.clone(),
-                filter: (operator, option.to_owned()),
-                reason: Reason::OptionRemoved,
-            };
-            gone.map(hidden).collect()
+            gone.map(|option| hidden(operator, option, format!("removes option {option} of {id}"))).collect()
         }
     }
 }
 
 fn options(question: &Value) -> Vec<&str> {
-    let options = question.get("options").and_then(Value::as_array).unwrap_or_default();
-    options.iter().filter_map(|option| option.get("value").unwrap_or(option).as_str()).collect()
+    let options = list(question, "options").iter();
+    options.filter_map(|option| option.get("value").unwrap_or(option).as_str()).collect()
+}
+
+fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
+    object.get(name).and_then(Value::as_array).unwrap_or_default()
 }

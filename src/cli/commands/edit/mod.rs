@@ -3,7 +3,6 @@
 mod diff;
 mod edit_loop;
 mod hidden_answers;
-mod patch;
 
 use std::path::PathBuf;
 
@@ -13,12 +12,12 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::Run;
 use crate::cli::commands::create::report_generated_secrets;
-use crate::cli::commands::edit::diff::{diff, lines};
-use crate::cli::commands::edit::hidden_answers::{HiddenAnswers, Reason, find_hidden};
-use crate::cli::commands::edit::patch::patch;
+use crate::cli::commands::edit::diff::{diff, lines, patch};
+use crate::cli::commands::edit::hidden_answers::{HiddenAnswers, find_hidden};
 use crate::cli::connection::session::Session;
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::violations::{describe_violations, not_stored, rejected};
+use crate::cli::input::document::Document;
+use crate::cli::input::document::violations::{describe_violations, not_stored, refused};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::{Columns, FORM};
 use crate::cli::output::exit::CliError;
@@ -94,47 +93,48 @@ pub struct Edit {
 pub(super) struct EditBase {
     pub(super) form: ReceivedBody<FormDetail>,
     pub(super) definition: Value,
-    /// The integrations, as the server shows them.
-    pub(super) integrations: Value,
-    pub(super) revision: Revision,
+    revision: Revision,
 }
 
 impl EditBase {
     pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
         let (form, revision) = session.client().await?.get_revision(name).await?;
         let definition = yaml::authoring(&form)?;
-        let integrations = yaml::integrations(&form);
-        Ok(Self { form, definition, integrations, revision })
+        Ok(Self { form, definition, revision })
     }
 
     pub(super) fn id(&self) -> String {
         self.form.id.to_string()
     }
 
-    /// Sends the patch that turns the form into `new`, unless it was changed since it was read. If the patch has integrations,
-    /// those of `integrations`, which have their secrets, are sent.
-    async fn send(
-        &self,
-        session: &Session,
-        new: &Value,
-        integrations: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<ReceivedBody<FormDetail>, CliError> {
-        let mut patch = patch(&self.definition, new).unwrap_or_else(|| Value::Object(Vec::new()));
-        if let (Some(list), Some(with_secrets)) = (patch.get_mut("integrations"), integrations) {
-            with_secrets.clone_into(list);
-        }
-        let client = session.client().await?;
-        Ok(client.update_form(&self.id(), &patch.to_string(), Some(&self.revision), dry_run).await?)
-    }
-
     /// Counts the answers that a change hides; `None` if that is not possible, which does not fail the change.
     async fn count_answers(&self, session: &Session, hidden: &HiddenAnswers) -> Option<u64> {
-        let (operator, value) = hidden.filter.clone();
-        let answers = vec![(hidden.question.clone(), operator.to_owned(), value)];
-        let query = SubmissionQuery { answers, ..SubmissionQuery::default() };
+        let query = SubmissionQuery { answers: vec![hidden.filter.clone()], ..SubmissionQuery::default() };
         session.client().await.ok()?.count_submissions(&self.id(), &query).await.ok()?
     }
+
+    /// Shows what changed on the server since the form was read, if it can be read again.
+    async fn show_conflict(&self, session: &Session) {
+        let Ok(now) = Self::read(session, &self.id()).await else { return };
+        session.output.status("changed on the server after you read it:");
+        let with_status = |form: &Self| {
+            let mut shown = form.definition.clone();
+            shown.set(&["status"], form.form.status.to_string().as_str().into());
+            shown
+        };
+        let changes = diff(&with_status(self), &with_status(&now));
+        lines(&changes).iter().for_each(|line| session.output.status(line));
+    }
+}
+
+/// The form as it is to be.
+pub(super) struct Edited {
+    /// In authoring form.
+    pub(super) definition: Value,
+    /// The integrations with their secrets, which are sent if they have changed.
+    pub(super) integrations: Option<Value>,
+    /// The file it comes from.
+    pub(super) document: Option<Document>,
 }
 
 impl Run for Edit {
@@ -170,30 +170,39 @@ impl Edit {
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
         let base = EditBase::read(session, &self.form).await?;
-        let new = apply(settings, &base.definition)?;
-        let sent = self.send(session, &base, &new, None).await;
-        let sent = sent.map_err(|error| refused(error, session, &base.id(), &new))?;
+        let definition = apply(settings, &base.definition)?;
+        let edited = Edited { definition, integrations: None, document: None };
+        let sent = self.send(session, &base, &edited).await?;
         self.report(session, &base, sent.as_ref())
     }
 
-    /// Shows the changes of the form to `new`, warns of answers that they hide, and sends them; `None` if there are none.
+    /// Shows the changes of the form, warns of answers that they hide, and sends them, unless the form was changed since it
+    /// was read; `None` if there are none.
     pub(super) async fn send(
         &self,
         session: &Session,
         base: &EditBase,
-        new: &Value,
-        integrations: Option<&Value>,
+        edited: &Edited,
     ) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
-        let changes = diff(&base.definition, new);
+        let Some(mut patch) = patch(&base.definition, &edited.definition) else { return Ok(None) };
+        let changes = diff(&base.definition, &edited.definition);
         if changes.is_empty() {
             return Ok(None);
         }
         lines(&changes).iter().for_each(|line| session.output.status(line));
-        let is_retyped = self.warn_of_hidden(session, base, new).await;
-        if is_retyped || self.file.is_some() {
-            self.confirm(session, base).await?;
+        let is_retyped = self.warn_of_hidden(session, base, &edited.definition).await;
+        let is_confirmed = self.yes || self.dry_run || !session.can_prompt();
+        if (is_retyped || self.file.is_some()) && !is_confirmed {
+            session.confirm(&format!("change \"{}\"", base.form.title), ConfirmBy::Yes).await?;
         }
-        base.send(session, new, integrations, self.dry_run).await.map(Some)
+        if let (Some(list), Some(with_secrets)) = (patch.get_mut("integrations"), &edited.integrations) {
+            with_secrets.clone_into(list);
+        }
+        let (client, revision) = (session.client().await?, Some(&base.revision));
+        match client.update_form(&base.id(), &patch.to_string(), revision, self.dry_run).await {
+            Ok(form) => Ok(Some(form)),
+            Err(error) => Err(explain_refusal(session, base, edited, error).await),
+        }
     }
 
     /// Prints the form's id and whether it was changed; `sent` is `None` if there was nothing to send.
@@ -226,18 +235,10 @@ impl Edit {
             let count = base.count_answers(session, &hidden).await;
             if count != Some(0) {
                 session.output.warn(&hidden.warning(count));
-                is_retyped |= hidden.reason == Reason::Retyped;
+                is_retyped |= hidden.is_retyped;
             }
         }
         is_retyped
-    }
-
-    /// Asks whether to send the change, if interactive and without `--yes`.
-    pub(super) async fn confirm(&self, session: &Session, base: &EditBase) -> Result<(), CliError> {
-        if self.yes || self.dry_run || !session.can_prompt() {
-            return Ok(());
-        }
-        session.confirm(&format!("change \"{}\"", base.form.title), ConfirmBy::Yes).await
     }
 }
 
@@ -262,29 +263,28 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     Err(not_stored(diagnostics, Problem::new(Code::ValidationFailed)))
 }
 
-/// Returns the error for `new`, which is not in a file.
-fn refused(error: CliError, session: &Session, form: &str, new: &Value) -> CliError {
+/// Explains why the server did not change the form: it is not valid, or was changed after it was read.
+async fn explain_refusal(
+    session: &Session,
+    base: &EditBase,
+    edited: &Edited,
+    error: ClientError,
+) -> CliError {
+    let (prefix, id) = (session.command_prefix(), base.id());
+    let help = match (error.status(), &edited.document) {
+        (Some(412), Some(_)) => {
+            base.show_conflict(session).await;
+            format!("{prefix} edit {id} -f FILE compares FILE with the form as it is now")
+        }
+        _ => format!("see what it is now: {prefix} show {id}"),
+    };
     match error {
-        CliError::Client { error: ClientError::Problem(problem), .. } if !problem.errors.is_empty() => {
-            rejected(new, &problem.errors, (*problem).clone())
-        }
-        error => {
-            explain_conflict(error, format!("see what it is now: {} show {form}", session.command_prefix()))
-        }
-    }
-}
-
-/// Adds `help` to the error if the form was changed after it was read.
-pub(super) fn explain_conflict(error: CliError, help: String) -> CliError {
-    let CliError::Client { mut error, notes, help: old } = error else { return error };
-    let help = match &mut error {
-        ClientError::Problem(problem) if problem.status == 412 => {
+        ClientError::Problem(mut problem) if problem.status == 412 => {
             let detail = "the form was changed after you read it; your change was not stored";
             problem.detail = Some(detail.to_owned());
-            Some(help)
+            CliError::client_with_help(ClientError::Problem(problem), help)
         }
-        ClientError::MaybeApplied { .. } => Some(help),
-        _ => old,
-    };
-    CliError::Client { error, notes, help }
+        ClientError::MaybeApplied { .. } => CliError::client_with_help(error, help),
+        error => refused(edited.document.as_ref(), &edited.definition, error),
+    }
 }

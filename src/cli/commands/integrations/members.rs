@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::commands::create::locate_in_file;
 use crate::cli::commands::read_input;
 use crate::cli::connection::session::Session;
 use crate::cli::environment::Environment;
-use crate::cli::input::document::violations::rejected;
+use crate::cli::input::document::violations::refused;
 use crate::cli::input::document::{self, Document, read_value};
 use crate::cli::input::secret_file;
 use crate::cli::output::exit::CliError;
@@ -147,13 +146,7 @@ impl Input {
                 }
             }
         }
-        match (&self.document, error) {
-            (Some(document), error) => locate_in_file(document, error),
-            (None, ClientError::Problem(problem)) if !problem.errors.is_empty() => {
-                rejected(&self.sent, &problem.errors.clone(), *problem)
-            }
-            (None, error) => error.into(),
-        }
+        refused(self.document.as_ref(), &self.sent, error)
     }
 }
 

@@ -30,10 +30,10 @@ pub(super) async fn ask(
     let all = answers::parse_questions(&form.questions);
     let questions = answers::known_questions(&all);
     let is_long = questions.iter().filter(|question| is_asked(question)).count() > MAX_PROMPTS;
-    let asks_all = sources.args.is_empty() && sources.record.is_none();
+    let asks_all = sources.args.is_empty() && !sources.record.is_given();
     let version = Version::new(form.version, form.created_at, questions);
     let dialogue = Dialogue { session, version, asks_all };
-    let violations = dialogue.violations(&dialogue.answers(sources)?);
+    let violations = dialogue.violations(&sources.answers(&dialogue.version.questions)?);
     if all.len() > dialogue.version.questions.len()
         || violations.iter().any(|violation| violation.code != Rule::Required)
     {
@@ -66,7 +66,7 @@ async fn edit(
     if editor::edit(session, &draft).await? == template {
         return Err(CliError::Declined);
     }
-    sources.record = Some(document::record(draft.path())?);
+    sources.record = document::record(draft.path())?;
     Ok(draft)
 }
 
@@ -81,7 +81,7 @@ struct Dialogue<'a> {
 impl Dialogue<'_> {
     async fn ask_all(&self, sources: &mut AnswerSources) -> Result<(), CliError> {
         for (place, question) in self.version.questions.iter().enumerate() {
-            let answers = self.answers(sources)?;
+            let answers = sources.answers(&self.version.questions)?;
             let shown = self.version.shown(&answers);
             if !shown[place] || !question.kind.rules().is_shown() {
                 continue;
@@ -129,7 +129,7 @@ impl Dialogue<'_> {
                 asked.ask(answer, &refused).await?;
                 refused = answer.as_str().unwrap_or_default().to_owned();
             }
-            let mut wrong = self.violations(&self.answers(sources)?);
+            let mut wrong = self.violations(&sources.answers(&self.version.questions)?);
             wrong.retain(|violation| violation.question.as_deref() == Some(id));
             if wrong.is_empty() {
                 if sources.args[before].is_empty() {
@@ -139,12 +139,6 @@ impl Dialogue<'_> {
             }
             wrong.iter().for_each(|violation| prompt::show(&format!("{}; try again", violation.message)));
         }
-    }
-
-    fn answers(&self, sources: &AnswerSources) -> Result<Object, CliError> {
-        let mut answers = sources.record.as_ref().map(|record| record.answers.clone()).unwrap_or_default();
-        answers::merge_args(&mut answers, &sources.args, &self.version.questions)?;
-        Ok(answers)
     }
 
     fn violations(&self, answers: &Object) -> Vec<Violation> {

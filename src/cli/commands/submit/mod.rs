@@ -19,7 +19,7 @@ use crate::cli::input::document;
 use crate::cli::output::columns::{Columns, SUBMISSION};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::shell_quote::shell_quote;
-use crate::cli::output::{Format, Output, visible};
+use crate::cli::output::{Output, visible};
 use crate::client::Client;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::settings::Confirmation;
@@ -100,14 +100,10 @@ impl Submit {
     ) -> Result<(), CliError> {
         let client = session.client().await?;
         let (output, prefix) = (&session.output, &session.command_prefix());
-        let body = answers::submission_body(form, sources, session.now(), prefix);
-        // With a machine-readable format, warnings go into the error document.
-        if body.is_ok() || output.format == Format::Table {
-            answers::dropped_warnings(form, sources).iter().for_each(|warning| output.warn(warning));
-        }
+        let body = answers::submission_body(form, sources, session.now(), prefix, output)?;
         let refused = |error| answers::explain_refusal(form, sources, error, prefix);
         let made = client
-            .create_submission(&self.form, &body?, self.dry_run, !self.no_notify)
+            .create_submission(&self.form, &body, self.dry_run, !self.no_notify)
             .await
             .map_err(refused)?;
         if self.dry_run {
@@ -153,7 +149,8 @@ impl Submit {
         read_input(move || {
             let file = file.as_deref();
             let args = answer_args::parse(&answers, file.as_slice(), answer_args::read_file)?;
-            Ok(AnswerSources { args, record: file.map(document::record).transpose()? })
+            let record = file.map(document::record).transpose()?.unwrap_or_default();
+            Ok(AnswerSources { args, record })
         })
         .await
     }

@@ -13,12 +13,10 @@ use crate::cli::output::{Format, Output};
 use crate::clock::Timestamp;
 use crate::domain::form::Version;
 use crate::domain::form::definition::Definition;
-use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::domain::validation::limits::Limits;
-use crate::domain::validation::similar::similar;
-use crate::domain::validation::violation::{Rule, Violation};
+use crate::domain::validation::violation::Violation;
 
 /// Columns of the result; `set` only if there are several sets of answers.
 pub(super) const COLUMNS: [&str; 4] = ["set", "question", "state", "why"];
@@ -61,14 +59,11 @@ impl Evaluation {
         let Some(Definition { questions, settings, .. }) = form.definition() else { return Ok(Vec::new()) };
         let version = Version::new(1, now, questions);
         let are_several = records.len() > 1;
-        let attempt = |(place, record): (usize, Record)| {
-            let mut answers = record.answers.clone();
-            answers::merge_args(&mut answers, args, &version.questions)?;
-            let errors = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
-            let drops = |error: &Violation| {
-                error.code == Rule::UnknownQuestion && settings.unknown_answers() == UnknownAnswers::Drop
-            };
-            let (dropped, errors): (Vec<_>, Vec<_>) = errors.into_iter().partition(drops);
+        let evaluate = |(place, record): (usize, Record)| {
+            let sources = AnswerSources { args: args.to_vec(), record };
+            let answers = sources.answers(&version.questions)?;
+            let violations = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
+            let (dropped, errors) = answers::split_dropped(violations, settings.unknown_answers());
             let mut questions = rows(&version, &answers, &errors);
             questions.extend(dropped.iter().map(|error| Row { state: "dropped", ..other(error) }));
             let set = are_several.then_some(place + 1);
@@ -77,12 +72,11 @@ impl Evaluation {
                 let set = set.map(|set| format!("set {set}: ")).unwrap_or_default();
                 Diagnostic { message: set + &diagnostic.message, ..diagnostic }
             });
-            let sources = AnswerSources { args: args.to_vec(), record: Some(record) };
             let diagnostics = sources.with_locations(diagnostics.collect());
             let (file, valid) = (form.file.clone(), errors.is_empty());
             Ok(Self { file, set, valid, questions, errors, diagnostics })
         };
-        records.into_iter().enumerate().map(attempt).collect()
+        records.into_iter().enumerate().map(evaluate).collect()
     }
 }
 
@@ -131,10 +125,8 @@ fn describe_violation(error: &Violation) -> String {
 
 /// Returns the row of an error that is not about an answerable question.
 fn other(error: &Violation) -> Row {
-    let question = answers::answer_key(error);
-    let near = similar(&question, error.allowed.iter().map(String::as_str));
-    let near = near.map(|id| format!("; a similar id exists: `{id}`")).unwrap_or_default();
-    Row { why: describe_violation(error) + &near, question, state: "refused" }
+    let why = describe_violation(error) + &answers::similar_id_hint(error);
+    Row { question: answers::answer_key(error), state: "refused", why }
 }
 
 pub(super) fn show(output: &Output, evaluations: &[Evaluation]) -> Result<(), CliError> {

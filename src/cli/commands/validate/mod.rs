@@ -142,21 +142,19 @@ impl Validate {
     }
 
     fn report_evaluations(&self, session: &Session, evaluations: &[Evaluation]) -> Result<(), CliError> {
-        let refusal = evaluation::refusal(evaluations);
-        if self.format != Some(ProblemFormat::Github) {
-            evaluation::show(&session.output, evaluations)?;
+        let (output, is_github) = (&session.output, self.format == Some(ProblemFormat::Github));
+        if !is_github {
+            evaluation::show(output, evaluations)?;
         }
-        match refusal {
-            None => session.output.status("the answers would be accepted"),
-            Some(report) if self.format == Some(ProblemFormat::Github) => {
-                return Err(self.report_github(session, report.into()));
-            } // The table has shown the reasons in full.
-            Some(report) if session.output.format == Format::Table && !session.output.truncates_rows() => {
-                return Err(Report { diagnostics: Vec::new(), ..report }.into());
-            }
-            Some(report) => return Err(report.into()),
+        let Some(mut report) = evaluation::refusal(evaluations) else {
+            output.status("the answers would be accepted");
+            return Ok(());
+        };
+        // The table has shown the reasons in full.
+        if !is_github && output.format == Format::Table && !output.truncates_rows() {
+            report.diagnostics.clear();
         }
-        Ok(())
+        Err(self.report_github(session, report.into()))
     }
 
     fn evaluate(&self, session: &Session) -> Result<Vec<Evaluation>, CliError> {
@@ -204,7 +202,8 @@ fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
 
 /// Refuses forms of another file that have the slug of one of the `earlier` ones: only one of them could be created.
 fn refuse_shared_slugs(earlier: &[Document], forms: &[Document]) -> Result<(), CliError> {
-    let shared: Vec<_> = forms.iter().filter_map(|form| form.shared_slug(earlier)).collect();
+    let shared = |form: &Document| form.shared_slug(earlier.iter().filter(|other| other.file != form.file));
+    let shared: Vec<_> = forms.iter().filter_map(shared).collect();
     match forms.first() {
         Some(form) if !shared.is_empty() => Err(Report::of_file(&form.file, shared).into()),
         _ => Ok(()),

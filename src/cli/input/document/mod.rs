@@ -2,7 +2,6 @@
 //!
 //! Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
 
-mod load;
 mod mask;
 mod read;
 mod record;
@@ -20,10 +19,8 @@ use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
 
-pub use load::{decode, open};
-pub use read::{entry, read, read_text, read_value, text};
+pub use read::{decode, entry, open, read, read_text, read_value, text};
 pub use record::{Record, record, records};
-pub use secrets::FileIntegrations;
 
 use tree::{Node, Span};
 
@@ -61,6 +58,23 @@ pub struct Document {
 }
 
 impl Document {
+    /// Converts the document to a form as the API accepts it: without members that only files have, and with the text of a
+    /// confirmation as its message.
+    fn into_form(mut self) -> Self {
+        self.format_version = self.value.get("version").cloned();
+        remove_file_members(&mut self.value, &["version", "tests"]);
+        if let Some(settings) = self.value.get_mut("settings") {
+            remove_file_members(settings, &[]);
+            if let Some(message @ Value::String(_)) = settings.get_mut("confirmation") {
+                *message = Value::Object(vec![("message".to_owned(), message.clone())]);
+            }
+        }
+        if let Some(Value::Array(questions)) = self.value.get_mut("questions") {
+            questions.iter_mut().for_each(|question| remove_file_members(question, &["was"]));
+        }
+        self
+    }
+
     /// Returns the definition, if it is valid.
     pub fn definition(&self) -> Option<Definition> {
         Definition::read(&self.value, &Limits::UNLIMITED).ok()
@@ -94,24 +108,20 @@ impl Document {
         violations.into_iter().map(warning).collect()
     }
 
-    /// Reports that an `earlier` form of the file has the same slug.
-    fn duplicate_slug(&self, earlier: &[Self]) -> Option<Diagnostic> {
+    /// Reports that one of the `others` has the same slug: only one of them could be created.
+    pub fn shared_slug<'a>(&self, mut others: impl Iterator<Item = &'a Self>) -> Option<Diagnostic> {
         let slug = self.slug()?;
-        let first = earlier.iter().find(|other| other.slug() == Some(slug))?.span("/slug", false);
-        let first = first.map(|span| (span, "first used here"));
-        let span = self.span("/slug", false);
-        let location = span.map(|span| self.location(span, Some("used again here"), first));
-        let message = format!("two forms of the file have the slug `{slug}`");
-        Some(Diagnostic { location, ..Diagnostic::new(Rule::SlugTaken.name(), message) })
-    }
-
-    /// Reports that a form of another file, among `others`, has the same slug.
-    pub fn shared_slug(&self, others: &[Self]) -> Option<Diagnostic> {
-        let slug = self.slug()?;
-        let other = others.iter().find(|other| other.slug() == Some(slug) && other.file != self.file)?;
-        let message = format!("{} and {} both have the slug `{slug}`", other.file, self.file);
-        let location = self.span("/slug", false).map(|span| self.location(span, None, None));
-        Some(Diagnostic { location, ..Diagnostic::new(Rule::SlugTaken.name(), message) })
+        let other = others.find(|other| other.slug() == Some(slug))?;
+        let message = match other.file == self.file {
+            true => format!("two forms of the file have the slug `{slug}`"),
+            false => format!("{} and {} both have the slug `{slug}`", other.file, self.file),
+        };
+        let mut problem = self.problem("/slug", Rule::SlugTaken.name(), message);
+        if let (Some(location), true) = (&mut problem.location, other.file == self.file) {
+            location.label = Some("used again here");
+            location.earlier = other.span("/slug", false).map(|span| (span, "first used here"));
+        }
+        Some(problem)
     }
 
     fn slug(&self) -> Option<&str> {
@@ -130,14 +140,23 @@ impl Document {
         Some(span.start..span.start + line.len())
     }
 
+    /// Creates a diagnostic about the value at `pointer`.
+    fn problem(&self, pointer: &str, code: &str, message: String) -> Diagnostic {
+        let location = self.span(pointer, false).map(|span| self.location(span));
+        Diagnostic { location, ..Diagnostic::new(code, message) }
+    }
+
     /// Creates a location in this file.
-    fn location(
-        &self,
-        span: Span,
-        label: Option<&'static str>,
-        earlier: Option<(Span, &'static str)>,
-    ) -> Location {
-        Location { file: self.file.clone(), source: Arc::clone(&self.source), span, label, earlier }
+    fn location(&self, span: Span) -> Location {
+        let (file, source) = (self.file.clone(), Arc::clone(&self.source));
+        Location { file, source, span, label: None, earlier: None }
+    }
+}
+
+/// Removes the members `names` and those that begin with `x-`.
+fn remove_file_members(object: &mut Value, names: &[&str]) {
+    if let Value::Object(members) = object {
+        members.retain(|(key, _)| !names.contains(&&**key) && !key.starts_with("x-"));
     }
 }
 

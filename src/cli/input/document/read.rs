@@ -1,15 +1,20 @@
 //! Reading of form files. Where text is expected, an unquoted `1.10` or `null` is text.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::input::document::Document;
-use crate::cli::input::document::load::load;
 use crate::cli::input::document::mask::find_secrets;
-use crate::cli::input::document::tree::{self, Issue, MERGE, Node, TextMode};
+use crate::cli::input::document::tree::{self, MERGE, Node, Span, TextMode};
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
 use crate::cli::output::exit::CliError;
+use crate::cli::output::io_error::reason;
 use crate::domain::json::{self, Value};
+
+/// Code of the problem that a key is given twice.
+const DUPLICATE: &str = "duplicate_field";
 
 /// Maximum size of a form file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -37,8 +42,8 @@ pub fn text(path: &Path) -> Result<(String, String), CliError> {
 /// With all problems of the text, if one of its forms is invalid or it contains none.
 pub fn read_text(file: &str, text: &str, base: Option<&Value>) -> Result<Vec<Document>, CliError> {
     let reader = FileReader::of(file, text);
-    let (values, mut diagnostics) = reader.values(TextMode::Named);
-    let documents: Vec<_> = values.into_iter().map(|(value, root)| reader.form(value, root)).collect();
+    let (documents, mut diagnostics) = reader.documents(TextMode::Named);
+    let documents: Vec<_> = documents.into_iter().map(Document::into_form).collect();
     let checked = documents.iter().flat_map(|document| document.check(base));
     // A member may only be missing because the merge key was not applied.
     let has_merge = diagnostics.iter().any(|diagnostic| diagnostic.message == MERGE);
@@ -46,7 +51,8 @@ pub fn read_text(file: &str, text: &str, base: Option<&Value>) -> Result<Vec<Doc
         |diagnostic: &Diagnostic| !has_merge || diagnostic.code.as_deref() != Some("missing_field");
     diagnostics.extend(checked.filter(is_certain));
     let numbered = documents.iter().enumerate();
-    diagnostics.extend(numbered.filter_map(|(index, document)| document.duplicate_slug(&documents[..index])));
+    diagnostics
+        .extend(numbered.filter_map(|(index, document)| document.shared_slug(documents[..index].iter())));
     if documents.is_empty() && diagnostics.is_empty() {
         diagnostics.push(Diagnostic::new("malformed_file", format!("{file} contains no form")));
     }
@@ -60,30 +66,56 @@ pub fn read_text(file: &str, text: &str, base: Option<&Value>) -> Result<Vec<Doc
 pub fn entry(path: &Path) -> Result<Document, CliError> {
     let (file, text) = text(path)?;
     let reader = FileReader::of(&file, &text);
-    let (mut values, mut diagnostics) = reader.values(TextMode::Named);
-    match (values.pop(), values.is_empty()) {
-        (Some((value @ Value::Object(_), root)), true) if diagnostics.is_empty() => {
-            return Ok(reader.document(value, root));
-        }
-        _ if diagnostics.is_empty() => {
-            diagnostics.push(Diagnostic::new("malformed_file", format!("{file} must be one object")));
-        }
-        _ => {}
+    let (mut documents, mut diagnostics) = reader.documents(TextMode::Named);
+    if diagnostics.is_empty() && !matches!(&documents[..], [Document { value: Value::Object(_), .. }]) {
+        diagnostics.push(Diagnostic::new("malformed_file", format!("{file} must be one object")));
     }
-    Err(Report::of_file(&file, diagnostics).into())
+    match documents.pop() {
+        Some(document) if diagnostics.is_empty() => Ok(document),
+        _ => Err(Report::of_file(&file, diagnostics).into()),
+    }
+}
+
+/// Returns the name and text of the file at `path`, `-` for standard input, of at most `max` bytes.
+pub(super) fn load(path: &Path, max: u64) -> Result<(String, String), CliError> {
+    let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
+    let mut bytes = Vec::new();
+    open(path)
+        .and_then(|opened| opened.take(max + 1).read_to_end(&mut bytes))
+        .map_err(|error| CliError::usage(format!("cannot read {file}: {}", reason(&error))))?;
+    if bytes.len() as u64 > max {
+        let message = format!("{file} is larger than {} MiB", max >> 20);
+        let diagnostic = Diagnostic::new("file_too_large", message);
+        return Err(Report::of_file(&file, vec![diagnostic]).into());
+    }
+    let text = decode(&file, bytes)?;
+    Ok((file, text))
+}
+
+/// Opens the file at `path`, `-` for standard input.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
+}
+
+/// Decodes `bytes`, the content of `file`, as UTF-8.
+pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, CliError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let message = format!("{file} is not valid UTF-8 after byte {}", error.utf8_error().valid_up_to());
+        Report::of_file(file, vec![Diagnostic::new("malformed_file", message)]).into()
+    })
 }
 
 /// Parses `text` as YAML; `None` if it is not a single value that JSON can represent.
 pub fn read_value(text: &str) -> Option<Value> {
-    let (mut values, diagnostics) = FileReader::of("", text).values(TextMode::Named);
-    let (value, _) = values.pop()?;
-    (values.is_empty() && diagnostics.is_empty()).then_some(value)
+    let (mut documents, diagnostics) = FileReader::of("", text).documents(TextMode::Named);
+    let value = documents.pop()?.value;
+    (documents.is_empty() && diagnostics.is_empty()).then_some(value)
 }
 
 /// Reads one file.
 pub(super) struct FileReader<'a> {
     file: &'a str,
-    source: Arc<Source>,
+    pub(super) source: Arc<Source>,
 }
 
 impl<'a> FileReader<'a> {
@@ -92,9 +124,9 @@ impl<'a> FileReader<'a> {
         Self { file, source: Arc::new(Source::new(text.strip_prefix('\u{feff}').unwrap_or(text))) }
     }
 
-    /// Returns the values of the file, up to the first syntax error, with their positions and all problems of notation.
-    pub(super) fn values(&self, text: TextMode) -> (Vec<(Value, Option<Node>)>, Vec<Diagnostic>) {
-        let parsed = tree::parse(&self.source);
+    /// Returns the documents of the file, up to the first syntax error, and all problems of notation.
+    pub(super) fn documents(&self, text: TextMode) -> (Vec<Document>, Vec<Diagnostic>) {
+        let parsed = tree::parse(self);
         if text == TextMode::Named {
             self.source.secrets.get_or_init(|| find_secrets(&self.source, &parsed));
         }
@@ -103,18 +135,25 @@ impl<'a> FileReader<'a> {
             Path::new(self.file).extension().is_some_and(|name| name.eq_ignore_ascii_case("json"));
         if is_json || has_json_name {
             match json::parse(&self.source) {
-                Ok(value) => return (vec![(value, parsed.roots.into_iter().next())], Vec::new()),
+                Ok(value) => {
+                    return (vec![self.document(value, parsed.roots.into_iter().next())], Vec::new());
+                }
                 // Only the walk of the file goes on after a duplicate key.
-                Err(error) if has_json_name && parsed.issues.iter().all(|issue| issue.first.is_none()) => {
+                Err(error)
+                    if has_json_name
+                        && parsed
+                            .problems
+                            .iter()
+                            .all(|problem| problem.code.as_deref() != Some(DUPLICATE)) =>
+                {
                     return (Vec::new(), vec![self.malformed(error.message, error.line, error.column)]);
                 }
                 // YAML may begin with a bracket, too.
                 Err(_) => {}
             }
         }
-        let values = parsed.roots.into_iter().map(|root| (root.value(text), Some(root)));
-        let diagnostics = parsed.issues.into_iter().map(|issue| self.diagnostic(issue)).collect();
-        (values.filter(|(value, _)| *value != Value::Null).collect(), diagnostics)
+        let documents = parsed.roots.into_iter().map(|root| self.document(root.value(text), Some(root)));
+        (documents.filter(|document| document.value != Value::Null).collect(), parsed.problems)
     }
 
     /// Creates a document from `value` unchanged.
@@ -123,61 +162,25 @@ impl<'a> FileReader<'a> {
         Document { file: self.file.to_owned(), source, value, root, format_version: None }
     }
 
-    /// Creates a form's document, without members that only files have.
-    fn form(&self, mut value: Value, root: Option<Node>) -> Document {
-        let mut format_version = None;
-        if let Value::Object(members) = &mut value {
-            let version = members.iter().position(|(key, _)| key == "version");
-            format_version = version.map(|index| members.remove(index).1);
-            members.retain(|(key, _)| !is_file_only(key));
-            for (key, value) in members {
-                match key.as_str() {
-                    "questions" => convert_questions(value),
-                    "settings" => convert_settings(value),
-                    _ => {}
-                }
-            }
-        }
-        Document { format_version, ..self.document(value, root) }
-    }
-
     pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Diagnostic {
         let at = position(&self.source, line, column);
-        self.diagnostic(Issue::new("malformed_file", message, at..at))
+        self.problem("malformed_file", message, at..at)
     }
 
-    fn diagnostic(&self, issue: Issue) -> Diagnostic {
-        let Issue { code, message, span, first, help } = issue;
-        let label = first.is_some().then_some("given again here");
-        let earlier = first.map(|first| (first, "first given here"));
+    pub(super) fn problem(&self, code: &str, message: impl Into<String>, span: Span) -> Diagnostic {
         let (file, source) = (self.file.to_owned(), Arc::clone(&self.source));
-        let location = Some(Location { file, source, span, label, earlier });
-        Diagnostic { location, ..Diagnostic::new(code, message) }.help(help.map(str::to_owned))
+        let location = Some(Location { file, source, span, label: None, earlier: None });
+        Diagnostic { location, ..Diagnostic::new(code, message) }
     }
-}
 
-/// Whether a member is only for readers of the file.
-fn is_file_only(key: &str) -> bool {
-    key == "tests" || key.starts_with("x-")
-}
-
-/// Converts settings of the file to those of the API: `confirmation` may be plain text, and members `x-…` are removed.
-fn convert_settings(settings: &mut Value) {
-    if let Value::Object(members) = settings {
-        members.retain(|(key, _)| !is_file_only(key));
-    }
-    if let Some(message @ Value::String(_)) = settings.get_mut("confirmation") {
-        *message = Value::Object(vec![("message".to_owned(), message.clone())]);
-    }
-}
-
-/// Converts questions of the file to those of the API: `was` and members `x-…` are removed.
-fn convert_questions(questions: &mut Value) {
-    let Value::Array(items) = questions else { return };
-    for item in items {
-        if let Value::Object(members) = item {
-            members.retain(|(key, _)| key != "was" && !is_file_only(key));
+    /// Reports that the key `text` is also at `first`.
+    pub(super) fn duplicate(&self, text: &str, span: Span, first: Span) -> Diagnostic {
+        let mut problem = self.problem(DUPLICATE, format!("field `{text}` given more than once"), span);
+        if let Some(location) = &mut problem.location {
+            location.label = Some("given again here");
+            location.earlier = Some((first, "first given here"));
         }
+        problem
     }
 }
 

@@ -2,13 +2,11 @@
 //!
 //! A record is `{"answers": {…}}`, as the API accepts it, or the inner map alone.
 
-use std::mem;
 use std::path::Path;
 
 use crate::cli::input::document::Document;
-use crate::cli::input::document::load::load;
-use crate::cli::input::document::read::FileReader;
-use crate::cli::input::document::tree::{Node, TextMode};
+use crate::cli::input::document::read::{FileReader, load};
+use crate::cli::input::document::tree::TextMode;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{self, Object, Value};
@@ -22,9 +20,9 @@ const MAX_FILE: u64 = 8 << 20;
 pub struct Record {
     /// The answers, in source order.
     pub answers: Object,
-    /// Members beside `answers`.
-    others: Object,
+    /// Whether they are the member `answers` of the file's object.
     is_wrapped: bool,
+    /// The file; `None` if there is none.
     document: Option<Document>,
 }
 
@@ -57,9 +55,8 @@ pub fn records(path: &Path) -> Result<Vec<Record>, CliError> {
     }
     let (file, text) = load(path, MAX_FILE)?;
     let reader = FileReader::of(&file, &text);
-    let (values, mut diagnostics) =
-        if are_lines(&text) { parse_lines(&reader, &text) } else { reader.values(TextMode::Nowhere) };
-    let documents: Vec<_> = values.into_iter().map(|(value, root)| reader.document(value, root)).collect();
+    let (documents, mut diagnostics) =
+        if are_lines(&text) { parse_lines(&reader, &text) } else { reader.documents(TextMode::Nowhere) };
     diagnostics.extend(documents.iter().filter_map(not_an_object));
     if documents.is_empty() && diagnostics.is_empty() {
         diagnostics.push(Diagnostic::new("malformed_file", format!("{file} contains no answers")));
@@ -78,15 +75,15 @@ fn are_lines(text: &str) -> bool {
     first && lines.next().is_some()
 }
 
-fn parse_lines(reader: &FileReader<'_>, text: &str) -> (Vec<(Value, Option<Node>)>, Vec<Diagnostic>) {
-    let (mut values, mut diagnostics) = (Vec::new(), Vec::new());
+fn parse_lines(reader: &FileReader<'_>, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
+    let (mut documents, mut diagnostics) = (Vec::new(), Vec::new());
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match json::parse(line) {
-            Ok(value) => values.push((value, None)),
+            Ok(value) => documents.push(reader.document(value, None)),
             Err(error) => diagnostics.push(reader.malformed(error.message, index + 1, error.column)),
         }
     }
-    (values, diagnostics)
+    (documents, diagnostics)
 }
 
 fn is_object(value: &Value) -> bool {
@@ -99,53 +96,53 @@ fn not_an_object(document: &Document) -> Option<Diagnostic> {
     }
     let message =
         format!("answers are an object such as {{\"q1\": \"hello\"}}, not {}", document.value.kind());
-    let location = document.span("", false).map(|span| document.location(span, None, None));
-    Some(Diagnostic { location, ..Diagnostic::new(Rule::TypeMismatch.name(), message) })
+    Some(document.problem("", Rule::TypeMismatch.name(), message))
 }
 
 impl Record {
     /// Converts `document`, an object, to a record.
-    fn from_document(mut document: Document) -> Self {
-        let Value::Object(mut members) = mem::replace(&mut document.value, Value::Null) else {
+    fn from_document(document: Document) -> Self {
+        let wrapped = document.value.get("answers").filter(|answers| is_object(answers));
+        let is_wrapped = wrapped.is_some();
+        let Value::Object(answers) = wrapped.unwrap_or(&document.value).clone() else {
             return Self::default();
         };
-        let document = Some(document);
-        let wrapped = members.iter().position(|(key, value)| key == "answers" && is_object(value));
-        match wrapped.map(|index| members.remove(index)) {
-            Some((_, Value::Object(answers))) => {
-                Self { answers, others: members, is_wrapped: true, document }
-            }
-            _ => Self { answers: members, others: Object::new(), is_wrapped: false, document },
-        }
+        Self { answers, is_wrapped, document: Some(document) }
     }
 
-    /// Builds the request body for `answers`, with the record's other members.
+    /// Whether it comes from a file.
+    pub fn is_given(&self) -> bool {
+        self.document.is_some()
+    }
+
+    /// Builds the request body for `answers`, with the other members of the file's object.
     pub fn body(&self, answers: Object) -> String {
-        let answers = ("answers".to_owned(), Value::Object(answers));
-        Value::Object([answers].into_iter().chain(self.others.iter().cloned()).collect()).to_string()
+        let whole = self.document.as_ref().filter(|_| self.is_wrapped);
+        let mut body = whole.map_or(Value::Null, |document| document.value.clone());
+        body.set(&["answers"], Value::Object(answers));
+        body.to_string()
     }
 
     /// Returns the location of the value that `violation` is about; `None` if it is not in the file.
     pub fn location(&self, violation: &Violation) -> Option<Location> {
-        let mut steps = violation.pointer.split('/').skip(1);
-        let (first, second) = (steps.next()?, steps.next());
-        let is_here = match second {
-            Some(question) if first == "answers" => self.answers.iter().any(|(key, _)| key == question),
-            _ => self.others.iter().any(|(key, _)| key == first),
-        };
+        let document = self.document.as_ref()?;
         let pointer = match self.is_wrapped {
             true => &*violation.pointer,
             false => violation.pointer.strip_prefix("/answers")?,
         };
-        let rules = [
-            Rule::UnknownQuestion,
-            Rule::UnknownField,
-            Rule::UnknownRow,
-            Rule::QuestionNotVisible,
-            Rule::NotAnswerable,
-        ];
-        let is_at_key = rules.iter().any(|rule| violation.code == *rule);
-        let document = self.document.as_ref().filter(|_| is_here)?;
-        Some(document.location(document.span(pointer, is_at_key)?, None, None))
+        let depth = if self.is_wrapped && pointer.starts_with("/answers/") { 3 } else { 2 };
+        let member: Vec<_> = pointer.split('/').take(depth).collect();
+        document.value.pointer(&member.join("/"))?;
+        let is_at_key = matches!(
+            violation.code.known(),
+            Some(
+                Rule::UnknownQuestion
+                    | Rule::UnknownField
+                    | Rule::UnknownRow
+                    | Rule::QuestionNotVisible
+                    | Rule::NotAnswerable
+            )
+        );
+        Some(document.location(document.span(pointer, is_at_key)?))
     }
 }

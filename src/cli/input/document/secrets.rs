@@ -4,18 +4,9 @@ use crate::cli::environment::Environment;
 use crate::cli::input::document::Document;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::CliError;
-use crate::cli::output::integrations::{self, set_secret};
+use crate::cli::output::integrations;
 use crate::domain::integration::secret_members::{env, visit_secrets};
 use crate::domain::json::Value;
-
-/// The integrations of a file.
-#[derive(Debug)]
-pub struct FileIntegrations {
-    /// The members to send, with the values of variables.
-    pub sent: Value,
-    /// In authoring form, without values.
-    pub compared: Value,
-}
 
 impl Document {
     /// Returns the integrations with the values of variables; `None` if the file has none. `stored` are those of the form
@@ -27,7 +18,7 @@ impl Document {
         &self,
         stored: Option<&Value>,
         environment: &Environment,
-    ) -> Result<Option<FileIntegrations>, CliError> {
+    ) -> Result<Option<Value>, CliError> {
         let Some(list) = self.value.get("integrations") else { return Ok(None) };
         let names = integrations::authoring(list);
         let stored_variable = |pointer: &str| {
@@ -35,15 +26,7 @@ impl Document {
             let name = names.pointer(&format!("/{index}/name"))?.as_str()?;
             env(integrations::find(stored, name)?.pointer(&format!("/{member}"))?)
         };
-        let sent = self.with_values(list, "/integrations", stored_variable, environment)?;
-        let mut compared = list.clone();
-        visit_secrets(&mut compared, |member| {
-            let is_shown = matches!(member.value, Value::String(_)) && member.pointer.contains("/headers/");
-            if member.env().is_none() && member.is_literal() && !is_shown {
-                *member.value = set_secret();
-            }
-        });
-        Ok(Some(FileIntegrations { sent, compared: integrations::authoring(&compared) }))
+        self.with_values(list, "/integrations", stored_variable, environment).map(Some)
     }
 
     /// Returns the document, which is an integration, with the values of variables.
@@ -83,39 +66,38 @@ impl Document {
     /// that is written as it is shown.
     pub fn secret_warnings(&self, environment: &Environment) -> Vec<String> {
         let mut list = self.value.get("integrations").cloned().unwrap_or(Value::Null);
-        let (mut unset, mut literals, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+        let mut warnings = Vec::new();
         visit_secrets(&mut list, |member| {
-            let place = || self.place(&format!("/integrations{}", member.pointer));
             let name = member.pointer.rsplit('/').next().unwrap_or_default();
-            match member.env() {
+            let (rank, warning) = match member.env() {
                 Some(variable) if environment.get(variable).is_none() => {
-                    unset.push(format!("{}: environment variable `{variable}` is not set here", place()));
+                    (0, format!("environment variable `{variable}` is not set here"))
                 }
-                None if member.is_literal() => literals.push(format!(
-                    "{}: the text of `{name}` is in the file: {{ env: NAME }} keeps it out",
-                    place()
-                )),
-                None if member.value.get("set").is_some() => shown.push(format!(
-                    "{}: the value of `{name}` is not in the file: a new form needs {{ env: NAME }}",
-                    place()
-                )),
-                _ => {}
-            }
+                None if member.is_literal() => {
+                    (1, format!("the text of `{name}` is in the file: {{ env: NAME }} keeps it out"))
+                }
+                None if member.value.get("set").is_some() => {
+                    (2, format!("the value of `{name}` is not in the file: a new form needs {{ env: NAME }}"))
+                }
+                _ => return,
+            };
+            let place = self.place(&format!("/integrations{}", member.pointer));
+            warnings.push((rank, format!("{place}: {warning}")));
         });
-        [unset, literals, shown].concat()
+        warnings.sort_by_key(|(rank, _)| *rank);
+        warnings.into_iter().map(|(_, warning)| warning).collect()
     }
 
     fn unset_variable(&self, pointer: &str, name: &str) -> Diagnostic {
-        let span = self.span(pointer, false);
-        let location = span.map(|span| self.location(span, Some("not set"), None));
         let message = format!("environment variable `{name}` is not set");
-        let help = Some(format!("set it before the command: export {name}=…"));
-        Diagnostic { location, ..Diagnostic::new("unset_variable", message) }.help(help)
+        let mut problem = self.problem(pointer, "unset_variable", message);
+        problem.location.iter_mut().for_each(|location| location.label = Some("not set"));
+        problem.help(Some(format!("set it before the command: export {name}=…")))
     }
 
     /// Returns file and line of the value at `pointer`.
     pub(super) fn place(&self, pointer: &str) -> String {
         let span = self.span(pointer, false).unwrap_or_default();
-        format!("{}:{}", self.file, self.location(span, None, None).line_and_column().0)
+        format!("{}:{}", self.file, self.location(span).line_and_column().0)
     }
 }

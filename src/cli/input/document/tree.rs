@@ -7,6 +7,8 @@ use std::sync::Arc;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Tag};
 
 use crate::cli::input::document::mask;
+use crate::cli::input::document::read::FileReader;
+use crate::cli::output::diagnostics::Diagnostic;
 use crate::domain::json::{self, MAX_DEPTH, Value, unescape};
 
 /// A range of bytes in the source.
@@ -82,67 +84,16 @@ struct Member {
     value: Node,
 }
 
-/// A problem of notation.
-#[derive(Debug)]
-pub(super) struct Issue {
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    pub(super) span: Span,
-    /// The first occurrence of a duplicate key.
-    pub(super) first: Option<Span>,
-    pub(super) help: Option<&'static str>,
-}
-
 /// The documents of a file, up to its first syntax error.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub(super) roots: Vec<Node>,
-    pub(super) issues: Vec<Issue>,
+    /// Problems of notation.
+    pub(super) problems: Vec<Diagnostic>,
     /// Spans of values that are secrets, in order.
     pub(super) secrets: Vec<Span>,
     /// Where the walk ended, in bytes.
     pub(super) end: usize,
-}
-
-impl Issue {
-    pub(super) fn new(code: &'static str, message: impl Into<String>, span: Span) -> Self {
-        Self { code, message: message.into(), span, first: None, help: None }
-    }
-
-    fn too_deep(at: usize) -> Self {
-        Self::new("malformed_file", format!("more than {MAX_DEPTH} levels of nesting"), at..at)
-    }
-
-    /// Explains a syntax error.
-    fn syntax(error: &ScanError) -> Self {
-        let at = error.marker().byte_offset().unwrap_or_default();
-        let (message, help) = match error.kind() {
-            ErrorKind::RecursionLimitExceeded => return Self::too_deep(at),
-            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
-                ("a tab is not allowed here: YAML is indented with spaces".to_owned(), None)
-            }
-            ErrorKind::UnexpectedCharacter { character } => {
-                (format!("text cannot begin with `{character}`"), Some("put the text in quotes"))
-            }
-            ErrorKind::UnclosedFlowCollection { open } => (format!("`{open}` is not closed"), None),
-            ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
-                ("a quoted text is not closed, or continued without indentation".to_owned(), None)
-            }
-            ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => (
-                "`:` is not expected here".to_owned(),
-                Some("put text that has a `:` in quotes, and fields on lines of their own"),
-            ),
-            ErrorKind::UnknownAnchor => {
-                ("unknown anchor".to_owned(), Some("put text that begins with `*` in quotes"))
-            }
-            ErrorKind::ExpectedBlockMappingKey => (
-                "expected a field, `name: value`, at the indentation of those around it".to_owned(),
-                Some("align it with the other fields; quote the whole text if it contains quotes"),
-            ),
-            kind => (format!("not valid YAML: {kind}"), None),
-        };
-        Self { help, ..Self::new("malformed_file", message, at..at) }
-    }
 }
 
 impl Node {
@@ -223,23 +174,59 @@ fn number(text: &str) -> Option<Value> {
     read(text).or_else(of_yaml).filter(|_| !is_padded)
 }
 
-/// Parses `source`, up to a syntax error or a limit.
-pub(super) fn parse(source: &str) -> Parsed {
+fn too_deep(reader: &FileReader<'_>, at: usize) -> Diagnostic {
+    reader.problem("malformed_file", format!("more than {MAX_DEPTH} levels of nesting"), at..at)
+}
+
+/// Explains a syntax error.
+fn syntax_error(reader: &FileReader<'_>, error: &ScanError) -> Diagnostic {
+    let at = error.marker().byte_offset().unwrap_or_default();
+    let (message, help) = match error.kind() {
+        ErrorKind::RecursionLimitExceeded => return too_deep(reader, at),
+        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
+            ("a tab is not allowed here: YAML is indented with spaces".to_owned(), None)
+        }
+        ErrorKind::UnexpectedCharacter { character } => {
+            (format!("text cannot begin with `{character}`"), Some("put the text in quotes"))
+        }
+        ErrorKind::UnclosedFlowCollection { open } => (format!("`{open}` is not closed"), None),
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
+            ("a quoted text is not closed, or continued without indentation".to_owned(), None)
+        }
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => (
+            "`:` is not expected here".to_owned(),
+            Some("put text that has a `:` in quotes, and fields on lines of their own"),
+        ),
+        ErrorKind::UnknownAnchor => {
+            ("unknown anchor".to_owned(), Some("put text that begins with `*` in quotes"))
+        }
+        ErrorKind::ExpectedBlockMappingKey => (
+            "expected a field, `name: value`, at the indentation of those around it".to_owned(),
+            Some("align it with the other fields; quote the whole text if it contains quotes"),
+        ),
+        kind => (format!("not valid YAML: {kind}"), None),
+    };
+    reader.problem("malformed_file", message, at..at).help(help.map(str::to_owned))
+}
+
+/// Parses the file, up to a syntax error or a limit.
+pub(super) fn parse(reader: &FileReader<'_>) -> Parsed {
     let mut options = Options::default();
     options.set_emit_comments(false);
     // The parser scans for the end of brackets before it emits the first event.
     options.flow_nesting_limit = MAX_DEPTH;
-    let mut walk = Walk::default();
-    for event in Parser::new_from_str_with_options(source, options) {
+    let parsed = Parsed::default();
+    let mut walk = Walk { reader, open: Vec::new(), expanded: 0, anchors: HashMap::new(), parsed };
+    for event in Parser::new_from_str_with_options(&reader.source, options) {
         let taken = match event {
             Ok((event, span)) => {
                 walk.parsed.end = span.byte_range().map_or(walk.parsed.end, |span| span.end);
                 walk.take(event, &span)
             }
-            Err(error) => Err(Issue::syntax(&error)),
+            Err(error) => Err(syntax_error(reader, &error)),
         };
-        if let Err(issue) = taken {
-            walk.parsed.issues.push(issue);
+        if let Err(problem) = taken {
+            walk.parsed.problems.push(problem);
             break;
         }
     }
@@ -264,8 +251,8 @@ struct Key {
     is_refused: bool,
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'a> {
+    reader: &'a FileReader<'a>,
     open: Vec<Open>,
     /// Bytes of all aliases so far, expanded.
     expanded: usize,
@@ -273,15 +260,15 @@ struct Walk {
     parsed: Parsed,
 }
 
-impl Walk {
-    /// Takes the next event; fails with the issue that ends the walk.
-    fn take(&mut self, event: Event<'_>, position: &granit_parser::Span) -> Result<(), Issue> {
+impl Walk<'_> {
+    /// Takes the next event; fails with the problem that ends the walk.
+    fn take(&mut self, event: Event<'_>, position: &granit_parser::Span) -> Result<(), Diagnostic> {
         let span = position.byte_range().unwrap_or_default();
         let is_known = |tag: &Tag| tag.core_suffix().is_some_and(|suffix| TAGS.contains(&suffix));
         if let Some(tag) = event.tag().filter(|tag| !is_known(tag)) {
             let message = format!("unknown tag `{}`", tag.original());
             let span = position.tag_span().and_then(|tag| tag.byte_range()).unwrap_or_else(|| span.clone());
-            self.parsed.issues.push(Issue::new("unsupported_yaml", message, span));
+            self.parsed.problems.push(self.reader.problem("unsupported_yaml", message, span));
         }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -305,9 +292,9 @@ impl Walk {
         Ok(())
     }
 
-    fn open(&mut self, span: Span, anchor: usize, content: Content) -> Result<(), Issue> {
+    fn open(&mut self, span: Span, anchor: usize, content: Content) -> Result<(), Diagnostic> {
         if self.open.len() == MAX_DEPTH {
-            return Err(Issue::too_deep(span.start));
+            return Err(too_deep(self.reader, span.start));
         }
         self.open.push(Open { start: span.start, anchor, content, keys: HashMap::new(), key: None });
         Ok(())
@@ -319,17 +306,17 @@ impl Walk {
     }
 
     /// Returns the value of an alias, which is at `span`.
-    fn alias(&mut self, span: Span, anchor: usize) -> Result<Node, Issue> {
+    fn alias(&mut self, span: Span, anchor: usize) -> Result<Node, Diagnostic> {
         let Some(target) = self.anchors.get(&anchor) else {
-            return Err(Issue::new("malformed_file", "an alias within its own anchor", span));
+            return Err(self.reader.problem("malformed_file", "an alias within its own anchor", span));
         };
         if self.open.len() + target.height > MAX_DEPTH {
-            return Err(Issue::too_deep(span.start));
+            return Err(too_deep(self.reader, span.start));
         }
         self.expanded = self.expanded.saturating_add(target.size);
         if self.expanded > MAX_EXPANDED {
             let message = format!("aliases expand to more than {} MiB", MAX_EXPANDED >> 20);
-            return Err(Issue::new("file_too_large", message, span));
+            return Err(self.reader.problem("file_too_large", message, span));
         }
         Ok(Node { span, ..target.clone() })
     }
@@ -353,7 +340,7 @@ impl Walk {
             (Content::Map(members), Some(Key { text, span, is_refused: false })) => {
                 members.push(Member { key: text, key_span: span, value: node });
             }
-            (Content::Map(_), None) => self.parsed.issues.extend(parent.begin_member(node)),
+            (Content::Map(_), None) => self.parsed.problems.extend(parent.begin_member(node, self.reader)),
             (Content::List(items), _) => items.push(node),
             (Content::Map(_) | Content::Scalar { .. }, _) => {}
         }
@@ -366,26 +353,22 @@ impl Open {
         self.key.as_ref().map(|key| &*key.text)
     }
 
-    /// Takes `node` as the key of the next member; returns its issue, if it has one.
-    fn begin_member(&mut self, node: Node) -> Option<Issue> {
+    /// Takes `node` as the key of the next member; returns its problem, if it has one.
+    fn begin_member(&mut self, node: Node, reader: &FileReader<'_>) -> Option<Diagnostic> {
         let span = node.span;
-        let (text, issue) = match &*node.content {
+        let unsupported = |message| reader.problem("unsupported_yaml", message, span.clone());
+        let (text, problem) = match &*node.content {
             Content::Scalar { text, is_plain: true } if text == "<<" => {
-                let issue = Issue::new("unsupported_yaml", MERGE, span.clone());
-                (&**text, Some(Issue { help: Some("write out the merged fields"), ..issue }))
+                (&**text, Some(unsupported(MERGE).help(Some("write out the merged fields".to_owned()))))
             }
-            Content::Scalar { text, .. } => {
-                let message = format!("field `{text}` given more than once");
-                let again = Issue::new("duplicate_field", message, span.clone());
-                let first = self.keys.get(text);
-                (&**text, first.map(|first| Issue { first: Some(first.clone()), ..again }))
-            }
-            Content::List(_) | Content::Map(_) => {
-                ("", Some(Issue::new("unsupported_yaml", "a key must be text", span.clone())))
-            }
+            Content::Scalar { text, .. } => (
+                &**text,
+                self.keys.get(text).map(|first| reader.duplicate(text, span.clone(), first.clone())),
+            ),
+            Content::List(_) | Content::Map(_) => ("", Some(unsupported("a key must be text"))),
         };
         self.keys.entry(text.to_owned()).or_insert_with(|| span.clone());
-        self.key = Some(Key { text: text.to_owned(), span, is_refused: issue.is_some() });
-        issue
+        self.key = Some(Key { text: text.to_owned(), span, is_refused: problem.is_some() });
+        problem
     }
 }

@@ -6,6 +6,7 @@ use crate::cli::input::document::Document;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
 use crate::cli::output::wrap;
+use crate::client::ClientError;
 use crate::domain::integration::secret_members::env;
 use crate::domain::json::Value;
 use crate::domain::validation::similar::similar;
@@ -17,7 +18,7 @@ const LIST_WIDTH: usize = 68;
 /// Converts the violations of a definition to diagnostics in its file.
 ///
 /// A missing member is left out if a misspelt one explains it.
-pub fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<Diagnostic> {
+pub(super) fn locate_violations(document: &Document, violations: &[Violation]) -> Vec<Diagnostic> {
     // Locating one takes time proportional to the file: beyond the limit only their number counts.
     let (shown, others) = violations.split_at(violations.len().min(MAX_VIOLATIONS));
     let unexplained = shown.iter().filter(|violation| !is_explained(violation, shown));
@@ -107,7 +108,7 @@ fn location(document: &Document, violation: &Violation) -> Option<Location> {
         Some(Rule::DuplicateQuestionId | Rule::DuplicateOption) => (earlier, "first used here"),
         _ => (earlier, "see here"),
     });
-    Some(document.location(span, label(violation), earlier))
+    Some(Location { label: label(violation), earlier, ..document.location(span) })
 }
 
 /// Whether the violation is about a name rather than its value.
@@ -168,11 +169,21 @@ fn nearest<'a>(text: &str, violation: &'a Violation) -> Option<&'a str> {
     similar(text, violation.allowed.iter().map(String::as_str))
 }
 
-/// Creates the error for a `form` that is not in a file.
-pub fn rejected(form: &Value, violations: &[Violation], problem: Problem) -> CliError {
-    not_stored(describe_violations(form, violations), problem)
+/// Creates the error for a `form` that the server refuses, with its violations located in the form's file if it has one.
+pub fn refused(document: Option<&Document>, form: &Value, error: ClientError) -> CliError {
+    match (error, document) {
+        (ClientError::Problem(problem), Some(document)) if !problem.errors.is_empty() => {
+            let diagnostics = locate_violations(document, &problem.errors);
+            Report { problem: *problem, ..Report::of_file(&document.file, diagnostics) }.into()
+        }
+        (ClientError::Problem(problem), None) if !problem.errors.is_empty() => {
+            not_stored(describe_violations(form, &problem.errors), *problem)
+        }
+        (error, _) => error.into(),
+    }
 }
 
+/// Creates the error for a form that is not in a file.
 pub fn not_stored(diagnostics: Vec<Diagnostic>, problem: Problem) -> CliError {
     Report::with_outcome(diagnostics, "nothing was stored", problem).into()
 }
