@@ -56,13 +56,9 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// If an item failed. If all failed with the same exit code, that is the exit code; otherwise it is "partial".
     pub(super) fn finish(self) -> Result<(), CliError> {
-        let exit = match &self.exits[..] {
-            [first, rest @ ..] if self.exits.len() == self.total && rest.iter().all(|exit| exit == first) => {
-                *first
-            }
-            _ => Exit::Partial,
-        };
-        self.end(exit)
+        let first = self.exits.first().copied().unwrap_or(Exit::Done);
+        let is_same = self.exits.len() == self.total && self.exits.iter().all(|exit| *exit == first);
+        self.end(if is_same { first } else { Exit::Partial })
     }
 
     /// Returns the result of a command whose items are independent: the exit code is the worst one.

@@ -62,7 +62,7 @@ impl Document {
     /// confirmation as its message.
     fn into_form(mut self) -> Self {
         self.format_version = self.value.get("version").cloned();
-        remove_file_members(&mut self.value, &["version", "tests"]);
+        remove_file_members(&mut self.value, &["version"]);
         if let Some(settings) = self.value.get_mut("settings") {
             remove_file_members(settings, &[]);
             if let Some(message @ Value::String(_)) = settings.get_mut("confirmation") {
@@ -153,10 +153,11 @@ impl Document {
     }
 }
 
-/// Removes the members `names` and those that begin with `x-`.
+/// Removes the members `names`, `tests`, and those that begin with `x-`.
 fn remove_file_members(object: &mut Value, names: &[&str]) {
     if let Value::Object(members) = object {
-        members.retain(|(key, _)| !names.contains(&&**key) && !key.starts_with("x-"));
+        let is_file_only = |key: &str| key == "tests" || key.starts_with("x-") || names.contains(&key);
+        members.retain(|(key, _)| !is_file_only(key));
     }
 }
 

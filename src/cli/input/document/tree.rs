@@ -218,16 +218,17 @@ pub(super) fn parse(reader: &FileReader<'_>) -> Parsed {
     let parsed = Parsed::default();
     let mut walk = Walk { reader, open: Vec::new(), expanded: 0, anchors: HashMap::new(), parsed };
     for event in Parser::new_from_str_with_options(&reader.source, options) {
-        let taken = match event {
+        match event {
             Ok((event, span)) => {
                 walk.parsed.end = span.byte_range().map_or(walk.parsed.end, |span| span.end);
-                walk.take(event, &span)
+                if walk.take(event, &span).is_none() {
+                    break;
+                }
             }
-            Err(error) => Err(syntax_error(reader, &error)),
-        };
-        if let Err(problem) = taken {
-            walk.parsed.problems.push(problem);
-            break;
+            Err(error) => {
+                walk.parsed.problems.push(syntax_error(reader, &error));
+                break;
+            }
         }
     }
     walk.parsed
@@ -261,8 +262,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Takes the next event; fails with the problem that ends the walk.
-    fn take(&mut self, event: Event<'_>, position: &granit_parser::Span) -> Result<(), Diagnostic> {
+    /// Takes the next event; `None` if a problem ends the walk.
+    fn take(&mut self, event: Event<'_>, position: &granit_parser::Span) -> Option<()> {
         let span = position.byte_range().unwrap_or_default();
         let is_known = |tag: &Tag| tag.core_suffix().is_some_and(|suffix| TAGS.contains(&suffix));
         if let Some(tag) = event.tag().filter(|tag| !is_known(tag)) {
@@ -289,15 +290,15 @@ impl Walk<'_> {
             }
             _ => {}
         }
-        Ok(())
+        Some(())
     }
 
-    fn open(&mut self, span: Span, anchor: usize, content: Content) -> Result<(), Diagnostic> {
+    fn open(&mut self, span: Span, anchor: usize, content: Content) -> Option<()> {
         if self.open.len() == MAX_DEPTH {
-            return Err(too_deep(self.reader, span.start));
+            return self.stop(too_deep(self.reader, span.start));
         }
         self.open.push(Open { start: span.start, anchor, content, keys: HashMap::new(), key: None });
-        Ok(())
+        Some(())
     }
 
     fn close(&mut self, end: usize) {
@@ -306,19 +307,24 @@ impl Walk<'_> {
     }
 
     /// Returns the value of an alias, which is at `span`.
-    fn alias(&mut self, span: Span, anchor: usize) -> Result<Node, Diagnostic> {
-        let Some(target) = self.anchors.get(&anchor) else {
-            return Err(self.reader.problem("malformed_file", "an alias within its own anchor", span));
+    fn alias(&mut self, span: Span, anchor: usize) -> Option<Node> {
+        let Some(target) = self.anchors.get(&anchor).cloned() else {
+            return self.stop(self.reader.problem("malformed_file", "an alias within its own anchor", span));
         };
         if self.open.len() + target.height > MAX_DEPTH {
-            return Err(too_deep(self.reader, span.start));
+            return self.stop(too_deep(self.reader, span.start));
         }
         self.expanded = self.expanded.saturating_add(target.size);
         if self.expanded > MAX_EXPANDED {
             let message = format!("aliases expand to more than {} MiB", MAX_EXPANDED >> 20);
-            return Err(self.reader.problem("file_too_large", message, span));
+            return self.stop(self.reader.problem("file_too_large", message, span));
         }
-        Ok(Node { span, ..target.clone() })
+        Some(Node { span, ..target })
+    }
+
+    fn stop<T>(&mut self, problem: Diagnostic) -> Option<T> {
+        self.parsed.problems.push(problem);
+        None
     }
 
     /// Adds a finished value to its parent.
