@@ -257,16 +257,23 @@ fn unknown_problems_of_answers_are_shown_with_their_answer() {
     ]);
     let mut open = form();
     open.as_object_mut().unwrap().remove("accepting_reason");
-    let replies = || {
+    let replies = |errors: &Value| {
         let refused = problem("422 Unprocessable Content", "policy", json!({"errors": errors}));
         vec![FakeServer::ok(&open.to_string()), refused]
     };
-    let result = run(&home, replies(), &["submit", "f", "q1=x", "q3=4"]).expect(6).stderr;
+    let result = run(&home, replies(&errors), &["submit", "f", "q1=x", "q3=4"]).expect(6).stderr;
     let expected = "error[too_nice]: Zu gut\n  = help: expected one of: 1, 2\nerror[unsigned]: Leer\n  \
                     = help: unterschreib\nerror: 2 problems, nothing was sent\n";
     assert_eq!(result, expected);
-    let result = run(&home, replies(), &["submit", "f", "--file", "answers.json"]).expect(6).stderr;
+    let result = run(&home, replies(&errors), &["submit", "f", "--file", "answers.json"]).expect(6).stderr;
     assert!(result.contains("error[too_nice]: Zu gut\n --> answers.json:2:8\n"), "{result}");
+    // A known problem is shown like one that is found here.
+    let known =
+        json!([{"pointer": "/answers/q3", "question": "q3", "code": "out_of_range", "message": "Zu viel"}]);
+    let result = run(&home, replies(&known), &["submit", "f", "q1=x", "q3=9"]).expect(6).stderr;
+    let expected = "error[out_of_range]: \"How was it?\": Zu viel\n  \
+                    = help: q3=… expects a whole number from 1 to 5\nerror: 1 problem, nothing was sent\n";
+    assert_eq!(result, expected);
 }
 
 #[test]
