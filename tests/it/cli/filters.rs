@@ -75,11 +75,18 @@ fn a_filter_without_a_question_is_refused() {
 fn a_filter_with_an_unknown_option_suggests_a_similar_one() {
     let home = Home::new();
     let choice = "{type: single_choice, title: Colour, options: [red, blue]}";
-    let questions = format!("[{choice}, {{type: number, title: Age}}]");
+    let list = "{type: ranking, title: Order, options: [red, blue]}";
+    let questions = format!("[{choice}, {list}]");
     home.write("colours.yaml", &format!("title: Colours\nquestions: {questions}\n"));
     let id = home.ok(&["--data", "store", "create", "--publish", "-f", "colours.yaml"]);
-    let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", "q1=rde"]).expect(6);
-    assert!(refused.stderr.contains("= help: a similar option exists: --where q1=red"), "{refused:?}");
+    for (test, help) in [
+        ("q1=rde", "a similar option exists: --where q1=red"),
+        ("q2=rde", "a similar option exists: --where q2.includes=red"),
+        ("q2.in=red", "--where q2.includes=red"),
+    ] {
+        let refused = home.run(&["--data", "store", "responses", id.trim(), "--where", test]).expect(6);
+        assert!(refused.stderr.contains(&format!("= help: {help}\n")), "{refused:?}");
+    }
     // A filter is checked against the current questions, not against stored answers.
     home.ok(&["--data", "store", "submit", id.trim(), "q1=red"]);
     for (change, exit) in [("questions.q1.options=[green, blue]", 6), ("questions.q1=", 2)] {

@@ -82,9 +82,17 @@ fn flag(question: &str, operator: &str) -> String {
     }
 }
 
-/// Suggests an option that is similar to the value.
+/// Suggests an option that is similar to the value, with an operator that can find it.
 fn suggest((id, operator, value): &WhereClause, questions: &[Question]) -> Option<String> {
     let question = questions.iter().find(|question| question.id.as_ref() == Some(id))?;
-    let option = similar_option(question, value).filter(|option| option != value)?;
-    Some(format!("a similar option exists: {}={option}", flag(id, operator)))
+    let option = similar_option(question, value)?;
+    let meant = match operator.as_str() {
+        "eq" | "in" if question.kind.answer_is_list() => "includes",
+        other => other,
+    };
+    let clause = format!("{}={option}", flag(id, meant));
+    match option == *value {
+        false => Some(format!("a similar option exists: {clause}")),
+        true => (meant != operator).then_some(clause),
+    }
 }
