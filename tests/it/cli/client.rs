@@ -101,6 +101,15 @@ fn the_error_of_a_lost_response_says_how_to_check_the_change() {
 }
 
 #[test]
+fn the_error_of_an_answer_that_breaks_off_does_not_suggest_starting_a_server() {
+    let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}".to_vec();
+    let server = FakeServer::with_replies(vec![Reply::Bytes(broken)]);
+    let run = Home::new().run(&["--url", &server.url, "--retries", "0", "list"]).expect(7);
+    let result = format!("error: no response from {} (its answer broke off)\n", server.url);
+    assert!(run.stderr.starts_with(&result) && !run.stderr.contains("start one"), "{run:?}");
+}
+
+#[test]
 fn a_retried_deletion_that_finds_no_form_succeeds() {
     let home = Home::new();
     let server = home.serve();

@@ -269,6 +269,33 @@ changed on the server after you read it:\r
 }
 
 #[test]
+fn a_second_conflict_saves_the_text_again() {
+    let (home, _server, id) =
+        with_server("sed -i s/Lunch/Mine/ $file; other_client edit $form --title Round$round");
+    let (_, screen) = start(&home, &["edit", &id]).finish();
+    let editor = format!("{}/editor --wait", home.path().display());
+    let (code, again) = continue_with(&home, &screen, &editor, "y\r");
+    assert!(code == Some(5) && again.contains("\"Round1\" → \"Round2\""), "{again}");
+    let (code, screen) = continue_with(&home, &again, "true", "y\r");
+    assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{screen}");
+}
+
+#[test]
+fn the_text_is_saved_if_a_server_has_opened_the_store_meanwhile() {
+    let (home, id) =
+        with_editor("sed -i s/Lunch/Mine/ $file; touch begun; while [ ! -e served ]; do :; done");
+    let session = start(&home, &[&DATA[..], &["edit", &id]].concat());
+    while !home.path().join("begun").exists() {
+        std::thread::yield_now();
+    }
+    let _server = home.serve();
+    home.write("served", "");
+    let (code, screen) = session.finish();
+    assert!(code == Some(5) && screen.contains("is in use by a running server"), "{screen}");
+    assert!(fs::read_to_string(&saved_files(&home)[0]).unwrap().contains("title: Mine"), "{screen}");
+}
+
+#[test]
 fn the_text_is_saved_if_the_server_is_gone() {
     let (home, server, id) = with_server(
         "sed -i s/Lunch/Mine/ $file; kill $(cat server); while kill -0 $(cat server) 2> /dev/null; do :; done",
@@ -311,18 +338,6 @@ fn a_signal_saves_the_text() {
         let (code, screen) = continue_with(&home, &screen, "true", "y\r");
         assert!(code == Some(0) && home.ok(&["show", &id]).contains("title:      Mine"), "{screen}");
     }
-}
-
-#[test]
-fn the_store_is_not_locked_while_the_editor_is_open() {
-    let (home, id) = with_editor(
-        "sed -i s/Lunch/Mine/ $file
-         other_client --data store create --title Other -Q email:Yours; cat theirs; cp theirs free",
-    );
-    let (code, screen) = edit(&home, &id);
-    assert!(code == Some(0) && screen.contains("updated \"Mine\""), "{screen}");
-    assert!(fs::read_to_string(home.path().join("free")).unwrap().starts_with("frm_"), "{screen}");
-    assert_eq!(home.ok(&[&DATA[..], &["list"]].concat()).lines().count(), 2);
 }
 
 #[test]

@@ -75,6 +75,8 @@ settings:      confirmation: message = Thank you
     let about = "\nabout:      Two minutes. We read every answer, and we read it twice if it is\n            long enough for that.\n";
     assert!(shown.contains(about), "{shown}");
     assert_eq!(questions, expected, "{questions}");
+    let file = home.ok(&["--data", "store", "show", id.trim(), "-o", "yaml"]);
+    assert!(file.ends_with("settings:\n  confirmation:\n    message: Thank you\n"), "{file}");
     assert!(
         shown.contains("accepting:  no: draft\n") && !shown.lines().any(|line| line.len() > 80),
         "{shown}"

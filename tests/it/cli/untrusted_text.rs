@@ -44,12 +44,12 @@ fn answers_in_jsonl_keep_their_text_on_one_line() {
 
 #[test]
 fn control_characters_in_a_list_are_escaped() {
-    let title = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}tab\there";
+    let title = "\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}tab\there\nend";
     let body = serde_json::json!({ "forms": [form(title)] }).to_string();
     let server = FakeServer::with_replies(vec![FakeServer::ok(&body)]);
     let list = Home::new().run(&["--url", &server.url, "list"]).expect(0);
     assert!(!list.stdout.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{list:?}");
-    assert!(list.stdout.contains("\\u{1b}]0;pwn\\u{7}\\u{9b}31m\\u{202e}tab\\there"), "{list:?}");
+    assert!(list.stdout.contains("\\u{1b}]0;pwn\\u{7}\\u{9b}31m\\u{202e}tab\\there\\nend"), "{list:?}");
 }
 
 #[test]

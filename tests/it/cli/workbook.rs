@@ -39,6 +39,29 @@ fn rows(workbook: &[u8], sheet: u32) -> Vec<Vec<String>> {
 }
 
 #[test]
+fn numbers_and_booleans_are_cells_of_their_type_unless_excel_would_change_them() {
+    let home = Home::new();
+    let mut workbook = Workbook::new(home.path(), vec!["n".to_owned()]).unwrap();
+    let values =
+        ["-5", "1.10", "123456789012345", "true", "1234567890123456", "1e308", "2026-11-20", "a\r\nb"];
+    for value in values {
+        workbook.append(&[Cell::number(value)]).unwrap();
+    }
+    // An emoji has two UTF-16 units, and is not cut in two.
+    workbook.append(&[Cell::text("a".repeat(32_766) + "😀"), Cell::text("4")]).unwrap();
+    let mut written = Vec::new();
+    assert_eq!(workbook.save(&mut written).unwrap(), 1);
+    let sheet = part(&written, "xl/worksheets/sheet1.xml");
+    for (row, value) in (2..).zip(["-5", "1.1", "123456789012345"]) {
+        assert!(sheet.contains(&format!("<c r=\"A{row}\"><v>{value}</v></c>")), "{value}: {sheet}");
+    }
+    assert!(sheet.contains("<c r=\"A5\" t=\"b\"><v>1</v></c>"), "{sheet}");
+    for text in ["1234567890123456", "1e308", "2026-11-20", "a\nb", "aaa…", "4"] {
+        assert!(sheet.contains(&format!("{text}</t>")), "{text}");
+    }
+}
+
+#[test]
 fn rows_beyond_the_limit_continue_on_the_next_sheet() {
     let home = Home::new();
     let mut workbook = Workbook::new(home.path(), vec!["n".to_owned()]).unwrap();

@@ -34,6 +34,10 @@ fn a_workspace_is_created_with_an_admin_key() {
     let form = home.published_form(&[]);
     home.run_with(&[("FORMS_API_KEY", key)], &["show", &form]).expect(3);
     home.run_with(&[("FORMS_API_KEY", key)], &["workspaces", "list"]).expect(4);
+    // An operator makes keys of each.
+    let key = home.ok(&["keys", "create", "--name", "b", "--scope", "read", "--workspace", id]);
+    let found = home.run_with(&[("FORMS_API_KEY", key.trim())], &["whoami", "-o", "json"]).expect(0).json();
+    assert_eq!(found["workspace"]["id"], id);
 }
 
 #[test]

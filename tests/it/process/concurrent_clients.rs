@@ -1,4 +1,4 @@
-//! Response limit, ids and counts under 64 concurrent clients, with `kill -9`, deletion and restore.
+//! Response limit, slugs, ids and counts under 64 concurrent clients, with `kill -9`, deletion and restore.
 //!
 //! The long form: `FORMS_KILLS=200 cargo test --release --test it process::concurrent_clients`.
 
@@ -30,6 +30,8 @@ const RESPONSES_PER_ROUND: u64 = 600;
 /// A request that a client can send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
+    /// Creates a form with this slug.
+    Name(String),
     Submit,
     Trash(String),
     Restore(String),
@@ -42,6 +44,8 @@ struct Client {
     random: Random,
     /// Its submissions by id; true if in the trash.
     submissions: HashMap<String, bool>,
+    /// The slugs of its forms.
+    slugs: Vec<String>,
     /// The request without a response when the server was killed.
     pending: Option<Action>,
 }
@@ -56,7 +60,7 @@ struct Target {
 }
 
 #[test]
-fn the_response_limit_and_counts_are_exact_under_concurrency() {
+fn the_response_limit_slugs_and_counts_are_exact_under_concurrency() {
     let rounds = std::env::var("FORMS_KILLS").map_or(ROUNDS, |text| text.parse().unwrap());
     with_data(async |data| {
         let mut server = start(data);
@@ -116,7 +120,7 @@ async fn run_until_killed(clients: Vec<Client>, target: &Target, server: Server)
 
 impl Client {
     fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), submissions: HashMap::new(), pending: None }
+        Self { random: Random::new(seed), submissions: HashMap::new(), slugs: Vec::new(), pending: None }
     }
 
     async fn run_until_disconnected(mut self, target: Target) -> Self {
@@ -135,7 +139,8 @@ impl Client {
     fn next(&mut self) -> Action {
         let mut own: Vec<_> = self.submissions.iter().collect();
         own.sort();
-        match (self.random.below(9), own.len()) {
+        match (self.random.below(10), own.len()) {
+            (9, _) => Action::Name(format!("slug-{}", self.random.below(300))),
             (..4, 1..) => match (own[self.random.below(own.len())], self.random.below(4)) {
                 ((id, true), 0) => Action::Erase(id.clone()),
                 ((id, true), _) => Action::Restore(id.clone()),
@@ -153,6 +158,8 @@ impl Client {
             (Action::Restore(id), 200) => drop(self.submissions.insert(id, false)),
             (Action::Erase(id), 204) => drop(self.submissions.remove(&id)),
             (Action::Edit(_), 200) => {}
+            (Action::Name(slug), 201) => self.slugs.push(slug),
+            (Action::Name(_), 409) => assert_eq!(member(body, "code").unwrap(), "slug_taken"),
             (Action::Submit | Action::Restore(_), 409) => {
                 assert_eq!(member(body, "code").unwrap(), "form_full")
             }
@@ -165,6 +172,10 @@ impl Target {
     fn request_of(&self, action: &Action) -> Vec<u8> {
         let submissions = format!("/api/v1/forms/{}/submissions", self.form);
         let (method, path, body) = match action {
+            Action::Name(slug) => {
+                let body = format!(r#"{{"title":"Named","slug":"{slug}","questions":[]}}"#);
+                ("POST", "/api/v1/forms".to_owned(), body)
+            }
             Action::Submit => ("POST", submissions, r#"{"answers":{"q1":"an answer"}}"#.to_owned()),
             Action::Trash(id) => ("DELETE", format!("{submissions}/{id}"), String::new()),
             Action::Restore(id) => ("POST", format!("{submissions}/{id}/restore"), String::new()),
@@ -205,6 +216,7 @@ impl Target {
         let (live, trashed) = (self.ids(false).await, self.ids(true).await);
         let form = self.call("GET", &format!("/{}", self.form), 200).await;
         assert_eq!(form["response_count"], live.len(), "round {round}");
+        self.compare_slugs(clients, round).await;
         assert!(
             live.len() <= MAX_RESPONSES,
             "round {round}: {} submissions, the limit is {MAX_RESPONSES}",
@@ -235,6 +247,19 @@ impl Target {
         assert!(unexpected.len() <= unanswered, "round {round}: {unexpected:?} were never sent");
         // It does not matter which client sent them; from now on they must stay.
         clients[0].submissions.extend(unexpected.into_iter().map(|id| (id, false)));
+    }
+
+    /// Fails unless each slug that a client was given belongs to one form.
+    async fn compare_slugs(&self, clients: &[Client], round: u64) {
+        let forms = self.call("GET", "?limit=1000", 200).await;
+        let forms = forms["forms"].as_array().unwrap().iter();
+        let mut held: Vec<_> = forms.filter_map(|form| form["slug"].as_str()).collect();
+        held.sort_unstable();
+        assert!(held.is_sorted_by(|one, next| one < next), "round {round}: {held:?}");
+        let mut given: Vec<_> = clients.iter().flat_map(|client| &client.slugs).collect();
+        given.sort_unstable();
+        assert!(given.is_sorted_by(|one, next| one < next), "round {round}: {given:?}");
+        assert!(given.iter().all(|slug| held.contains(&slug.as_str())), "round {round}: {given:?}, {held:?}");
     }
 
     /// Trashes and restores the form; its trashed submissions stay in the trash.
