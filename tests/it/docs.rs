@@ -308,15 +308,28 @@ fn parse_with_pyyaml(name: &str, text: &str) {
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Fails unless the form of the file can be created and published, and again from the file that is shown of it.
+fn create_twice(home: &Home, path: &str) {
+    let local = |arguments: &[&str]| home.ok(&[&["--data", "store"], arguments].concat());
+    let show = |id: &str| local(&["show", id.trim(), "-o", "yaml"]);
+    home.ok(&["validate", path]);
+    let first = local(&["create", "--publish", "-f", path]);
+    let file = show(&first);
+    // A slug belongs to one form.
+    local(&["delete", "--yes", first.trim()]);
+    home.write("again.yaml", &file);
+    assert_eq!(show(&local(&["create", "-f", "again.yaml"])), file, "{path}");
+}
+
 #[test]
 fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
-    let mut examples = 0;
+    let (home, mut examples) = (Home::new(), 0);
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap() {
         let path = entry.unwrap().path();
         parse_with_pyyaml(&path.display().to_string(), &fs::read_to_string(&path).unwrap());
+        create_twice(&home, path.to_str().unwrap());
         examples += 1;
     }
-    let home = Home::new();
     let mut forms = 0;
     for name in ["docs/form-files.md", "docs/integrations.md"] {
         for block in blocks(&document(name), "yaml") {

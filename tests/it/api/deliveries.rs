@@ -297,18 +297,6 @@ async fn a_submission_without_notification_owes_nothing() {
 }
 
 #[tokio::test]
-async fn a_skipped_delivery_has_no_event_to_show() {
-    let (server, form) = Server::with_form().await;
-    let when = json!({"type": "webhook", "url": "https://example.com/hook", "when": {"q3": 5}});
-    server.integrate(&form, when).await;
-    let path = submitted(&server, &form, "Ada").await;
-    server.deliver().await;
-    assert_eq!(server.read(&path).await["status"], "skipped");
-    let event = server.get(format!("{path}/event")).send().await;
-    assert_eq!(event.code(), "delivery_not_found");
-}
-
-#[tokio::test]
 async fn a_delivery_outlives_its_integration() {
     let (server, form) = with_webhook().await;
     let path = submitted(&server, &form, "Ada").await;

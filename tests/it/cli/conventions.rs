@@ -1,10 +1,9 @@
 //! Conventions of command lines: streams, formats, colours, keys, precedence of settings.
 
-use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::Home;
-use super::fake_server::{operator_key, send};
+use super::fake_server::operator_key;
 
 #[test]
 fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
@@ -15,29 +14,6 @@ fn the_result_goes_to_stdout_and_everything_else_to_stderr() {
     assert!(run.stderr.contains("created \"Lunch\" (draft, 3 questions)"), "{run:?}");
     let quiet = home.run(&["--data", "store", "-q", "publish", id]).expect(0);
     assert!(quiet.stderr.is_empty(), "{quiet:?}");
-}
-
-#[test]
-fn json_is_the_body_of_the_api() {
-    let home = Home::new();
-    let server = home.serve();
-    let id = home.published_form(&[]);
-    let body = send(&server.url, "GET", &format!("/api/v1/forms/{id}"), &operator_key(&home), "");
-    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-    let shown = home.run(&["show", &id, "-o", "json"]).expect(0).json();
-    assert_eq!(shown, body);
-}
-
-#[test]
-fn an_empty_list_is_a_document() {
-    let home = Home::new();
-    home.create_empty_store();
-    let list = |format| home.ok(&["--data", "store", "list", "-o", format]);
-    assert_eq!(list("json"), "{\"forms\":[]}\n");
-    assert_eq!(list("jsonl"), "");
-    assert_eq!(list("csv"), "id,status,response_count,updated_at,title,slug\n");
-    assert_eq!(list("yaml"), "forms: []\n");
-    assert_eq!(list("table"), "");
 }
 
 #[test]
@@ -67,29 +43,6 @@ fn standard_input_is_read_only_if_an_argument_names_it() {
 }
 
 #[test]
-fn flags_override_the_environment_and_the_environment_overrides_defaults() {
-    let home = Home::new();
-    let server = home.serve();
-    let key = operator_key(&home);
-    let key = key.as_str();
-    let whoami = |variables: &[(&str, &str)], arguments: &[&str]| {
-        home.run_with(variables, &[arguments, &["whoami", "-o", "json"]].concat()).expect(0).json()
-    };
-    let found = whoami(&[], &[]);
-    assert_eq!([&found["url"]["source"], &found["key"]["source"]], ["runtime", "runtime"]);
-    let named = whoami(&[("FORMS_URL", &server.url), ("FORMS_API_KEY", key)], &[]);
-    assert_eq!([&named["url"]["source"], &named["key"]["source"]], ["env", "env"]);
-    let key_file = home.write("key", key);
-    std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let flagged = whoami(
-        &[("FORMS_URL", "http://127.0.0.1:1"), ("FORMS_API_KEY", "fk_wrong")],
-        &["--url", &server.url, "--key-file", "key"],
-    );
-    assert_eq!([&flagged["url"]["source"], &flagged["key"]["source"]], ["flag", "flag"]);
-    assert_eq!(flagged["workspace"]["name"], "default");
-}
-
-#[test]
 fn whoami_shows_the_settings_found_even_without_a_server() {
     let home = Home::new();
     let key = ("FORMS_API_KEY", "fk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP1234");
@@ -114,41 +67,11 @@ fn whoami_shows_the_settings_found_even_without_a_server() {
 }
 
 #[test]
-fn url_and_key_from_the_environment_are_sufficient() {
-    let home = Home::new();
-    let server = home.serve();
-    let key = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
-    let variables = [("FORMS_API_KEY", key.trim()), ("FORMS_URL", &server.url)];
-    let output = command.env_clear().envs(variables).arg("list").stdin(Stdio::null()).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-}
-
-#[test]
-fn a_key_file_that_others_can_read_causes_a_warning() {
-    let home = Home::new();
-    let server = home.serve();
-    let text = std::fs::read_to_string(home.path().join("store/operator-key")).unwrap();
-    let key = home.write("key", &text);
-    let list = |mode| {
-        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
-        home.run(&["--url", &server.url, "--key-file", "key", "list"]).expect(0).stderr
-    };
-    assert!(list(0o644).contains("readable by others"));
-    assert!(list(0o600).is_empty());
-    let piped = home.run_with_input(&text, &["--url", &server.url, "--key-file", "-", "list"]);
-    piped.expect(0);
-}
-
-#[test]
 fn a_key_is_not_sent_over_plain_http_to_another_machine() {
     let home = Home::new();
     for url in ["http://example.com", "http://10.0.0.1:8787", "http://[2001:db8::1]"] {
         let run = home.run_with(&[("FORMS_URL", url)], &["list"]).expect(2);
         assert!(run.stderr.contains("--insecure-http"), "{run:?}");
-    }
-    for url in ["ftp://example.com", "example.com", "https://user:secret@example.com"] {
-        home.run(&["--url", url, "list"]).expect(2);
     }
 }
 
@@ -159,7 +82,12 @@ fn conflicting_settings_are_refused() {
     assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
     let both = ["serve", "--data", "store", "--listen", "0.0.0.0:0", "--url", "http://127.0.0.1:1"];
     assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
-    home.run_with(&[("FORMS_DATA", "store"), ("FORMS_URL", "http://127.0.0.1:1")], &["list"]).expect(2);
+    let both = ["--data", "store", "--context", "prod", "list"];
+    assert!(home.run(&both).expect(2).stderr.contains("cannot be used together"));
+    for (name, value) in [("FORMS_URL", "http://127.0.0.1:1"), ("FORMS_CONTEXT", "prod")] {
+        let both = home.run_with(&[("FORMS_DATA", "store"), (name, value)], &["list"]).expect(2);
+        assert!(both.stderr.contains(&format!("FORMS_DATA and {name} are both set")), "{both:?}");
+    }
     home.create_empty_store();
     home.run_with(&[("FORMS_DATA", "store")], &["list"]).expect(0);
     home.run(&["serve"]).expect(2);
@@ -199,36 +127,6 @@ fn a_dry_run_stores_nothing() {
     assert_eq!(shown["response_count"], 0);
     assert_eq!(home.ok(&["--data", "store", "list"]).lines().count(), 1);
     home.run(&["--data", "store", "submit", "--dry-run", &id]).expect(6);
-}
-
-#[test]
-fn publishing_a_published_form_changes_nothing() {
-    let home = Home::new();
-    let id = home.published_form(&["--data", "store"]);
-    let updated =
-        || home.run(&["--data", "store", "show", &id, "-o", "json"]).expect(0).json()["updated_at"].clone();
-    let before = updated();
-    assert_eq!(home.ok(&["--data", "store", "publish", &id]), format!("{id}\n"));
-    assert_eq!(updated(), before);
-}
-
-#[test]
-fn a_command_accepts_several_forms() {
-    let home = Home::new();
-    let (one, other) = (home.published_form(&["--data", "store"]), home.published_form(&["--data", "store"]));
-    let both = home.ok(&["--data", "store", "unpublish", &one, &other]);
-    assert_eq!(both, format!("{one}\n{other}\n"));
-    home.ok(&["--data", "store", "delete", "--yes", "--purge", &one, &other]);
-    assert_eq!(home.ok(&["--data", "store", "list"]), "");
-}
-
-#[test]
-fn nothing_is_sent_if_one_form_of_a_file_is_invalid() {
-    let home = Home::new();
-    home.write("two.yaml", "title: A\n---\ntitle: B\nquestion: []\n");
-    let run = home.run(&["--data", "store", "create", "-f", "two.yaml"]).expect(6);
-    assert!(run.stdout.is_empty() && run.stderr.contains(" --> two.yaml:4:1"), "{run:?}");
-    assert!(!home.path().join("store").exists());
 }
 
 #[test]

@@ -74,26 +74,6 @@ fn the_value_of_a_flag_is_not_parsed_as_yaml() {
 }
 
 #[test]
-fn all_problems_of_set_flags_are_reported_together() {
-    let home = Home::new();
-    let id = home.published_form(&DATA);
-    let sets = ["settngs.closed=true", "questions.clour.title=Y", "settings.max_responses=abc"];
-    let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    let result = edit(&home, &id, &flags).expect(6).stderr;
-    for message in
-        ["`settngs`", "`clour` is not a question", "`max_responses` must be", "3 problems, nothing was"]
-    {
-        assert!(result.contains(message), "{message}: {result}");
-    }
-    let result =
-        edit(&home, &id, &["--set", "questions.0.title=A", "--set", "questions.eins.title=B"]).expect(2);
-    assert!(
-        result.stderr.contains("`0` is not a question") && result.stderr.contains("`eins` is"),
-        "{result:?}"
-    );
-}
-
-#[test]
 fn an_invalid_edit_is_reported_and_changes_nothing() {
     let home = Home::new();
     let id = home.published_form(&DATA);

@@ -117,17 +117,6 @@ fn a_failure_leaves_stdout_empty_and_writes_one_line_of_json() {
 }
 
 #[test]
-fn the_json_error_contains_the_problem_document_of_the_server() {
-    let home = Home::new();
-    home.create_empty_store();
-    let run = home.run(&["--data", "store", "-o", "json", "show", "frm_000000000000"]).expect(3);
-    let problem = run.problem();
-    assert_eq!(problem["type"], "/problems/form_not_found");
-    assert_eq!(problem["status"], 404);
-    assert_eq!(problem["hint"], "forms --data store list");
-}
-
-#[test]
 fn a_failed_write_to_stdout_exits_70() {
     let home = Home::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

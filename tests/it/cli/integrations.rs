@@ -325,6 +325,7 @@ fn json_is_the_body_of_the_api() {
         |path: &str| -> Value { serde_json::from_str(&send(&server.url, "GET", path, &key, "")).unwrap() };
     let command = |arguments: &[&str]| home.run(&[arguments, &["-o", "json"]].concat()).expect(0).json();
     let path = format!("/api/v1/forms/{form}/integrations");
+    assert_eq!(command(&["show", &form]), body(&format!("/api/v1/forms/{form}")));
     assert_eq!(command(&["integrations", "list", &form]), body(&path));
     assert_eq!(command(&["integrations", "show", &form, "csv_file"]), body(&format!("{path}/csv_file")));
     assert_eq!(command(&["deliveries", "stats"]), body("/api/v1/deliveries/stats"));
@@ -360,6 +361,8 @@ fn a_webhook_arrives_and_its_signature_is_verified() {
     let tested = home.ok(&test);
     assert!(tested.starts_with("result:    delivered\nstatus:    200\n"), "{tested}");
     assert_eq!(receive(&mut listener)["type"], "integration.test");
+    // The old secret signs too after a rotation.
+    home.ok(&["integrations", "rotate-secret", &form, "webhook"]);
     let id = home.ok(&["submit", &form, "q1=soup"]);
     let event = receive(&mut listener);
     assert_eq!(event["body"]["data"]["submission"]["id"], id.trim());

@@ -39,17 +39,6 @@ fn responses_are_deleted_after_a_y() {
 }
 
 #[test]
-fn a_form_without_responses_is_deleted_after_a_y() {
-    let (home, id) = with_form(0);
-    let mut session = delete(&home, &id);
-    session.wait_for("Move \"Lunch\" (0 responses) to the trash on store? [y/N]");
-    session.type_keys("y\r");
-    let (code, screen) = session.finish();
-    assert_eq!(code, Some(0), "{screen:?}");
-    home.run(&["--data", "store", "show", &id]).expect(3);
-}
-
-#[test]
 fn a_question_that_is_wider_than_the_terminal_is_wrapped_by_words() {
     let (home, id) = with_form(0);
     let mut session = Session::start_at_width(40, &home, &[], &["--data", "store", "delete", &id]);
@@ -72,22 +61,6 @@ fn a_declined_confirmation_changes_nothing_and_exits_1() {
         assert_eq!(code, Some(1), "{screen:?}");
     }
     home.ok(&["--data", "store", "show", &id]);
-}
-
-#[test]
-fn a_form_with_responses_is_deleted_only_after_its_id_is_typed() {
-    let (home, id) = with_form(1);
-    let mut session = delete(&home, &id);
-    session.wait_for(&format!("(1 response) to the trash on store?\r\nType {id} to confirm"));
-    session.type_keys("yes\r");
-    assert_eq!(session.finish().0, Some(1));
-    home.ok(&["--data", "store", "show", &id]);
-    let mut session = delete(&home, &id);
-    session.wait_for("to confirm");
-    session.type_keys(&format!("{id}\r"));
-    let (code, screen) = session.finish();
-    assert_eq!(code, Some(0), "{screen:?}");
-    home.run(&["--data", "store", "show", &id]).expect(3);
 }
 
 #[test]
@@ -114,17 +87,6 @@ fn purging_a_form_in_the_trash_needs_the_same_confirmation() {
         assert_eq!(trashed.contains(&id), code != 0, "{screen}");
     }
     home.run(&purge).expect(3);
-}
-
-#[test]
-fn the_confirmation_names_the_server() {
-    let home = Home::new();
-    let server = home.serve();
-    let id = home.published_form(&[]);
-    let mut session = Session::start(&home, &[], &["delete", &id]);
-    session.wait_for(&format!("on {}? [y/N]", server.url));
-    session.type_keys("n\r");
-    session.finish();
 }
 
 #[test]

@@ -8,8 +8,8 @@ use forms::store::{AttemptEnd, QueueId, Store};
 
 use super::deliveries::*;
 use super::{
-    StoreFixture, at, change_form, done, edit_submission, published_form, purge_form, purge_submission,
-    restore_form, restore_submission, trash_form, trash_submission, wait_until, workspace,
+    StoreFixture, at, change_form, done, edit_submission, purge_form, purge_submission, restore_form,
+    restore_submission, trash_form, trash_submission, wait_until, workspace,
 };
 
 fn types(events: &[Event]) -> Vec<EventType> {
@@ -46,21 +46,6 @@ pub(super) async fn changes_of_a_form_and_its_submissions_are_delivered(fixture:
     assert_eq!((&*original.answers, original.edited), (r#"{"q1":"soup"}"#, None));
     assert_eq!((&events[3].subject, events[3].at), (&Subject::DeletedSubmission(id), at(8)));
     assert_eq!((&events[4].subject, events[4].at), (&Subject::Form, at(11)));
-}
-
-pub(super) async fn events_that_nobody_subscribes_to_are_not_recorded(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let form = published_form(&*store, 1).await;
-    let definitions =
-        [webhook("one", true, &["form.deleted"]), webhook("two", false, &["submission.deleted"])];
-    let queues = set_integrations(&*store, form, &definitions, 2).await;
-    let id = submit_with(&*store, form, 5, true).await;
-    edit_submission(&*store, form, id, 0, "{}", 6).await;
-    trash_submission(&*store, form, id, 7).await;
-    assert_eq!(list_all(&*store).await, []);
-    trash_form(&*store, form, 8).await;
-    let events = deliver_due(&*store, queues[0], 9, 9).await;
-    assert_eq!((types(&events), events[0].sequence), (vec![EventType::FormDeleted], 1));
 }
 
 pub(super) async fn a_form_in_the_trash_pauses_all_but_deletions(fixture: &impl StoreFixture) {
