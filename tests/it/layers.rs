@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Each module of the crate and the modules that it may import.
 const MAY_USE: &[(&str, &str)] = &[
@@ -165,13 +166,14 @@ fn module(path: &str) -> Vec<String> {
 /// Returns the paths in `code`, a file of `module`, that begin with `crate::` or `super::`; grouped imports are expanded.
 /// A module that names its own children does not import them.
 fn named_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
-    let path = regex::Regex::new(r"\b(crate|super)((?:::\w+)*)(?:::\{([^;{}]*)\})?").unwrap();
+    static PATH: LazyLock<regex::Regex> =
+        LazyLock::new(|| regex::Regex::new(r"\b(crate|super)((?:::\w+)*)(?:::\{([^;{}]*)\})?").unwrap());
     let steps = |text: &str| -> Vec<String> {
         let text = text.split(" as ").next().unwrap();
         text.split("::").filter(|step| !step.is_empty() && *step != "self").map(str::to_owned).collect()
     };
     let mut found = Vec::new();
-    for named in path.captures_iter(code) {
+    for named in PATH.captures_iter(code) {
         let mut base = if &named[1] == "crate" { Vec::new() } else { module[..module.len() - 1].to_vec() };
         for step in steps(&named[2]) {
             if step == "super" { drop(base.pop()) } else { base.push(step) }

@@ -29,24 +29,6 @@ async fn every_version_can_be_read() {
 }
 
 #[tokio::test]
-async fn a_list_of_forms_is_filtered() {
-    let server = Server::start().await;
-    for title in ["Tea & cake", "Coffee", "Iced TEA & milk"] {
-        server.create(FORMS, json!({"title": title})).await;
-    }
-    server.published_form(questions()).await;
-    for (query, expected) in
-        [("q=tea+%26&status=draft", &["Iced TEA & milk", "Tea & cake"][..]), ("status=published", &["Visit"])]
-    {
-        let list = server.read(format!("{FORMS}?{query}")).await;
-        let mut titles: Vec<_> =
-            list["forms"].as_array().unwrap().iter().map(|form| form["title"].as_str().unwrap()).collect();
-        titles.sort_unstable();
-        assert_eq!(titles, expected, "{query}");
-    }
-}
-
-#[tokio::test]
 async fn settings_are_merged_stored_and_returned() {
     let server = Server::start().await;
     let settings = json!({

@@ -261,19 +261,6 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn problems_found_by_the_server_are_shown_in_the_local_file() {
-    let home = Home::new();
-    let body = r#"{"type":"/problems/validation_failed","title":"What was sent was not accepted","status":422,"code":"validation_failed","errors":[{"pointer":"/questions/1/type","code":"unknown_question_type","message":"unknown question type `email`"}]}"#;
-    let server = FakeServer::with_replies(vec![FakeServer::status("422 Unprocessable Content", "", body)]);
-    let run = home.run(&["--url", &server.url, "create", "-f", "survey.yaml"]).expect(6);
-    assert!(
-        run.stderr.contains(" --> survey.yaml:4:12\n") && run.stderr.contains("^^^^^ not a question type"),
-        "{run:?}"
-    );
-    server.into_requests();
-}
-
-#[test]
 fn a_signal_ends_a_request_in_flight_and_leaves_no_file() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (home, (sender, receiver)) = (Home::new(), std::sync::mpsc::channel());

@@ -95,18 +95,6 @@ fn a_server_empties_the_trash_after_the_configured_days() {
 }
 
 #[test]
-fn lists_can_be_filtered_by_status() {
-    let home = Home::new();
-    let published = home.published_form(&["--data", "store"]);
-    let draft = home.ok(&["--data", "store", "create", "-f", "survey.yaml"]);
-    for (status, expected) in [("draft", draft.trim()), ("published", &published)] {
-        let listed = home.ok(&["--data", "store", "list", "--status", status]);
-        assert!(listed.starts_with(expected) && listed.lines().count() == 1, "{listed}");
-    }
-    home.run(&["--data", "store", "list", "--status", "open"]).expect(2);
-}
-
-#[test]
 fn a_closed_form_accepts_no_answers_until_it_is_published_again() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
@@ -128,21 +116,6 @@ fn a_closed_form_accepts_no_answers_until_it_is_published_again() {
     let message = "\"Lunch\" is published and accepts answers\nnext: forms --data store submit ";
     assert!(opened.stderr.starts_with(message), "{opened:?}");
     run(&["submit", &id, "q1=x"]).expect(0);
-}
-
-#[test]
-fn a_slug_identifies_a_form_and_is_unique() {
-    let home = Home::new();
-    let _server = home.serve();
-    home.write("tea.yaml", "slug: tea\ntitle: Tea\nquestions:\n  - {type: short_text, title: Which?}\n");
-    let id = home.ok(&["create", "--publish", "-f", "tea.yaml"]);
-    home.ok(&["submit", "tea", "q1=green"]);
-    assert_eq!(home.ok(&["responses", "tea"]).lines().count(), 1);
-    let refused = home.run(&["create", "-f", "tea.yaml"]).expect(5).stderr;
-    let taken = format!("error[slug_taken]: slug `tea` already belongs to {id}");
-    assert!(refused.starts_with(&taken) && refused.contains(" --> tea.yaml:1:7"), "{refused}");
-    assert_eq!(home.ok(&["delete", "--yes", "tea"]), id);
-    home.run(&["show", "tea"]).expect(3);
 }
 
 #[test]

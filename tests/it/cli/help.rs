@@ -77,16 +77,6 @@ fn commands_show_their_own_options_and_the_root_shows_the_global_ones() {
 }
 
 #[test]
-fn every_destructive_command_accepts_yes() {
-    let is_destructive = |path: &[String]| ["delete", "revoke"].contains(&path.last().unwrap().as_str());
-    let deletes: Vec<_> = all().into_iter().filter(|(path, _)| is_destructive(path)).collect();
-    assert!(deletes.len() >= 4);
-    for (path, delete) in deletes {
-        assert!(delete.get_arguments().any(|argument| argument.get_long() == Some("yes")), "{path:?}");
-    }
-}
-
-#[test]
 fn forms_without_arguments_shows_help_and_exits_2() {
     let home = Home::new();
     let run = home.run(&[]).expect(2);
@@ -143,13 +133,6 @@ fn help_with_a_type_of_integrations_has_its_section_only() {
     assert!(unknown.contains("a similar name exists: slack;"), "{unknown}");
     assert!(unknown.contains("types are webhook, csv_file, email,"), "{unknown}");
     assert_eq!(home.ok(&["help", "integrations", "list"]), home.ok(&["integrations", "list", "--help"]));
-}
-
-#[test]
-fn a_misspelt_command_leads_to_a_suggestion() {
-    let run = Home::new().run(&["publsh"]).expect(2);
-    assert!(run.stderr.contains("'publish'"), "{run:?}");
-    assert_eq!(Home::new().run(&["publi"]).code, Some(2), "an abbreviated command was accepted");
 }
 
 #[test]

@@ -54,23 +54,6 @@ fn a_table_shows_fifty_rows_and_the_total() {
 }
 
 #[test]
-fn responses_are_listed_newest_first_and_without_a_cursor() {
-    let home = Home::new();
-    let id = home.published_form(&["--data", "store"]);
-    for number in 1..3 {
-        home.ok(&["--data", "store", "submit", &id, &format!("q1=number {number}")]);
-    }
-    let list = |arguments: &[&str]| {
-        home.run(&[&["--data", "store", "submissions", "list", &id], arguments].concat()).expect(0)
-    };
-    let table = list(&[]).stdout;
-    assert!(table.lines().next().unwrap().contains("\tnumber 2\t"), "{table}");
-    let body = list(&["-o", "json"]).json();
-    assert_eq!(body["submissions"].as_array().unwrap().len(), 2);
-    assert_eq!(body.as_object().unwrap().len(), 1, "the merged list has a cursor");
-}
-
-#[test]
 fn a_single_response_has_the_columns_of_its_questions() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);

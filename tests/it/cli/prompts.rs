@@ -1,9 +1,6 @@
 //! On a terminal: confirmations, prompts, the cursor, colours.
 
-use std::sync::mpsc::channel;
-
 use super::Home;
-use super::fake_server::{FakeServer, Reply};
 use super::terminal::{Session, is_cursor_visible};
 
 /// Creates a home with a published form and this number of responses; returns the form's id.
@@ -23,12 +20,12 @@ fn delete(home: &Home, id: &str) -> Session {
 }
 
 #[test]
-fn responses_are_deleted_after_a_y() {
+fn responses_are_deleted_after_a_y_only() {
     let (home, id) = with_form(2);
     let submissions = home.ok(&["--data", "store", "responses", &id, "--columns", "id"]);
     let submissions: Vec<_> = submissions.lines().collect();
     let command = [&["--data", "store", "responses", "delete", &id], &submissions[..]].concat();
-    for (key, code, left) in [("n\r", 1, 2), ("y\r", 0, 0)] {
+    for (key, code, left) in [("n\r", 1, 2), ("No\r", 1, 2), ("\r", 1, 2), ("y\r", 0, 0)] {
         let mut session = Session::start(&home, &[], &command);
         session.wait_for("Move 2 responses to \"Lunch\" to the trash on store? [y/N]");
         session.type_keys(key);
@@ -48,19 +45,6 @@ fn a_question_that_is_wider_than_the_terminal_is_wrapped_by_words() {
     assert_eq!(code, Some(0), "{screen:?}");
     let screen = console::strip_ansi_codes(&screen);
     assert!(screen.contains("✓ In the trash for 30 days. Undo: forms"), "{screen:?}");
-}
-
-#[test]
-fn a_declined_confirmation_changes_nothing_and_exits_1() {
-    let (home, id) = with_form(0);
-    for key in ["n\r", "No\r", "\r"] {
-        let mut session = delete(&home, &id);
-        session.wait_for("[y/N]");
-        session.type_keys(key);
-        let (code, screen) = session.finish();
-        assert_eq!(code, Some(1), "{screen:?}");
-    }
-    home.ok(&["--data", "store", "show", &id]);
 }
 
 #[test]
@@ -105,21 +89,12 @@ fn a_canceled_prompt_ends_its_line_and_exits_130() {
 }
 
 #[test]
-fn ctrl_d_in_a_line_that_is_not_empty_is_ignored() {
-    let (home, id) = with_form(1);
-    let mut session = delete(&home, &id);
-    session.wait_for("to confirm: ");
-    session.type_keys(&format!("{id}\u{4}\r"));
-    assert_eq!(session.finish().0, Some(0));
-}
-
-#[test]
-fn a_line_longer_than_the_terminal_can_be_edited() {
+fn a_line_longer_than_the_terminal_can_be_edited_and_ctrl_d_does_not_end_it() {
     let (home, id) = with_form(1);
     let mut session = delete(&home, &id);
     session.wait_for("to confirm: ");
     let (wide, back) = ("é".repeat(200), "\u{7f}".repeat(200));
-    session.type_keys(&format!("{wide}{back}{id}\r"));
+    session.type_keys(&format!("{wide}{back}{id}\u{4}\r"));
     assert_eq!(session.finish().0, Some(0));
 }
 
@@ -312,21 +287,17 @@ fn a_message_is_wrapped_at_the_width_of_the_terminal() {
 fn no_input_ci_and_dumb_terminals_disable_prompts() {
     let (home, id) = with_form(0);
     let delete = ["--data", "store", "delete", &id];
-    let refused = |variables: &[(&str, &str)], arguments: &[&str]| {
-        let (code, screen) = Session::start(&home, variables, arguments).finish();
-        assert!(code == Some(2) && screen.contains("add --yes"), "{variables:?} {code:?} {screen:?}");
-    };
-    refused(&[], &[&delete[..], &["--no-input"]].concat());
-    for variable in [("FORMS_NO_INPUT", "1"), ("CI", "true"), ("TERM", "dumb")] {
-        refused(&[variable], &delete);
+    let no_input = [&delete[..], &["--no-input"]].concat();
+    for (variables, arguments, why) in [
+        (&[][..], &no_input[..], "--no-input is given"),
+        (&[("FORMS_NO_INPUT", "1")], &delete, "FORMS_NO_INPUT is set"),
+        (&[("CI", "true")], &delete, "CI is set"),
+        (&[("TERM", "dumb")], &delete, "TERM is `dumb`"),
+    ] {
+        let (code, screen) = Session::start_at_width(200, &home, variables, arguments).finish();
+        assert!(code == Some(2) && screen.contains("add --yes"), "{why}: {code:?} {screen:?}");
+        assert!(screen.contains(&format!("without a confirmation, and {why}\r\n")), "{why}: {screen:?}");
     }
-}
-
-#[test]
-fn yes_skips_the_confirmation() {
-    let (home, id) = with_form(1);
-    let (code, screen) = Session::start(&home, &[], &["--data", "store", "delete", "--yes", &id]).finish();
-    assert!(code == Some(0) && !screen.contains('?'), "{screen:?}");
 }
 
 #[test]
@@ -401,30 +372,6 @@ fn serve_on_a_terminal_shows_the_address_and_how_to_stop() {
     session.type_keys("\u{3}");
     let (code, screen) = session.finish();
     assert_eq!(code, Some(0), "{screen:?}");
-}
-
-#[test]
-fn prompted_answers_are_shown_after_ctrl_c_during_the_request() {
-    let home = Home::new();
-    let server = home.serve();
-    home.write(
-        "asks.yaml",
-        "title: Lunch\nquestions:\n  - {id: name, type: short_text, title: Who are you?, required: true}\n",
-    );
-    let id = home.ok(&["create", "--publish", "-f", "asks.yaml"]);
-    let (sender, received) = channel();
-    let fake_server =
-        FakeServer::with_replies(vec![Reply::Forward(server.url.clone()), Reply::NoResponse(sender)]);
-    let key = home.path().join("store/operator-key");
-    let arguments = ["--url", &fake_server.url, "--key-file", key.to_str().unwrap(), "submit", id.trim()];
-    let mut session = Session::start(&home, &[], &arguments);
-    session.wait_for_next("Who are you?");
-    session.type_keys("Ann\r");
-    received.recv().unwrap();
-    session.type_keys("\u{3}");
-    let (code, screen) = session.finish();
-    assert_eq!(code, Some(130), "{screen}");
-    assert!(screen.contains("to send your answers later: ") && screen.contains(" name=Ann"), "{screen}");
 }
 
 #[test]

@@ -171,24 +171,6 @@ fn the_error_of_a_used_address_says_whether_a_forms_server_has_it() {
 }
 
 #[test]
-fn the_error_of_an_impossible_confirmation_names_the_reason() {
-    let home = Home::new();
-    let id = home.published_form(&["--data", "store"]);
-    let delete = ["--data", "store", "delete", &id];
-    for (variable, why) in [
-        (("CI", "1"), "CI is set"),
-        (("FORMS_NO_INPUT", "1"), "FORMS_NO_INPUT is set"),
-        (("TERM", "dumb"), "TERM is `dumb`"),
-        (("TERM", "xterm"), "there is no terminal"),
-    ] {
-        let run = home.run_with(&[variable], &delete).expect(2);
-        assert!(run.stderr.contains(&format!("without a confirmation, and {why}\n")), "{run:?}");
-    }
-    let run = home.run(&[&["--no-input"], &delete[..]].concat()).expect(2);
-    assert!(run.stderr.contains("and --no-input is given\n"), "{run:?}");
-}
-
-#[test]
 fn errors_do_not_contain_texts_of_libraries() {
     let home = Home::new();
     std::fs::create_dir(home.path().join("folder")).unwrap();

@@ -43,23 +43,6 @@ impl Sender for Held {
 }
 
 #[tokio::test]
-async fn submissions_are_delivered_as_they_come_in() {
-    let receiver = Receiver::start(|_| Reply::Status(200)).await;
-    let rig = Rig::over_http(SendLimits::default()).await;
-    rig.webhook("hook", &receiver.url()).await;
-    rig.submit("before").await;
-    let running = start(&rig, Running::TIMEOUT);
-    for count in 1..20 {
-        let received = timeout(Running::TIMEOUT, receiver.wait_for(count)).await.unwrap();
-        assert_eq!(received.len(), count);
-        rig.submit("Ada").await;
-    }
-    timeout(Running::TIMEOUT, receiver.wait_for(20)).await.unwrap();
-    running.stop().await;
-    assert_eq!(rig.deliveries("status=delivered").await.len(), 20);
-}
-
-#[tokio::test]
 async fn a_receiver_that_never_answers_delays_no_other() {
     let black_hole = Receiver::start(|_| Reply::silence()).await;
     let receiver = Receiver::start(|_| Reply::Status(200)).await;

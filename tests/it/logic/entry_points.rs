@@ -9,7 +9,7 @@ use crate::cli::Home;
 use crate::engine::random::Random;
 use crate::harness::Server;
 
-const FORMS: u64 = 200;
+const FORMS: u64 = 60;
 const SETS: usize = 100;
 
 /// Draws the questions of a seed and sets of answers to them.
@@ -51,7 +51,7 @@ async fn the_api_agrees_with_the_reference() {
         }
     }
     assert!(
-        ["question_not_visible", "required", "accepted"].iter().all(|code| counts[*code] > 2_000),
+        ["question_not_visible", "required", "accepted"].iter().all(|code| counts[*code] > 600),
         "{counts:?}"
     );
 }

@@ -37,35 +37,6 @@ fn possibly_required(title: &str, id: &str) -> String {
 }
 
 #[test]
-fn a_question_that_is_not_shown_is_neither_required_nor_accepted() {
-    check_table(
-        r#"{"id":"score","type":"rating","title":"S"},
-           {"id":"why","type":"short_text","title":"W","required":true,"show_if":{"score":{"lte":2}}},
-           {"id":"mail","type":"email","title":"M","show_if":{"why":{"answered":true}}},
-           {"id":"unsure","type":"short_text","title":"U","show_if":{"why":{"ne":"price"}}}"#,
-        &[
-            ("{}", ""),
-            (r#"{"score":5}"#, ""),
-            (r#"{"score":2}"#, "why: required"),
-            (r#"{"score":2,"why":"slow"}"#, ""),
-            (r#"{"score":2,"why":"slow","mail":"a@b.example"}"#, ""),
-            (r#"{"score":5,"why":"slow"}"#, "why: question_not_visible"),
-            // For later questions a hidden one counts as unanswered.
-            (
-                r#"{"score":5,"why":"slow","mail":"a@b.example"}"#,
-                "why: question_not_visible, mail: question_not_visible",
-            ),
-            (r#"{"score":5,"why":"price","unsure":"x"}"#, "why: question_not_visible"),
-            (r#"{"score":2,"why":"price","unsure":"x"}"#, "unsure: question_not_visible"),
-            // An empty value counts as no answer and is not refused.
-            (r#"{"score":5,"why":" ","mail":null}"#, ""),
-            // The value of a hidden question is not checked.
-            (r#"{"score":5,"mail":7}"#, "mail: question_not_visible"),
-        ],
-    );
-}
-
-#[test]
 fn a_question_that_depends_on_a_refused_answer_says_which_to_correct_first() {
     let version = version(
         r#"{"id":"score","type":"rating","title":"Score","required":true},

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use forms::domain::form::admission::{AcceptingReason, Refusal};
+use forms::domain::form::admission::Refusal;
 use forms::store::{IdempotentOperation, NewForm, NewSubmission, StepResult};
 use futures_util::future::join_all;
 
 use super::{
-    StoreFixture, at, change_form, count, done, form_id, idempotency_key, new_draft, new_submission,
-    published_form, wait_until,
+    StoreFixture, at, count, done, form_id, idempotency_key, new_draft, new_submission, published_form,
+    wait_until,
 };
 
 pub(super) async fn a_repeated_request_is_stored_once(fixture: &impl StoreFixture) {
@@ -72,28 +72,4 @@ pub(super) async fn an_idempotency_record_expires_after_a_day(fixture: &impl Sto
     for (key, why) in [(1, "it was used again since"), (200, "it has not expired")] {
         assert!(exists(key).await, "{why}");
     }
-}
-
-pub(super) async fn the_response_limit_is_exact_under_concurrency(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let form = published_form(&*store, 11).await;
-    done(change_form(&*store, form, r#"{"settings":{"max_responses":40}}"#, 1).await);
-    let send = |number: u128| NewSubmission {
-        checked_revision: 3,
-        idempotency_key: idempotency_key(IdempotentOperation::CreateSubmission(form), number, 5),
-        ..new_submission(form, "{}")
-    };
-    let is_full = |step: &StepResult<_>| {
-        matches!(step, StepResult::Refused(Refusal::NotAccepting { reason: AcceptingReason::Full, .. }))
-    };
-    let steps = join_all((0..64).map(|number| store.accept_submission(send(number), at(2)))).await;
-    let refused = steps.into_iter().filter(|step| is_full(step.as_ref().unwrap())).count();
-    assert_eq!((count(&*store, form).await, refused), (40, 24));
-    let store = fixture.reopen(store).await;
-    assert!(is_full(&store.accept_submission(send(99), at(3)).await.unwrap()));
-    assert_eq!(count(&*store, form).await, 40);
-    // A repeated submission is replayed even when the form is full.
-    let steps = join_all((0..64).map(|number| store.accept_submission(send(number), at(4)))).await;
-    let replayed = steps.iter().filter(|step| matches!(step, Ok(StepResult::Replayed(_))));
-    assert_eq!(replayed.count(), 40);
 }

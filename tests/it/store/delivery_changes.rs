@@ -10,9 +10,7 @@ use forms::id::SubmissionId;
 use forms::store::{DeliveryFilter, Store};
 
 use super::deliveries::*;
-use super::{
-    StoreFixture, at, done, purge_submission, restore_submission, trash_submission, wait_until, workspace,
-};
+use super::{StoreFixture, at, done, purge_submission, restore_submission, trash_submission, wait_until};
 use crate::engine::random::Random;
 
 const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
@@ -69,30 +67,6 @@ pub(super) async fn a_list_shows_each_delivery_once_while_they_are_delivered(fix
         lists += 1;
     }
     runner.await.unwrap();
-}
-
-pub(super) async fn deliveries_are_counted_by_type_of_integration(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    assert!(store.delivery_stats(workspace(1), at(0)).await.unwrap().is_empty());
-    let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
-    let ids = submit_many(&*store, form, 50, 5).await;
-    let mut delivered = claim(&*store, queues[0], 10, 40).await;
-    let mut in_flight = delivered.split_off(30);
-    let failed = in_flight.split_off(7);
-    finish(&*store, queues[0], delivered, Outcome::Delivered, 11).await;
-    finish(&*store, queues[0], failed, permanent(), 11).await;
-    trash_submission(&*store, form, ids[49], 12).await;
-    let names = ["submission.completed"];
-    let definitions = [webhook("one", true, &names), webhook("two", false, &names)];
-    set_integrations(&*store, form, &definitions, 13).await;
-    let stats = store.delivery_stats(workspace(1), at(20)).await.unwrap();
-    let [("webhook", stats)] = &stats[..] else { panic!("{stats:?}") };
-    // The deletion is owed to both, and `two` is paused.
-    assert_eq!((stats.pending, stats.in_flight, stats.paused, stats.dead), (11, 7, 51, 3));
-    assert_eq!((stats.oldest_due_at, stats.delivered), (Some(at(5)), 30));
-    assert_counters(&*store, form, at(20)).await;
-    let later = store.delivery_stats(workspace(1), at(12 + DAY_MILLIS)).await.unwrap();
-    assert_eq!(later[0].1.delivered, 0);
 }
 
 /// Whether nothing waits for an erased submission but the news of its deletion.

@@ -41,27 +41,6 @@ pub(super) async fn answers_and_definitions_are_stored_byte_for_byte(fixture: &i
     assert_eq!(found.version.questions[499].description.as_deref(), Some("499"));
 }
 
-pub(super) async fn of_concurrent_edits_only_those_of_the_current_content_are_stored(
-    fixture: &impl StoreFixture,
-) {
-    let store = fixture.open();
-    let form = published_form(&*store, 11).await;
-    let ids = submit_concurrently(&*store, form, 8, 0).await;
-    let edit = async |number: usize| {
-        let text = format!("{{\"q1\":\"{number}\"}}");
-        edit_submission(&*store, form, ids[number % 8], 0, &text, 9).await
-    };
-    let steps = join_all((0..64).map(edit)).await;
-    assert_eq!(steps.iter().filter(|step| matches!(step, StepResult::Done(_))).count(), 8);
-    assert_eq!(steps.iter().filter(|step| matches!(step, StepResult::Recheck)).count(), 56);
-    for id in &ids {
-        assert_eq!(find_submission(&*store, form, *id).await.unwrap().edits(), 1);
-    }
-    let mut expected = ids;
-    expected.reverse();
-    assert_eq!(list_all(&*store, form, 3).await, expected);
-}
-
 pub(super) async fn an_edit_may_be_larger_than_the_original_row(fixture: &impl StoreFixture) {
     let store = fixture.open();
     let form = published_form(&*store, 11).await;
