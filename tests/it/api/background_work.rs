@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use forms::id::SubmissionId;
 use tokio::runtime::Builder;
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::harness::prelude::*;
-use crate::store::is_ready;
+use crate::store::{is_ready, wait_until};
 
 /// Reached only if the server hangs.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,16 +52,6 @@ fn reading_a_definition_does_not_delay_other_requests() {
             reading.await.expect(422);
         }
     });
-}
-
-/// Yields until the condition holds.
-async fn wait_until(condition: impl Fn() -> bool) {
-    let waiting = async {
-        while !condition() {
-            yield_now().await;
-        }
-    };
-    timeout(TIMEOUT, waiting).await.expect("the condition never held");
 }
 
 #[test]
@@ -107,7 +97,7 @@ fn a_cancelled_request_keeps_its_lock_until_its_work_is_done() {
             released.recv()
         });
         drop(guard);
-        wait_until(|| begun.load(Ordering::SeqCst)).await;
+        wait_until(async || begun.load(Ordering::SeqCst)).await;
         assert!(!is_ready(&mut next).await, "it did not wait for the cancelled request");
         drop(second_guard);
         next.await.expect(422);

@@ -1,17 +1,12 @@
 //! Damaged or missing rows of the index: never returned, never treated as absent, and restored by a rebuild.
 
 use std::ops::Bound;
-use std::time::Duration;
 
-use axum::http::StatusCode;
 use forms::store::sled::engine::index::{Change, Index};
 use forms::store::sled::engine::tx::Direction;
-use tokio::task::yield_now;
-use tokio::time::timeout;
 
 use crate::harness::prelude::*;
-
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::store::wait_until;
 
 /// Changes the first row whose key begins with `kind`.
 fn change(index: &dyn Index, kind: u8, change: impl Fn(Vec<u8>) -> Option<Vec<u8>>) {
@@ -26,20 +21,6 @@ fn change(index: &dyn Index, kind: u8, change: impl Fn(Vec<u8>) -> Option<Vec<u8
     let (key, cell) = first.filter(|(key, _)| key[0] == kind).expect("no row has this prefix");
     let cell = change(cell);
     index.apply(&mut [Change { key: &key, cell: cell.as_deref() }].into_iter()).unwrap();
-}
-
-/// Repeats a GET while the store is unavailable, without any writes.
-async fn get_when_available(server: &Server, path: &str) -> Value {
-    let reading = async {
-        loop {
-            let response = server.get(path).send().await;
-            if response.status != StatusCode::SERVICE_UNAVAILABLE {
-                return response.expect(200);
-            }
-            yield_now().await;
-        }
-    };
-    timeout(TIMEOUT, reading).await.expect("the index was not rebuilt")
 }
 
 #[tokio::test]
@@ -58,6 +39,7 @@ async fn a_damaged_or_missing_row_is_unavailable_until_the_index_is_rebuilt() {
         let response = server.get(&path).send().await;
         response.expect_problem(503, "store_unavailable");
         assert!(!response.text().contains("hello"));
-        assert_eq!(get_when_available(&server, &path).await, before);
+        wait_until(async || server.get(&path).send().await.status != 503).await;
+        assert_eq!(server.read(&path).await, before);
     }
 }

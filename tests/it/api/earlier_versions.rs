@@ -9,17 +9,13 @@
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
 use forms::app::App;
 use forms::cpu_pool::CpuPool;
-use forms::delivery::mail::Mailer;
-use forms::domain::delivery::attempt::{Outcome, SendReport};
 use forms::domain::form::definition::Definition;
-use forms::domain::integration::outbound::MailMessage;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::server::{Local, open_local};
@@ -28,6 +24,7 @@ use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 
+use crate::delivery::notifications::RecordingMailer;
 use crate::engine::real_files;
 use crate::harness::prelude::*;
 use crate::store::SeededRandom;
@@ -165,18 +162,6 @@ fn open_at(data: &Path, time: &str) -> (SledStore, Arc<ManualClock>, Arc<SeededR
     (store.unwrap(), Arc::new(ManualClock::at(time)), random)
 }
 
-/// A mail server that accepts everything.
-#[derive(Default)]
-struct Mails(Mutex<Vec<String>>);
-
-#[async_trait]
-impl Mailer for Mails {
-    async fn send(&self, message: &MailMessage) -> SendReport {
-        self.0.lock().unwrap().push(message.to.clone());
-        SendReport::new(Outcome::Delivered, 1)
-    }
-}
-
 async fn deliveries(local: &Local) -> Vec<Value> {
     let list = get(local, "/api/v1/deliveries?limit=100").send().await.expect(200);
     list["deliveries"].as_array().unwrap().clone()
@@ -219,14 +204,14 @@ async fn deliveries_of_the_last_store_with_an_outbox_go_on() {
     local.close().await.unwrap();
 
     let (store, clock, random) = open_at(data, "2026-11-23T22:00:00Z");
-    let (sender, mailer) = (Arc::new(RecordingSender::default()), Arc::new(Mails::default()));
+    let (sender, mailer) = (Arc::new(RecordingSender::default()), Arc::new(RecordingMailer::default()));
     let service = Arc::into_inner(delivery_service(&store, &clock, &random, &sender, data)).unwrap();
     Arc::new(service.with_mailer(mailer.clone())).run_due().await;
     store.close().await.unwrap();
     drop(store);
     let live = |one: &&Value| one["submission_id"] != TRASHED;
     assert_eq!(sender.take().len(), shown.iter().filter(of("crm")).filter(pending).filter(live).count());
-    let mut sent = std::mem::take(&mut *mailer.0.lock().unwrap());
+    let mut sent: Vec<_> = mailer.take().into_iter().map(|mail| mail.to).collect();
     sent.sort_unstable();
     assert_eq!(sent, [vec!["a@example.com"; 6], vec!["b@example.com"; 8]].concat());
 

@@ -1,16 +1,11 @@
 //! Maintenance does not erase data right after the clock has jumped forwards.
 
-use std::time::Duration;
-
 use forms::app::MaintenanceOutcome;
-use tokio::task::yield_now;
-use tokio::time::timeout;
 
 use crate::harness::prelude::*;
+use crate::store::wait_until;
 
 const DAYS: u32 = 30;
-
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Starts a server whose maintenance has run, with a form in the trash since [`NOW`].
 async fn with_trash() -> Server {
@@ -78,10 +73,5 @@ async fn expired_idempotency_keys_are_erased_while_the_trash_waits() {
     assert!(matches!(server.app.maintain(DAYS).await.unwrap(), MaintenanceOutcome::Waiting { .. }));
     // With the clock back, the request is replayed as long as its key is stored.
     server.clock.set(NOW);
-    let erased = async {
-        while is_replayed().await {
-            yield_now().await;
-        }
-    };
-    timeout(TIMEOUT, erased).await.expect("the key was not erased");
+    wait_until(async || !is_replayed().await).await;
 }

@@ -84,9 +84,17 @@ async fn the_trash_is_emptied_after_the_configured_days() {
         let (server, form, submission) = start().await;
         server.patch(&submission, json!({"answers": {"q1": "Eve"}})).send().await.expect(200);
         let (path, _, code) = both(&form, &submission)[place];
+        let other_key = server.other_workspace().await;
+        let other = server.post(FORMS, json!({"title": "Other"})).key(&other_key).send().await.expect(201);
+        // The second deletion counts.
         server.remove(path).await;
+        restore(&server, path).await.expect(200);
+        server.clock.set("2026-11-20T09:00:00.005Z");
+        server.remove(path).await;
+        let other = format!("{FORMS}/{}", other["id"].as_str().unwrap());
+        assert_eq!(server.delete(other).key(&other_key).send().await.status, 204);
         // The limit is exact to the millisecond.
-        for (time, erased) in [("09:00:00.000", 0), ("09:00:00.001", 1)] {
+        for (time, erased) in [("09:00:00.005", 0), ("09:00:00.006", 2)] {
             server.clock.set(&format!("2026-12-20T{time}Z"));
             assert_eq!(server.app.empty_trash(30).await.unwrap(), erased);
         }

@@ -18,6 +18,7 @@ fn columns_are_chosen_and_ordered() {
     let run = |arguments: &[&str]| home.ok(&[&DATA[..], arguments].concat());
     assert_eq!(run(&["list", "--columns", "title,status"]), "Lunch\tpublished\n");
     assert_eq!(run(&["list", "--columns", "title,status", "-o", "csv"]), "title,status\nLunch,published\n");
+    assert!(run(&["list", "-o", "csv"]).starts_with("id,status,response_count,updated_at,title,slug\n"));
     assert_eq!(run(&["responses", &id, "--columns", "q3,q1"]), "4\tsoup\n");
     assert_eq!(run(&["responses", &id, "--columns=q3", "--columns=q1", "-o", "csv"]), "q3,q1\n4,soup\n");
     assert_eq!(run(&["show", &id, "--columns", "slug,title,response_count"]), "\tLunch\t1\n");

@@ -109,11 +109,6 @@ pub(crate) fn send(url: &str, method: &str, path: &str, key: &str, body: &str) -
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-/// Sends a POST request.
-pub(crate) fn post(url: &str, path: &str, key: &str, body: &str) -> String {
-    send(url, "POST", path, key, body)
-}
-
 /// The operator key of the store in `home`.
 pub(crate) fn operator_key(home: &Home) -> String {
     std::fs::read_to_string(home.path().join("store/operator-key")).unwrap().trim().to_owned()

@@ -121,13 +121,6 @@ questions:
 }
 
 #[test]
-fn an_unreachable_server_is_reported_in_one_line() {
-    let home = Home::new();
-    let command = ["--url", "http://127.0.0.1:1", "--retries", "0", "list"];
-    assert_messages("unreachable", 7, &home, &command);
-}
-
-#[test]
 fn a_confirmation_that_cannot_be_asked_for_names_the_flag() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);

@@ -1,19 +1,8 @@
 //! Lists: truncation is always reported, and columns can be selected.
 
-use std::fmt::Write as _;
-
 use super::Home;
 use super::fake_server::{operator_key, send};
 use super::terminal::Session;
-
-/// A file of `count` forms.
-fn many(count: usize) -> String {
-    let mut text = String::new();
-    for number in 0..count {
-        write!(text, "---\ntitle: Form {number}\n").unwrap();
-    }
-    text
-}
 
 #[test]
 fn a_list_with_limit_0_is_still_validated() {
@@ -34,7 +23,8 @@ fn a_list_with_limit_0_is_still_validated() {
 #[test]
 fn a_table_shows_fifty_rows_and_the_total() {
     let home = Home::new();
-    home.write("many.yaml", &many(60));
+    let form = |number| format!("---\ntitle: Form {number}\n");
+    home.write("many.yaml", &(0..60).map(form).collect::<String>());
     let ids = home.ok(&["--data", "store", "create", "-f", "many.yaml"]);
     assert_eq!(ids.lines().count(), 60);
     let list = |arguments: &[&str]| home.run(&[&["--data", "store", "list"], arguments].concat()).expect(0);
@@ -67,16 +57,6 @@ fn a_single_response_has_the_columns_of_its_questions() {
     assert!(csv.lines().next().unwrap().ends_with(",q1,q2,q3"), "{csv}");
     assert!(csv.lines().nth(1).unwrap().ends_with(",Ada,,5"), "{csv}");
     assert!(show(&["--columns", "q4"]).expect(2).stderr.contains("there is no column `q4`"));
-}
-
-#[test]
-fn forms_can_be_listed_with_their_slugs() {
-    let home = Home::new();
-    home.write("form.yaml", "title: Lunch\nslug: lunch\n");
-    home.ok(&["--data", "store", "create", "-f", "form.yaml"]);
-    let list = |arguments: &[&str]| home.ok(&[&["--data", "store", "list"], arguments].concat());
-    assert_eq!(list(&["--columns", "slug,title"]), "lunch\tLunch\n");
-    assert!(list(&["-o", "csv"]).starts_with("id,status,response_count,updated_at,title,slug\n"));
 }
 
 #[test]

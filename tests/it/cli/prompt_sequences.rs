@@ -75,21 +75,6 @@ fn signals_end_the_request_after_a_prompt() {
 }
 
 #[test]
-fn signals_end_a_prompt_like_ctrl_c() {
-    for signal in SIGNALS {
-        let home = Home::new();
-        let id = home.published_form(&["--data", "store"]);
-        let mut session = Session::start(&home, &[], &["--data", "store", "delete", &id]);
-        session.wait_for("[y/N] ");
-        session.wait_for_key_reader();
-        session.signal(signal);
-        let (code, screen) = session.finish();
-        assert_eq!(code, Some(130), "{screen:?}");
-        assert!(screen.ends_with("\r\ncanceled, nothing was done\r\n"), "{screen:?}");
-    }
-}
-
-#[test]
 fn pasted_text_answers_several_prompts() {
     let home = Home::new();
     let mut session = Session::start(&home, &[], &["--data", "store", "create"]);

@@ -295,6 +295,7 @@ fn no_input_ci_and_dumb_terminals_disable_prompts() {
         (&[("TERM", "dumb")], &delete, "TERM is `dumb`"),
     ] {
         let (code, screen) = Session::start_at_width(200, &home, variables, arguments).finish();
+        let screen = console::strip_ansi_codes(&screen);
         assert!(code == Some(2) && screen.contains("add --yes"), "{why}: {code:?} {screen:?}");
         assert!(screen.contains(&format!("without a confirmation, and {why}\r\n")), "{why}: {screen:?}");
     }

@@ -1,7 +1,7 @@
 //! Text written by others cannot control a terminal or run as a formula in a spreadsheet.
 
 use super::Home;
-use super::fake_server::{FakeServer, operator_key, post};
+use super::fake_server::{FakeServer, operator_key, send};
 use super::terminal::Session;
 
 /// A form in a list.
@@ -36,7 +36,8 @@ fn answers_in_jsonl_keep_their_text_on_one_line() {
     let id = home.published_form(&[]);
     // Sent by another client, with line breaks between tokens and a number in a special notation.
     let body = "{\"answers\":{\n  \"q1\": \"hello\",\r\n  \"q3\": 4.0\n}}";
-    post(&server.url, &format!("/api/v1/forms/{id}/submissions"), &operator_key(&home), body);
+    let path = format!("/api/v1/forms/{id}/submissions");
+    send(&server.url, "POST", &path, &operator_key(&home), body);
     let line = home.ok(&["responses", &id, "-o", "jsonl"]);
     assert_eq!(line.lines().count(), 1, "{line}");
     assert!(line.contains("\"q3\": 4.0"), "{line}");

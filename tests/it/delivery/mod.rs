@@ -6,7 +6,7 @@ mod files; // CSV files
 pub(crate) mod google; // a stand-in for Google Sheets
 mod mail; // outcomes of SMTP, and messages
 pub(crate) mod mail_server;
-mod notifications; // what mail says, to whom, and how often
+pub(crate) mod notifications; // what mail says, to whom, and how often
 pub(crate) mod receiver;
 mod rig;
 mod running; // the loop: fairness, changes, and stopping

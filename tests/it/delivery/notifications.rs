@@ -15,14 +15,14 @@ use crate::harness::{RecordingSender, Server};
 
 /// A mailer that keeps what it is given.
 #[derive(Default)]
-struct RecordingMailer {
+pub(crate) struct RecordingMailer {
     sent: Mutex<Vec<MailMessage>>,
     /// An address that is refused.
     refused: Mutex<Option<&'static str>>,
 }
 
 impl RecordingMailer {
-    fn take(&self) -> Vec<MailMessage> {
+    pub(crate) fn take(&self) -> Vec<MailMessage> {
         std::mem::take(&mut *self.sent.lock().unwrap())
     }
 

@@ -15,8 +15,8 @@ use futures_util::future::join_all;
 
 use super::{
     StoreFixture, all_pages, at, change_form, create_draft, definition, done, find_form, form_id,
-    idempotency_key, insert_workspace, missing, new_form, patch, purge_form, restore_form, trash_form,
-    update_form, wait_until, workspace,
+    idempotency_key, missing, new_form, patch, purge_form, restore_form, trash_form, update_form, wait_until,
+    workspace,
 };
 
 pub(super) async fn the_id_of_a_removed_question_comes_back_only_with_its_type(fixture: &impl StoreFixture) {
@@ -225,34 +225,4 @@ pub(super) async fn a_version_that_takes_most_of_a_cache_is_kept(fixture: &impl 
     let cache = VersionCache::new(store, CpuPool::default(), capacity);
     let found = async || cache.find(workspace(1).form(id), 1).await.unwrap().unwrap();
     assert!(Arc::ptr_eq(&found().await, &found().await));
-}
-
-pub(super) async fn forms_in_the_trash_are_listed_and_erased_by_time_of_deletion(
-    fixture: &impl StoreFixture,
-) {
-    let store = fixture.open();
-    for number in 1..=2 {
-        insert_workspace(&*store, number, 0).await;
-    }
-    for (form, deleted) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
-        create_draft(&*store, 1, form, form as i64).await;
-        trash_form(&*store, form_id(form), deleted).await;
-    }
-    let kept = create_draft(&*store, 1, 5, 0).await;
-    let foreign = create_draft(&*store, 2, 6, 0).await;
-    store.trash_form(workspace(2).form(foreign), ExpectedRevision::Any, at(1)).await.unwrap();
-    let in_trash = FormFilter { trashed: true, ..FormFilter::default() };
-    let trash = async || {
-        let pages = async |after| store.list_forms(workspace(1), &in_trash, after, 2).await.unwrap();
-        all_pages(pages).await.iter().map(|(form, _)| form.id).collect::<Vec<_>>()
-    };
-    assert_eq!(trash().await, [1, 3, 4, 2].map(form_id));
-    assert_eq!(store.count_forms(workspace(1), &in_trash).await.unwrap(), Some(4));
-    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 3, "the trash of every workspace is emptied");
-    assert_eq!(store.empty_trash(at(20)).await.unwrap(), 0);
-    assert_eq!(trash().await, [1, 3].map(form_id));
-    for gone in [2, 4] {
-        missing(restore_form(&*store, form_id(gone), 40).await);
-    }
-    assert!(find_form(&*store, kept).await.is_some());
 }

@@ -1,14 +1,13 @@
 //! Submissions: stored byte for byte, edited, trashed and restored.
 
 use forms::id::{FormId, SubmissionId};
-use forms::store::{StepResult, Store};
+use forms::store::Store;
 use futures_util::future::join_all;
 
 use super::{
-    StoreFixture, all_pages, at, count, current, definition, done, edit_submission, find_submission, form_id,
-    list_all, list_newest, list_trash, missing, new_draft, new_form, published_form, purge_form,
-    purge_submission, restore_form, restore_submission, submit, submit_concurrently, trash_form,
-    trash_submission, wait_until, workspace,
+    StoreFixture, all_pages, count, current, definition, done, edit_submission, find_submission, form_id,
+    list_all, list_newest, list_trash, missing, new_form, published_form, purge_submission, restore_form,
+    restore_submission, submit, submit_concurrently, trash_form, trash_submission, workspace,
 };
 
 pub(super) async fn answers_and_definitions_are_stored_byte_for_byte(fixture: &impl StoreFixture) {
@@ -139,46 +138,6 @@ pub(super) async fn a_submission_id_is_never_reused(fixture: &impl StoreFixture)
     let seen = list_all(&*store, form, 9).await;
     assert_eq!(seen.len(), 81);
     assert!(seen.is_sorted_by(|one, next| one > next));
-}
-
-pub(super) async fn trashed_submissions_are_erased_by_time_of_deletion(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let forms = [published_form(&*store, 11).await, published_form(&*store, 12).await];
-    let mut ids = Vec::new();
-    for form in forms {
-        ids.push(submit_concurrently(&*store, form, 70, 0).await);
-    }
-    for (form, ids) in forms.into_iter().zip(&ids) {
-        for (number, id) in ids.iter().enumerate() {
-            if number % 2 == 0 {
-                done(edit_submission(&*store, form, *id, 0, "{}", 1).await);
-            }
-            done(trash_submission(&*store, form, *id, number as i64).await);
-        }
-        // After a restore and a second deletion the time of the second counts.
-        for id in &ids[..3] {
-            done(restore_submission(&*store, form, *id, 80).await);
-        }
-        done(trash_submission(&*store, form, ids[1], 81).await);
-    }
-    assert_eq!(store.empty_trash(at(60)).await.unwrap(), 2 * (60 - 3));
-    assert_eq!(store.empty_trash(at(60)).await.unwrap(), 0);
-    for (form, ids) in forms.into_iter().zip(&ids) {
-        let left: Vec<_> = list_trash(&*store, form, 9).await.into_iter().map(|left| left.id).collect();
-        let expected: Vec<_> = ids[60..].iter().rev().chain([&ids[1]]).copied().collect();
-        assert_eq!(left, expected);
-        assert_eq!(list_all(&*store, form, 9).await, [ids[2], ids[0]]);
-        missing(restore_submission(&*store, form, ids[30], 90).await);
-    }
-    // Of a purged form only the trash entries are left to erase.
-    done(purge_form(&*store, forms[0]).await);
-    wait_until(async || {
-        !matches!(store.insert_form(new_draft(1, 11, 0)).await.unwrap(), StepResult::Recheck)
-    })
-    .await;
-    assert_eq!(list_trash(&*store, forms[0], 9).await, []);
-    assert_eq!(store.empty_trash(at(1_000)).await.unwrap(), 11);
-    assert_eq!(list_trash(&*store, forms[1], 9).await, []);
 }
 
 pub(super) async fn the_trash_of_a_form_is_trashed_and_restored_with_it(fixture: &impl StoreFixture) {
