@@ -106,6 +106,7 @@ async fn failures() -> Vec<(Code, TestResponse)> {
     let closed = Server::start().await;
     closed.close_store().await;
     let full = Server::start().await.with_full_disk().await;
+    full.read(FORMS).await;
     let limits = PoolLimits { jobs: 0, max_wait: Duration::ZERO, ..PoolLimits::default() };
     let busy = Server::start().await.with_pool(limits).await;
     vec![

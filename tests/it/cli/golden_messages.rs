@@ -121,14 +121,6 @@ questions:
 }
 
 #[test]
-fn a_confirmation_that_cannot_be_asked_for_names_the_flag() {
-    let home = Home::new();
-    let id = home.published_form(&["--data", "store"]);
-    home.ok(&["--data", "store", "submit", &id, "q1=hello"]);
-    assert_messages("no-terminal", 2, &home, &["--data", "store", "delete", &id]);
-}
-
-#[test]
 fn a_submission_to_a_draft_shows_how_to_publish_it() {
     let home = Home::new();
     home.write(

@@ -116,13 +116,7 @@ fn a_missing_secret_leads_to_the_flag_that_sets_it() {
 fn members_come_from_flags_and_files() {
     let home = Home::new();
     let form = home.published_form(&local(&[]));
-    let flags = ["--set", "payload=thin", "--set", "events=submission.completed,form.published"];
-    let more = ["--set", "headers.X-Team=007", "--set", "when.q3.lte=2", "--set", "retry=5s,5m"];
-    create_webhook(&home, &form, &[&flags[..], &more].concat());
-    let shown = show(&home, &form, "webhook");
-    assert_eq!(shown["payload"], "thin");
-    assert_eq!(shown["events"], json!(["submission.completed", "form.published"]));
-    assert_eq!([&shown["headers"]["X-Team"], &shown["when"]], [&json!("007"), &json!({"q3": {"lte": 2}})]);
+    create_webhook(&home, &form, &["--set", "payload=thin", "--set", "when.q3.lte=2"]);
     let file = home.ok(&local(&["integrations", "show", &form, "webhook", "-o", "yaml"]));
     assert!(!file.contains("int_") && !file.contains("health") && !file.contains("enabled"), "{file}");
     home.write("hook.yaml", &file.replace("name: webhook", "name: other\nbearer_token: { env: TOKEN }"));

@@ -271,19 +271,6 @@ questions:
 }
 
 #[test]
-fn a_message_is_wrapped_at_the_width_of_the_terminal() {
-    let home = Home::new();
-    for (columns, expected) in [
-        (40, "error: --url `localhost:8787` is not a\r\nvalid server address\r\n"),
-        (200, "error: --url `localhost:8787` is not a valid server address\r\n"),
-    ] {
-        let arguments = ["--url", "localhost:8787", "list"];
-        let (_, screen) = Session::start_at_width(columns, &home, &[("NO_COLOR", "1")], &arguments).finish();
-        assert!(screen.starts_with(expected), "{screen:?}");
-    }
-}
-
-#[test]
 fn no_input_ci_and_dumb_terminals_disable_prompts() {
     let (home, id) = with_form(0);
     let delete = ["--data", "store", "delete", &id];

@@ -8,7 +8,7 @@ use forms::cli::output::integrations::{authoring, describe};
 use forms::cli::output::json::indented;
 use forms::cli::output::shell_quote::shell_quote;
 use forms::cli::output::table::{Cell, Color, Table};
-use forms::cli::output::text::{visible, wrap_lines};
+use forms::cli::output::text::wrap_lines;
 use forms::cli::output::{github, yaml};
 use forms::clock::Timestamp;
 use forms::domain::json::parse;
@@ -17,13 +17,6 @@ use super::Home;
 
 fn table(headers: &[&str], rows: Vec<Vec<Cell>>) -> Table {
     Table { headers: headers.iter().map(ToString::to_string).collect(), rows }
-}
-
-#[test]
-fn control_characters_are_visible() {
-    let steering = "a\u{1b}]0;x\u{7}\u{9b}\u{202e}b\tc\nd";
-    assert_eq!(visible(steering), "a\\u{1b}]0;x\\u{7}\\u{9b}\\u{202e}b\\tc\\nd");
-    assert_eq!(visible("größer 😀"), "größer 😀");
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn errors_do_not_contain_texts_of_libraries() {
         &["validate", "plain/x.yaml"],
         &["--key-file", "missing", "list"],
         &["--data", "plain", "list"],
-        &["serve", "--data", "plain/x"],
+        &["serve", "--data", "plain/x", "--listen", "127.0.0.1:0"],
     ];
     for call in calls {
         let run = home.run(call).expect(2);

@@ -51,20 +51,16 @@ fn sigterm_finishes_the_request_in_flight_and_exits_0() {
 }
 
 #[test]
-fn a_second_server_is_refused_with_the_name_of_the_first_even_if_the_lock_file_is_removed() {
+fn a_second_server_is_refused_even_if_the_lock_file_is_removed() {
     with_data(async |data| {
         let server = start(data);
         let mut recorder = Recorder::new(&server, data).await;
         assert_eq!(recorder.store_one(&server).await.0, 201);
         let start_second = || {
             let second = forms_serve(data).unwrap().stderr(Stdio::piped()).output().unwrap();
-            let stderr = String::from_utf8(second.stderr).unwrap();
-            assert_eq!((second.status.code(), second.stdout), (Some(5), Vec::new()), "{stderr}");
-            stderr
+            assert_eq!((second.status.code(), &second.stdout), (Some(5), &Vec::new()), "{second:?}");
         };
-        let error = start_second();
-        assert!(error.contains(&server.pid().to_string()), "{error}");
-        assert!(error.contains(&server.endpoint().to_string()), "{error}");
+        start_second();
         std::fs::remove_file(data.join("lock")).unwrap();
         start_second();
         assert_eq!(recorder.store_one(&server).await.0, 201);

@@ -63,14 +63,6 @@ pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixt
     assert!(!store.bootstrap(second.clone(), api_key(&second)).await.unwrap());
 }
 
-pub(super) async fn a_closed_store_refuses_requests(fixture: &impl StoreFixture) {
-    let store = fixture.open();
-    let form = published_form(&*store, 11).await;
-    store.close().await.unwrap();
-    assert!(matches!(store.health(), StoreHealth::Stopped(_)));
-    assert!(store.accept_submission(new_submission(form, "{}"), at(0)).await.is_err());
-}
-
 pub(super) async fn keys_are_listed_newest_first_within_their_workspace(fixture: &impl StoreFixture) {
     let store = fixture.open();
     for number in 1..=2 {
