@@ -130,11 +130,11 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
-        let (is_temporary, wait) = (is_retryable(*status), retry_after(headers));
+        let (is_temporary, wait) = (is_temporary(*status), retry_after(headers));
         let Some(mut problem) = Problem::read(body, status.as_u16()).filter(|_| status.as_u16() >= 400)
         else {
             // An error from a proxy does not show whether the server carried out the request.
-            let maybe_applied = status.is_server_error();
+            let maybe_applied = is_temporary && status.is_server_error();
             return Err(Failure {
                 error: self.without_problem(*status, headers),
                 is_temporary,
@@ -164,7 +164,8 @@ impl Client {
             Some(location) if status.is_redirection() => {
                 self.foreign(format!("it redirects to {}", String::from_utf8_lossy(location.as_bytes())))
             }
-            _ if is_retryable(status) => {
+            // A proxy sends these too.
+            _ if is_temporary(status) => {
                 self.unexpected(format!("cannot serve the request now: it responded {shown}"))
             }
             _ => self.foreign(format!("it responded {shown}")),
@@ -234,10 +235,8 @@ fn without_keys(body: &str) -> Cow<'_, str> {
     KEY.replace_all(body, |key: &Captures<'_>| redacted(&key[0]))
 }
 
-fn is_retryable(status: StatusCode) -> bool {
-    status == StatusCode::TOO_MANY_REQUESTS
-        || status == StatusCode::REQUEST_TIMEOUT
-        || status.is_server_error()
+fn is_temporary(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 429 | 500 | 502..=504)
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

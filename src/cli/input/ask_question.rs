@@ -69,7 +69,7 @@ impl Asked<'_> {
             None => number.to_string(),
         };
         let labels: Vec<_> = (least..=most).map(label).collect();
-        let place = choose("Choose", &labels, self.is_required).await?;
+        let place = choose("Choose", &labels, self.no_answer()).await?;
         Ok(place.map_or(Value::Null, |place| (least + place as i64).into()))
     }
 
@@ -77,7 +77,7 @@ impl Asked<'_> {
         let choices = choices(self.question, "options");
         let mut labels = labels(&choices);
         labels.extend(self.question.kind.rules().takes_other().then_some(OTHER));
-        match choose("Choose", &labels, self.is_required).await?.map(|place| choices.get(place)) {
+        match choose("Choose", &labels, self.no_answer()).await?.map(|place| choices.get(place)) {
             Some(Some(choice)) => Ok(choice.value.as_str().into()),
             Some(None) => ask_other().await,
             None => Ok(Value::Null),
@@ -108,12 +108,9 @@ impl Asked<'_> {
                 0 => (!self.is_required, NO_ANSWER),
                 _ => (!ranks_all, "(no more)"),
             };
-            let mut labels = labels(&left);
-            labels.extend(may_end.then_some(end));
-            let place = prompt::choose(&format!("Place {}", ranked.len() + 1), &labels).await?;
-            if place == left.len() {
-                break;
-            }
+            let end = may_end.then_some(end);
+            let question = format!("Place {}", ranked.len() + 1);
+            let Some(place) = choose(&question, &labels(&left), end).await? else { break };
             ranked.push(Value::String(left.remove(place).value));
             *answer = Value::Array(ranked.clone());
         }
@@ -132,7 +129,8 @@ impl Asked<'_> {
                 let places = prompt::choose_several(&question, &labels(&columns)).await?;
                 list(places.into_iter().map(value).collect())
             } else {
-                let place = choose(&row.label, &labels(&columns), self.needs_row(&row.value)).await?;
+                let none = (!self.needs_row(&row.value)).then_some(NO_ANSWER);
+                let place = choose(&row.label, &labels(&columns), none).await?;
                 place.map_or(Value::Null, value)
             };
             if cell != Value::Null {
@@ -141,6 +139,10 @@ impl Asked<'_> {
             }
         }
         Ok(())
+    }
+
+    fn no_answer(&self) -> Option<&'static str> {
+        (!self.is_required).then_some(NO_ANSWER)
     }
 
     fn needs_row(&self, row: &str) -> bool {
@@ -157,16 +159,15 @@ impl Asked<'_> {
     }
 }
 
-/// Asks for one of `labels`; `None` if none is chosen.
+/// Asks for one of `labels`, or before them `none`, which returns `None`: Enter alone chooses no answer.
 async fn choose(
     question: &str,
     labels: &[impl AsRef<str>],
-    is_required: bool,
+    none: Option<&str>,
 ) -> Result<Option<usize>, CliError> {
-    let mut items: Vec<_> = labels.iter().map(AsRef::as_ref).collect();
-    items.extend((!is_required).then_some(NO_ANSWER));
+    let items: Vec<_> = none.into_iter().chain(labels.iter().map(AsRef::as_ref)).collect();
     let place = prompt::choose(question, &items).await?;
-    Ok(Some(place).filter(|place| *place < labels.len()))
+    Ok(place.checked_sub(usize::from(none.is_some())))
 }
 
 async fn ask_other() -> Result<Value, CliError> {

@@ -116,6 +116,7 @@ impl CliError {
     pub fn combine(errors: Vec<Self>) -> Result<(), Self> {
         let join = |one: Self, other: Self| match (one, other) {
             (Self::Usage { message, help }, Self::Usage { message: next, help: more }) => {
+                let more = more.filter(|more| help.as_ref() != Some(more));
                 let help: Vec<_> = [help, more].into_iter().flatten().collect();
                 let help = Some(help.join("; ")).filter(|help| !help.is_empty());
                 Self::Usage { message: format!("{message}; {next}"), help }

@@ -54,9 +54,10 @@ pub fn is_terminal_control(character: char) -> bool {
         || matches!(character, '\u{61c}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Wraps the lines of a message at `width`. A line with a command stays whole, so that the command can be copied.
+/// Wraps the lines of a message at `width`. A line with a command or a path stays whole, so that it can be copied.
 pub fn wrap_lines(text: &str, width: usize) -> String {
-    let line = |line: &str| if line.contains("forms ") { line.to_owned() } else { wrap(line, width) };
+    let is_whole = |line: &str| line.contains("forms ") || line.contains('/');
+    let line = |line: &str| if is_whole(line) { line.to_owned() } else { wrap(line, width) };
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 

@@ -34,19 +34,23 @@ fn man(command: clap::Command, name: &str, section: &str) -> Man {
 fn page(command: &clap::Command, name: &str) -> String {
     let program = name.replace('-', " ");
     let usage = format!("{program} {}", synopsis(command));
-    let command = command.clone().bin_name(program).override_usage(usage.trim_end().to_owned());
+    let command = command
+        .clone()
+        .disable_help_subcommand(true)
+        .bin_name(program)
+        .override_usage(usage.trim_end().to_owned());
     // clap_mangen omits the descriptions of arguments that the short help hides.
     let command = command.mut_args(|argument| argument.hide_short_help(false));
     let mut page = Vec::new();
     man(command, name, "1").render(&mut page).unwrap();
     let mut page = String::from_utf8(page).unwrap();
-    // The long help has lines of its own, and headings that a manual page has as sections.
+    // The long help has lines of its own, as wide as a terminal, and headings that a manual page has as sections.
     for (heading, section) in
-        [(".SH EXTRA\n", ".SH DETAILS\n.nf\n"), ("Examples:\n", ".fi\n.SH EXAMPLES\n.nf\n")]
+        [(".SH EXTRA\n", ".SH DETAILS\n.nf\n.in 0\n"), ("Examples:\n", ".fi\n.SH EXAMPLES\n.nf\n.in 0\n")]
     {
         page = page.replace(&format!("\n{heading}"), &format!("\n{section}"));
     }
-    let page = page.replace(".SH DETAILS\n.nf\n.fi\n", "").replace("\n.br\n\n.br\n", "\n.br\n");
+    let page = page.replace(".SH DETAILS\n.nf\n.in 0\n.fi\n", "").replace("\n.br\n\n.br\n", "\n.br\n");
     let note = page.find("\nGlobal options (").unwrap_or(page.len());
     // A value is in italics, without the brackets of the help.
     let value = regex::Regex::new(r"\\fI<(.*?)>\\fR|(?m:^)[<\[]\\fI(.*)\\fR[>\]](?:\.\.\.)?(?m:$)").unwrap();
@@ -89,7 +93,7 @@ fn topic_page(topic: &Topic) -> (String, String) {
     man.render_title(&mut page).unwrap();
     man.render_name_section(&mut page).unwrap();
     man.render_extra_section(&mut page).unwrap();
-    let page = String::from_utf8(page).unwrap().replace(".SH EXTRA\n", ".SH DESCRIPTION\n.nf\n");
+    let page = String::from_utf8(page).unwrap().replace(".SH EXTRA\n", ".SH DESCRIPTION\n.nf\n.in 0\n");
     (format!("{name}.7"), page + ".fi\n")
 }
 

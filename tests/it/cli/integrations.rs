@@ -276,6 +276,7 @@ fn deliveries_are_listed_selected_and_canceled() {
     };
     for command in ["list", "redeliver", "cancel"] {
         refused(&[command, "--status", "ded"], 2, "Unknown status ded. Did you mean dead?");
+        refused(&[command, "--status", "lost"], 2, "Unknown status lost. Statuses are pending, ");
         refused(&[command, "--integration", "crm"], 6, "a name needs the form that it belongs to");
         refused(&[command, "--form", &form, "--integration", "cmr"], 3, "integrations list");
     }

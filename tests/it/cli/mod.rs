@@ -104,6 +104,7 @@ impl Home {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.path())
+            .env("TMPDIR", self.path())
             .stdin(Stdio::null());
         command
     }

@@ -77,6 +77,7 @@ fn an_error_without_a_problem_document_comes_from_another_server() {
         ("403 Forbidden", "<html><h1>403</h1></html>", "is not a forms server: it responded 403 Forbidden"),
         ("404 Not Found", "{\"error\":\"nothing\"}", "is not a forms server: it responded 404 Not Found"),
         ("499 Strange", "", "is not a forms server: it responded 499"),
+        ("501 Not Implemented", "<html>", "is not a forms server: it responded 501 Not Implemented"),
         ("302 Found", "", "is not a forms server: it responded 302 Found"),
         ("502 Bad Gateway", "", "cannot serve the request now: it responded 502 Bad Gateway"),
     ] {

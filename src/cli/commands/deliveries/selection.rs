@@ -38,12 +38,15 @@ fn statuses() -> Vec<CompletionCandidate> {
     candidates(DeliveryStatus::ALL.iter().map(|status| status.name().to_owned()))
 }
 
-/// Parses the name of a status. One that is not similar to a known name may be a newer server's.
+/// Parses the name of a status.
 fn status(text: &str) -> Result<String, String> {
     let name = text.trim().to_lowercase().replace(['-', ' '], "_");
     let known = DeliveryStatus::ALL.map(DeliveryStatus::name);
-    match similar(&name, known).filter(|_| !known.contains(&name.as_str())) {
-        Some(near) => Err(format!("Unknown status {text}. Did you mean {near}?")),
-        None => Ok(name),
+    if known.contains(&name.as_str()) {
+        return Ok(name);
     }
+    Err(match similar(&name, known) {
+        Some(near) => format!("Unknown status {text}. Did you mean {near}?"),
+        None => format!("Unknown status {text}. Statuses are {}", known.join(", ")),
+    })
 }
