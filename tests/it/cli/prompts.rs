@@ -316,16 +316,6 @@ fn colours_follow_the_conventions() {
 }
 
 #[test]
-fn reading_stdin_from_a_terminal_shows_a_notice() {
-    let home = Home::new();
-    let mut session = Session::start(&home, &[], &["validate", "-"]);
-    session.wait_for("reading from the terminal, end with Ctrl-D");
-    session.type_keys("title: T\n\u{4}");
-    let (code, screen) = session.finish();
-    assert!(code == Some(0) && screen.contains("-: ok"), "{screen:?}");
-}
-
-#[test]
 fn ctrl_c_ends_a_command_that_reads_the_terminal() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
