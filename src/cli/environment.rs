@@ -34,7 +34,7 @@ pub const VARIABLES: [(&str, &str); 29] = [
     ("FORMS_CONFIG_DIR", "folder of credentials.yaml, which `forms login` writes"),
     ("XDG_CONFIG_HOME", "if FORMS_CONFIG_DIR is not set: forms/ in this folder"),
     ("FORMS_LOG", "log level of `serve`: error, warn, info (default), debug"),
-    ("VISUAL", "editor of `forms edit`; default: EDITOR, then vi"),
+    ("VISUAL", "editor of forms and long answers; default: EDITOR, then vi"),
     ("EDITOR", "used instead if VISUAL is not set"),
     ("TMPDIR", "folder for the text being edited; default: /tmp"),
     ("HOME", "your home folder"),

@@ -50,6 +50,12 @@ pub fn complete(arguments: &[OsString]) -> bool {
         // Commands and values first: options are offered after a dash, or if there is nothing else.
         let is_empty = arguments.last().is_some_and(|word| word.is_empty());
         let command = if is_empty { without_options(cli::command()) } else { cli::command() };
+        // An alias would take the place of its command.
+        let is_first = arguments.iter().skip_while(|word| *word != "--").count() == 3;
+        let command = match is_empty && is_first {
+            true => command.mut_subcommands(|command| command.visible_alias(None)),
+            false => command,
+        };
         command.mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
     };
     let folder = env::current_dir().ok();

@@ -241,7 +241,12 @@ impl Session {
     }
 
     pub fn can_prompt(&self) -> bool {
-        prompt::prompt_obstacle(self.global.no_input, &self.environment).is_none()
+        self.prompt_obstacle().is_none()
+    }
+
+    /// Returns why the user cannot be prompted; `None` if they can.
+    pub fn prompt_obstacle(&self) -> Option<&'static str> {
+        prompt::prompt_obstacle(self.global.no_input, &self.environment)
     }
 
     /// Runs a program that uses the terminal.
@@ -260,7 +265,7 @@ impl Session {
     /// Asks whether to do `what`, such as `delete "Lunch"`; fails if the user cannot be prompted. The store is closed
     /// meanwhile, so that other commands can use it: the next request needs a new client.
     pub async fn confirm(&self, what: &str, how: ConfirmBy) -> Result<(), CliError> {
-        if let Some(obstacle) = prompt::prompt_obstacle(self.global.no_input, &self.environment) {
+        if let Some(obstacle) = self.prompt_obstacle() {
             let message = format!("cannot {what} without a confirmation, and {obstacle}");
             return Err(CliError::usage_with_help(message, "add --yes"));
         }

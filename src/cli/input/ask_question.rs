@@ -29,6 +29,7 @@ impl Asked<'_> {
             "multiple_choice" => *answer = self.ask_several().await?,
             "ranking" => self.ask_order(answer).await?,
             "matrix" => self.ask_rows(answer).await?,
+            "long_text" => self.ask_lines(answer).await?,
             _ => {
                 let text = prompt::text("Answer", refused, !self.is_required).await?;
                 *answer = match text.trim() {
@@ -46,7 +47,22 @@ impl Asked<'_> {
         match name {
             "boolean" | "consent" | "rating" | "opinion_scale" | "single_choice" | "multiple_choice"
             | "ranking" | "matrix" => None,
+            "long_text" => Some(format!("{}, up to an empty line", self.question.kind.rules().expects())),
             _ => Some(self.question.kind.rules().expects()),
+        }
+    }
+
+    async fn ask_lines(&self, answer: &mut Value) -> Result<(), CliError> {
+        let mut lines = Vec::new();
+        *answer = Value::Null;
+        loop {
+            let may_end = !self.is_required || !lines.is_empty();
+            let line = prompt::text("Line", "", may_end).await?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            lines.push(line);
+            *answer = Value::String(lines.join("\n"));
         }
     }
 

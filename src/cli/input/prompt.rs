@@ -43,6 +43,12 @@ pub fn show(text: &str) {
     let _refused = term.write_line(&wrap(&visible_lines(text), usize::from(width)));
 }
 
+/// Discards what was typed so far: the rest of a paste is not the answer to a question that was not shown yet.
+pub fn discard_typed() {
+    // Nothing can be done if the terminal refuses.
+    let _refused = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
 /// Asks `question`. Fails with [`CliError::Declined`] if the answer is no.
 pub async fn confirm(question: String, how: ConfirmBy) -> Result<(), CliError> {
     let is_yes = match how {
@@ -219,11 +225,11 @@ impl TerminalRestore {
 
 impl Drop for TerminalRestore {
     fn drop(&mut self) {
-        // Nothing can be done if the terminal refuses.
         if self.discards_input {
-            let _refused = tcflush(io::stdin(), QueueSelector::IFlush);
+            discard_typed();
         }
         if let Some(before) = &self.before {
+            // Nothing can be done if the terminal refuses.
             let _refused = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
         let _refused = Term::stderr().show_cursor();

@@ -41,6 +41,7 @@ fn end_by_signal(
     let mut session = Session::start(&home, &[("NO_COLOR", "1")], &words);
     for (question, keys) in answers {
         session.wait_for_next(question);
+        session.wait_for_key_reader();
         session.type_keys(keys);
     }
     received.recv().unwrap();

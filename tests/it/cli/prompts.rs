@@ -148,7 +148,7 @@ fn every_type_of_question_is_answered_by_choosing_or_typing() {
         for (shown, keys) in [
             ("First page", ""),
             ("1/17 Your name (required)\r\nAs in your passport", "Ann\r"),
-            ("Your story", "\r"),
+            ("Your story", "Once\rupon\r\r"),
             ("Your email", "example.com\r"),
             (
                 "try again",
@@ -174,12 +174,13 @@ fn every_type_of_question_is_answered_by_choosing_or_typing() {
             ("Exactly when", "\r"),
         ] {
             session.wait_for_next(shown);
+            session.wait_for_key_reader();
             session.type_keys(keys);
         }
         let (code, screen) = session.finish();
         assert_eq!(code, Some(0), "{screen}");
         let stored = home.ok(&["--data", "store", "responses", "everything", "-o", "jsonl"]);
-        let answers = r#""answers":{"name":"Ann","mail":"ann@example.com","tel":"030 901820","count":3,"stars":3,"nps":2,"write":false,"terms":true,"size":"s","dish":{"other":"pie"},"days":["Mon","Tue"],"rank":["Coffee","Tea"],"grid":{"taste":"good","price":"bad"},"day":"2026-12-24","hour":"09:30","source":"web"}"#;
+        let answers = r#""answers":{"name":"Ann","story":"Once\nupon","mail":"ann@example.com","tel":"030 901820","count":3,"stars":3,"nps":2,"write":false,"terms":true,"size":"s","dish":{"other":"pie"},"days":["Mon","Tue"],"rank":["Coffee","Tea"],"grid":{"taste":"good","price":"bad"},"day":"2026-12-24","hour":"09:30","source":"web"}"#;
         assert!(stored.contains(answers), "{stored}");
     }
 }
@@ -188,14 +189,35 @@ fn every_type_of_question_is_answered_by_choosing_or_typing() {
 fn only_missing_required_answers_are_asked_for_beside_others() {
     let home = with_everything();
     let mut session = submit(&home, 80, &["name=Ann", "stars=5", "terms=yes", "days=Mon", "tel=030 901820"]);
-    session.wait_for_next("Your email (required)");
-    session.type_keys("ann@example.com\r");
-    session.wait_for_next("taste");
-    session.type_keys("\r");
-    session.wait_for_next("The price");
-    session.type_keys("\r");
+    for (shown, keys) in
+        [("Your email (required)", "ann@example.com\r"), ("taste", "\r"), ("The price", "\r")]
+    {
+        session.wait_for_next(shown);
+        session.wait_for_key_reader();
+        session.type_keys(keys);
+    }
     let (code, screen) = session.finish();
     assert!(code == Some(0) && !screen.contains("Your story"), "{screen}");
+}
+
+#[test]
+fn a_paste_answers_only_the_question_that_is_shown() {
+    let home = Home::new();
+    let questions = "  - {id: story, type: long_text, title: Your story}\n  - {id: public, type: boolean, title: May we publish it?, required: true}\n";
+    home.write("paste.yaml", &format!("title: Paste\nslug: paste\nquestions:\n{questions}"));
+    home.ok(&["--data", "store", "create", "--publish", "-f", "paste.yaml"]);
+    let mut session = Session::start(&home, &[], &["--data", "store", "submit", "paste", "--no-notify"]);
+    session.wait_for_next("up to an empty line");
+    session.wait_for_key_reader();
+    session.type_keys("Dear all,\rmy year was bad.\r\rYours, y\r");
+    session.wait_for_next("May we publish it?");
+    session.wait_for_key_reader();
+    session.type_keys("\u{3}");
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(130), "{screen}");
+    let screen = console::strip_ansi_codes(&screen);
+    let command = "forms --data store submit --no-notify paste story='Dear all,";
+    assert!(screen.contains(command) || screen.contains("submit --no-notify paste $'story="), "{screen}");
 }
 
 #[test]
@@ -286,6 +308,9 @@ fn no_input_ci_and_dumb_terminals_disable_prompts() {
         assert!(code == Some(2) && screen.contains("add --yes"), "{why}: {code:?} {screen:?}");
         assert!(screen.contains(&format!("without a confirmation, and {why}\r\n")), "{why}: {screen:?}");
     }
+    let create = ["--data", "store", "create"];
+    let (code, screen) = Session::start(&home, &[("CI", "true"), ("NO_COLOR", "1")], &create).finish();
+    assert!(code == Some(2) && screen.contains("cannot ask for the form: CI is set"), "{screen:?}");
 }
 
 #[test]

@@ -92,11 +92,13 @@ impl Run for Create {
             (None, Some(title)) => {
                 self.create_all(session, &[NewForm::without_file(self.form_from_flags(title))], None).await
             }
-            (None, None) if session.can_prompt() => self.ask(session).await,
-            (None, None) => {
-                let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
-                Err(CliError::usage_with_help("cannot ask for the form without a terminal", help))
-            }
+            (None, None) => match session.prompt_obstacle() {
+                None => self.ask(session).await,
+                Some(obstacle) => {
+                    let help = "add -f FILE, or --title T with -Q TYPE:TITLE for each question";
+                    Err(CliError::usage_with_help(format!("cannot ask for the form: {obstacle}"), help))
+                }
+            },
         }
     }
 }

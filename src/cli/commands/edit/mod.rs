@@ -148,15 +148,19 @@ impl Run for Edit {
             Some(file) if self.yes || (self.dry_run && !session.can_prompt()) => {
                 edit_loop::send_file(session, &self, file).await
             }
-            _ if session.can_prompt() => edit_loop::edit(session, &self).await,
-            Some(_) => {
-                let message = "sending a file needs a confirmation, and there is no terminal";
-                Err(CliError::usage_with_help(message, "add --yes"))
-            }
-            None => {
-                let help = "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
-                Err(CliError::usage_with_help("cannot open the form in an editor without a terminal", help))
-            }
+            file => match (session.prompt_obstacle(), file) {
+                (None, _) => edit_loop::edit(session, &self).await,
+                (Some(obstacle), Some(_)) => {
+                    let message = format!("sending a file needs a confirmation, and {obstacle}");
+                    Err(CliError::usage_with_help(message, "add --yes"))
+                }
+                (Some(obstacle), None) => {
+                    let help =
+                        "say what to change: --title, --description, --slug or --set, or -f FILE --yes";
+                    let message = format!("cannot open the form in an editor: {obstacle}");
+                    Err(CliError::usage_with_help(message, help))
+                }
+            },
         }
     }
 }

@@ -24,7 +24,7 @@ const MAX_PROMPTS: usize = 20;
 pub(super) async fn ask(
     session: &Session,
     form: &FormDetail,
-    name: &str,
+    resume: &str,
     sources: &mut AnswerSources,
 ) -> Result<Option<Draft>, CliError> {
     let all = answers::parse_questions(&form.questions);
@@ -40,7 +40,7 @@ pub(super) async fn ask(
         return Ok(None);
     }
     if asks_all && is_long {
-        return edit(session, form, name, &dialogue.version.questions, sources).await.map(Some);
+        return edit(session, form, resume, &dialogue.version.questions, sources).await.map(Some);
     }
     if asks_all || !violations.is_empty() {
         let asked = dialogue.ask_all(sources);
@@ -57,12 +57,13 @@ fn is_asked(question: &Question) -> bool {
 async fn edit(
     session: &Session,
     form: &FormDetail,
-    name: &str,
+    resume: &str,
     questions: &[Question],
     sources: &mut AnswerSources,
 ) -> Result<Draft, CliError> {
     let template = template(form, questions);
-    let draft = Draft::create(session, "answers", &template, &format!("submit {name}"))?;
+    let draft = Draft::create(session, "answers", &template, resume)?;
+    session.output.status(&format!("{} questions: opening your editor", questions.len()));
     if editor::edit(session, &draft).await? == template {
         return Err(CliError::Declined);
     }
@@ -121,10 +122,13 @@ impl Dialogue<'_> {
     /// Asks until the answer is valid.
     async fn ask(&self, asked: &Asked<'_>, id: &str, sources: &mut AnswerSources) -> Result<(), CliError> {
         let before = sources.args.len();
+        prompt::discard_typed();
         let mut refused = String::new();
         loop {
             sources.args.truncate(before);
-            sources.args.push(AnswerArg { key: id.to_owned(), value: ArgValue::Json(Value::Null) });
+            // What was refused is kept until another answer replaces it.
+            let kept = if refused.is_empty() { Value::Null } else { Value::String(refused.clone()) };
+            sources.args.push(AnswerArg { key: id.to_owned(), value: ArgValue::Json(kept) });
             if let ArgValue::Json(answer) = &mut sources.args[before].value {
                 asked.ask(answer, &refused).await?;
                 refused = answer.as_str().unwrap_or_default().to_owned();

@@ -80,7 +80,8 @@ impl Run for Submit {
         if session.can_prompt() && form.accepting_reason.is_none() {
             // The store must not stay locked while asking.
             session.close().await?;
-            draft = ask::ask(session, &form, &self.form, &mut unsent.sources).await?;
+            let resume = format!("submit{} {}", self.flags(), shell_quote(&self.form));
+            draft = ask::ask(session, &form, &resume, &mut unsent.sources).await?;
         }
         self.send(session, &form, &unsent.sources).await?;
         unsent.given = unsent.sources.args.len();
@@ -135,9 +136,14 @@ impl Submit {
             self.file.iter().map(|file| format!("--file {}", shell_quote(&file.display().to_string())));
         let args = self.answers.iter().map(|answer| shell_quote(answer));
         let form = shell_quote(&self.form);
-        let notify = self.no_notify.then(|| "--no-notify".to_owned());
-        let words: Vec<_> = std::iter::once(form).chain(file).chain(notify).chain(args).collect();
-        format!("{} submit {}", session.command_prefix(), words.join(" "))
+        let words: Vec<_> = std::iter::once(form).chain(file).chain(args).collect();
+        format!("{} submit{} {}", session.command_prefix(), self.flags(), words.join(" "))
+    }
+
+    /// Returns the flags about sending as they were typed.
+    fn flags(&self) -> String {
+        let flags = [(self.no_notify, " --no-notify"), (self.dry_run, " --dry-run")];
+        flags.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| flag).collect()
     }
 
     async fn read(&self, session: &Session) -> Result<AnswerSources, CliError> {
