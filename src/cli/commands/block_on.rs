@@ -3,9 +3,7 @@
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cli::commands::{Command, Run};
-use crate::cli::connection::session::Session;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Command, Run, Session};
 use crate::process::ignores_hangup;
 
 /// Runs `command` until it ends or a signal arrives. On a signal it is dropped; guards then restore the terminal and keep

@@ -9,10 +9,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
 use crate::cli;
-use crate::cli::commands::{Cli, Run};
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{Cli, CliError, Columns, Run, Session};
 
 /// Variable with which a shell asks for completions instead of running a command.
 const VARIABLE: &str = "FORMS_COMPLETE";

@@ -6,11 +6,8 @@ use serde_json::json;
 
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::login::warn_of_variables;
-use crate::cli::commands::{Run, subcommands};
+use crate::cli::commands::{CliError, Columns, Run, Session, subcommands};
 use crate::cli::connection::credentials::Credentials;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::table::Cell;

@@ -1,13 +1,10 @@
 //! `forms explain`.
 
 use crate::api::{self, Code};
-use crate::cli::commands::Run;
 use crate::cli::commands::completions::candidates;
 use crate::cli::commands::help::topics::{definition, show_rows};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::FILE_CODES;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::render_error;
 use crate::cli::output::wrap;
 use crate::domain::delivery::error_code::ErrorCode;

@@ -5,11 +5,8 @@ use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::api::FormEntry;
-use crate::cli::commands::Run;
 use crate::cli::commands::completions::candidates;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::listing::{self, ListLimit, Listing};
 use crate::cli::output::table::{Cell, Color};
 use crate::client::{ClientError, FormQuery, ReceivedBody};

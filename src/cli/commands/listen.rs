@@ -9,11 +9,9 @@ use clap::{Args, value_parser};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::cli::commands::{Run, read_input};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Run, Session, read_input};
 use crate::cli::input::secret_file;
 use crate::cli::input::values::socket_address;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::{Format, Output, visible};
 use crate::clock::{SystemClock, Timestamp};
 use crate::domain::json::{self, Value};

@@ -4,14 +4,11 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
-use crate::cli::commands::Run;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::connection::credentials::{Context, Credentials};
 use crate::cli::connection::global_flags::Global;
-use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Key, Source, Sourced, Target};
 use crate::cli::input::prompt;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::Url;
 

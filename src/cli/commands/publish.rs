@@ -4,12 +4,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::api::FormDetail;
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
-use crate::cli::output::columns::{Columns, FORM};
-use crate::cli::output::exit::CliError;
+use crate::cli::output::columns::FORM;
 use crate::cli::output::form_state;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;

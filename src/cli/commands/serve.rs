@@ -12,14 +12,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::commands::Run;
 use crate::cli::commands::block_on::Signals;
+use crate::cli::commands::{CliError, Run, Session};
 use crate::cli::connection::local_store::{StoreFlags, open_error};
 use crate::cli::connection::running_servers::{self, Announcement};
-use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{self, Sourced};
 use crate::cli::input::values::{count, duration, network, size, socket_address};
-use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::config::{BaseUrl, Config, HttpSettings, Rate, TlsFiles, WebOrigin};

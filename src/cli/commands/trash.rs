@@ -4,12 +4,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::api::{Code, FormDetail};
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::prompt::ConfirmBy;
-use crate::cli::output::columns::{Columns, DELETED, FORM};
-use crate::cli::output::exit::CliError;
+use crate::cli::output::columns::{DELETED, FORM};
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::visible;

@@ -1,11 +1,8 @@
 //! `forms whoami`.
 
 use crate::api::Whoami as WhoamiResponse;
-use crate::cli::commands::Run;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::connection::target::{Target, display_url};
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::client::redacted;
 use clap::Args;

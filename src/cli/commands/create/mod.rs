@@ -10,16 +10,14 @@ use serde_json::value::RawValue;
 
 use crate::api::{Code, Problem};
 use crate::cli::commands::batch::Batch;
-use crate::cli::commands::{Run, read_input};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
 use crate::cli::input::document::violations::refused;
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
-use crate::cli::output::columns::{Columns, FORM};
-use crate::cli::output::exit::CliError;
+use crate::cli::output::columns::FORM;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::client::{Client, ClientError};

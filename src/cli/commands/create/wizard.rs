@@ -1,10 +1,9 @@
 //! The interactive `forms create`.
 
 use crate::cli::commands::create::question_args::{list_settings, question, takes_answer, type_names};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Session};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::yaml;
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;

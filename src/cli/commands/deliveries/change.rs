@@ -6,16 +6,13 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::api::{DeliveryCount, DeliveryDetail};
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
 use crate::cli::commands::deliveries::{DELIVERY, integration_name};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::connection::target::Target;
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::Output;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::client::ReceivedBody;
 use crate::domain::delivery::DeliveryStatus;

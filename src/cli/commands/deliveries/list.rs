@@ -3,12 +3,9 @@
 use clap::Args;
 
 use crate::api::DeliveryDetail;
-use crate::cli::commands::Run;
 use crate::cli::commands::deliveries::integration_name;
 use crate::cli::commands::deliveries::selection::SelectionFlags;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::listing::{self, ListLimit, Listing};
 use crate::cli::output::table::{Cell, Color};
 use crate::client::ReceivedBody;

@@ -7,10 +7,7 @@ mod show;
 mod stats;
 
 use crate::api::DeliveryDetail;
-use crate::cli::commands::subcommands;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Session, subcommands};
 
 use change::{Cancel, Redeliver};
 use list::List;

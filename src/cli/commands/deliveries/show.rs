@@ -3,11 +3,8 @@
 use clap::Args;
 
 use crate::api::{Attempt, DeliveryDetail};
-use crate::cli::commands::Run;
 use crate::cli::commands::deliveries::{DELIVERY, integration_name};
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::table::{Cell, Color};
 use crate::cli::output::{Format, Output, fields, visible};

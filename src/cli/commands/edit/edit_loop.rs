@@ -4,8 +4,7 @@ use std::path::Path;
 
 use crate::api::FormDetail;
 use crate::cli::commands::edit::{Edit, EditBase, Edited};
-use crate::cli::commands::read_input;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{Session, read_input};
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::editor;

@@ -7,10 +7,8 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use serde_json::json;
 
 use crate::cli;
-use crate::cli::commands::Run;
 use crate::cli::commands::completions::candidates;
-use crate::cli::connection::session::Session;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Run, Session};
 use crate::cli::output::{Format, wrap};
 use crate::domain::integration::IntegrationType;
 use crate::domain::validation::similar::similar;

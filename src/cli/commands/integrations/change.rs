@@ -4,14 +4,11 @@ use clap::Args;
 use serde_json::json;
 
 use crate::api::IntegrationDetail;
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::integrations::members::MemberFlags;
 use crate::cli::commands::integrations::{INTEGRATION, One, Several, name, report};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::prompt::ConfirmBy;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 
 /// Change an integration

@@ -4,13 +4,10 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::api::IntegrationDetail;
-use crate::cli::commands::Run;
 use crate::cli::commands::integrations::members::MemberFlags;
 use crate::cli::commands::integrations::{INTEGRATION, report};
 use crate::cli::commands::keys::revealed;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::domain::integration::IntegrationType;
 use crate::domain::json::Value;
 

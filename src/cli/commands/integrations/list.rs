@@ -3,10 +3,7 @@
 use clap::Args;
 
 use crate::api::{HealthState, IntegrationDetail};
-use crate::cli::commands::Run;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::integrations::target;
 use crate::cli::output::listing::{self, Listing};
 use crate::cli::output::table::{Cell, Color};

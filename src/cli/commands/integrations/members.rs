@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::commands::read_input;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Session, read_input};
 use crate::cli::environment::Environment;
 use crate::cli::input::document::violations::refused;
 use crate::cli::input::document::{self, Document, read_value};
 use crate::cli::input::secret_file;
-use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
 use crate::domain::integration::IntegrationType;
 use crate::domain::integration::secret_members::{Secrecy, secrecy, secret_names, type_of, visit_secrets};

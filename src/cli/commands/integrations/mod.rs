@@ -12,10 +12,7 @@ use clap::Args;
 
 use crate::api::IntegrationDetail;
 use crate::cli::commands::keys::SHOWN_ONCE;
-use crate::cli::commands::subcommands;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Session, subcommands};
 use crate::cli::output::integrations::describe;
 use crate::cli::output::value_of;
 use crate::client::ReceivedBody;

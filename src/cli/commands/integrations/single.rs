@@ -3,13 +3,10 @@
 use clap::Args;
 
 use crate::api::{self, Attempt, IntegrationDetail, SecretRotated};
-use crate::cli::commands::Run;
 use crate::cli::commands::integrations::{ATTEMPT, INTEGRATION, One};
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::values::grace;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations::authoring;
 use crate::cli::output::{Format, Output, fields, value_of, yaml};

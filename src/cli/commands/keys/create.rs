@@ -4,14 +4,11 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::api::{KeyDetail, NewKey};
-use crate::cli::commands::Run;
 use crate::cli::commands::keys::CREATED;
 use crate::cli::commands::keys::{SHOWN_ONCE, revealed, scope_names, stored_keys};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::connection::target::Target;
 use crate::cli::input::values::duration;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::visible;
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::workspace::{ApiKey, Scope};

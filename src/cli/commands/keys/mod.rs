@@ -5,10 +5,7 @@ mod list;
 mod revoke;
 mod stored_keys;
 
-use crate::cli::commands::subcommands;
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
+use crate::cli::commands::{CliError, Columns, Session, subcommands};
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::Scope;
 use crate::secret::Secret;

@@ -4,15 +4,12 @@ use clap::Args;
 use serde_json::json;
 
 use crate::api::{self, Code, KeyDetail};
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::keys::create::describe;
 use crate::cli::commands::keys::{CREATED, SHOWN_ONCE, revealed, scope_names, stored_keys};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::input::values::grace;
-use crate::cli::output::columns::Columns;
-use crate::cli::output::exit::CliError;
 use crate::client::ClientError;
 use crate::secret::KeyId;
 

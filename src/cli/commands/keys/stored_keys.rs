@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use crate::cli::commands::{CliError, Session};
 use crate::cli::connection::credentials::{Context, Credentials};
 use crate::cli::connection::running_servers::RunningServer;
-use crate::cli::connection::session::Session;
 use crate::cli::connection::target::{Target, context_origin, is_same};
-use crate::cli::output::exit::CliError;
 use crate::client::Url;
 use crate::secret::{KeyId, KeyText, Secret};
 use crate::server::write_operator_key;

@@ -8,16 +8,13 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::api::{SubmissionDetail, VersionView};
-use crate::cli::commands::Run;
 use crate::cli::commands::responses::filter;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
 use crate::cli::input::values::count;
 use crate::cli::input::values::moment;
 use crate::cli::output::Format;
-use crate::cli::output::columns::Columns;
 use crate::cli::output::destination::Destination;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::listing::{Column, ListLimit, Listing};
 use crate::cli::output::table::Cell;
 use crate::client::{Pages, ReceivedBody, SubmissionQuery};

@@ -7,11 +7,8 @@ mod trash;
 
 use clap::Args;
 
-use crate::cli::commands::{Run, subcommands};
-use crate::cli::connection::session::Session;
-use crate::cli::output::columns::Columns;
+use crate::cli::commands::{CliError, Columns, Run, Session, subcommands};
 use crate::cli::output::destination::Destination;
-use crate::cli::output::exit::CliError;
 
 use list::List;
 use show::Show;

@@ -4,12 +4,9 @@ use clap::Args;
 use serde_json::value::RawValue;
 
 use crate::api::SubmissionDetail;
-use crate::cli::commands::Run;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
-use crate::cli::output::columns::Columns;
 use crate::cli::output::columns::{self, SUBMISSION_FIELDS};
-use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::{Format, fields, value_of, visible};

@@ -5,13 +5,11 @@ use std::cell::RefCell;
 use clap::Args;
 
 use crate::api::{Code, SubmissionDetail};
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::for_each;
 use crate::cli::commands::trash::Deletion;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::prompt::ConfirmBy;
-use crate::cli::output::columns::{Columns, DELETED, SUBMISSION};
-use crate::cli::output::exit::CliError;
+use crate::cli::output::columns::{DELETED, SUBMISSION};
 use crate::cli::output::form_state::with_open_hint;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;

@@ -5,12 +5,10 @@ mod outline;
 use clap::Args;
 
 use crate::api::FormDetail;
-use crate::cli::commands::Run;
 use crate::cli::commands::show::outline::outline;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
-use crate::cli::output::columns::{Columns, FORM};
-use crate::cli::output::exit::CliError;
+use crate::cli::output::columns::FORM;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations::describe;
 use crate::cli::output::yaml;

@@ -2,13 +2,12 @@
 
 use crate::api::FormDetail;
 use crate::cli::commands::submit::template::template;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Session};
 use crate::cli::input::answer_args::{AnswerArg, ArgValue};
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::ask_question::Asked;
 use crate::cli::input::draft::Draft;
 use crate::cli::input::{document, editor, prompt};
-use crate::cli::output::exit::CliError;
 use crate::domain::form::Version;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::Question;

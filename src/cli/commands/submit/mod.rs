@@ -10,14 +10,12 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::FormDetail;
-use crate::cli::commands::{Run, read_input};
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::target::Target;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
-use crate::cli::output::columns::{Columns, SUBMISSION};
-use crate::cli::output::exit::CliError;
+use crate::cli::output::columns::SUBMISSION;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Output, visible};
 use crate::client::Client;

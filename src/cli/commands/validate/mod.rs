@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::cli::commands::Run;
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::validate::evaluation::Evaluation;
-use crate::cli::connection::session::Session;
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answer_args;
 use crate::cli::input::document::{self, Document, Record};
-use crate::cli::output::columns::Columns;
 use crate::cli::output::diagnostics::Report;
-use crate::cli::output::exit::CliError;
 use crate::cli::output::github;
 use crate::cli::output::{Format, visible};
 
