@@ -49,7 +49,7 @@
 //! | [`http`] | `routes` (handlers), `wire` (requests and responses), `server` (connections and limits), `openapi` | how a store works |
 //! | [`config`] | the server's settings and their defaults | everything but limits |
 //! | [`server`] | composition: store, app and router, put together and taken apart | forms |
-//! | [`client`] | one method for each operation, over HTTP or in process | terminals |
+//! | [`client`] | requests to the API, over HTTP or in process | terminals |
 //! | [`receiver`] | a receiver of webhooks for developers: verify, report, forward | everything else |
 //! | [`cli`] | `commands`, and what they share: `input`, `output`, `connection` | the rules' details |
 //!
@@ -71,7 +71,7 @@
 //! * Caches hold compiled versions of forms, which never change, and decoded rows until they change.
 //! * Absence is an `Option`, refusal is a value, failure is an `Err`; an internal cause never reaches a client.
 //! * Time, ids and randomness are arguments, so every rule can be tested by a table.
-//! * Only `cli::output` prints. Only `main` ends the process, except the store when it can promise nothing more.
+//! * Only `cli::output` prints, except what a prompt shows. Only `main` ends the process, except the store when it can promise nothing more.
 //!
 //! # Glossary
 //!
@@ -101,8 +101,8 @@
 //! |---|---|---|
 //! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
 //! | a kind of integration | a file in `domain/integration/` with its spec and the trait `Kind` (for a chat, a file in `chat/` with a `Chat`), and its two lines in `IntegrationType`; for a new way to send, a variant of `Outbound` and its sender in `delivery` | the compiler |
-//! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/`, a method in `client` | the golden OpenAPI document |
-//! | a command | a file in `cli/commands/`, its line in `commands!` | clap's own checks; golden man pages |
+//! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/` | the golden OpenAPI document |
+//! | a command | a file in `cli/commands/`, its line in `Command` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
 //! | a problem code | a row in `api/problem.rs`, an arm in `app/error.rs` | the compiler; the test that each code is reached |
 

@@ -1,7 +1,6 @@
 //! `forms context` and `forms logout`: the servers and keys that `forms login` stored.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::cli::commands::batch::for_each;
@@ -52,7 +51,6 @@ Examples:
   forms context use prod")]
 pub struct Use {
     /// Context, by name: `forms context list` shows it
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     name: String,
 }
 
@@ -65,7 +63,7 @@ Examples:
   forms context remove staging")]
 pub struct Remove {
     /// Contexts, by name: `forms context list` shows them
-    #[arg(required = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 }
 
@@ -80,7 +78,6 @@ Examples:
   forms logout prod")]
 pub struct Logout {
     /// Context, by name: `forms context list` shows it
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
 }
 

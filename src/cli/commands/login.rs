@@ -1,7 +1,6 @@
 //! `forms login`.
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::cli::commands::{CliError, Columns, Run, Session};
@@ -26,7 +25,7 @@ Examples:
   pass show forms | forms login https://forms.example.com --key-file -")]
 pub struct Login {
     /// Server address
-    #[arg(value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "URL")]
     server: Option<String>,
     /// Name of the context; default: its address
     #[arg(long, value_name = "NAME", value_parser = context_name)]

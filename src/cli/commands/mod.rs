@@ -1,7 +1,7 @@
 //! The commands, one file or folder each.
 //!
-//! A command implements [`Run`] beside its arguments; its line in `commands!` adds it to the parser and to the help. Commands
-//! of a group are declared by `subcommands!`.
+//! A command implements [`Run`] beside its arguments; its line in [`Command`] adds it to the parser. `help/root.txt` is the help
+//! of them all.
 
 mod batch;
 mod block_on;
@@ -154,7 +154,10 @@ pub struct Cli {
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
     let command = help::with_notes(refuse_empty(Cli::command()));
-    command.mut_subcommand("serve", ignore_empty_variables)
+    command.mut_subcommands(|command| match command.get_name() {
+        "serve" => ignore_empty_variables(command),
+        _ => command,
+    })
 }
 
 /// Makes empty positional arguments usage errors: they come from variables that are not set.

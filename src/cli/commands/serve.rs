@@ -209,7 +209,7 @@ impl Run for Serve {
         let level = session.environment.get("FORMS_LOG").unwrap_or("info");
         let Ok(level) = level.parse() else {
             let expected = "off, error, warn, info, debug or trace";
-            return Err(CliError::usage(format!("FORMS_LOG expects {expected}, got `{level}`")));
+            return Err(CliError::usage(format!("FORMS_LOG expects {expected}, found `{level}`")));
         };
         session.refuse_if_served(&data, IF_IN_USE)?;
         init_logging(session, level);

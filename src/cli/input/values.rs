@@ -10,7 +10,7 @@ use crate::clock::{Clock, SystemClock, Timestamp};
 
 /// Parses a number of items.
 pub fn count(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_error| format!("expected a number such as 10, got `{text}`"))
+    text.parse().map_err(|_error| format!("expected a number such as 10, found `{text}`"))
 }
 
 /// Parses `30s`, `2m`, `500ms`; a bare number is seconds.
@@ -19,7 +19,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
     duration
         .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| format!("expected a time such as 30s, got `{text}`"))
+        .ok_or_else(|| format!("expected a time such as 30s, found `{text}`"))
 }
 
 /// Parses a duration, or 0, that is sent as text.
@@ -49,7 +49,7 @@ pub fn moment(text: &str) -> Result<String, String> {
 
 /// Parses `64KiB`, `1MiB`, `2GiB`; a bare number is bytes.
 pub fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|_error| format!("expected a size such as 64KiB, 1MiB or 2GiB, got `{text}`"))
+    parse_size(text).map_err(|_error| format!("expected a size such as 64KiB, 1MiB or 2GiB, found `{text}`"))
 }
 
 /// Parses an IP address with a port.

@@ -415,7 +415,7 @@ impl Output {
                 self.write_stderr(&if self.stderr.is_terminal { visible(&text) } else { text });
             }
             CliError::Rejected(report) => self.write_stderr(&report.render(self.stderr.colour, self.width)),
-            CliError::Declined => self.write_stderr("canceled, nothing was done\n"),
+            CliError::Declined => self.write_stderr("canceled, nothing was done"),
             // The terminal shows ^C already.
             CliError::Interrupted => {}
             _ => self.print_diagnostic(&render_error::to_diagnostic(error)),

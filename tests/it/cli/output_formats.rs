@@ -110,7 +110,7 @@ fn calls_about_integrations(command: &str) -> Calls {
         ),
         "deliveries list" => (
             &["", "--status pending,dead --limit 1", "--form FORM --since 1h"],
-            &[(3, "--form nope"), (6, "--status nope"), (2, "--since nope"), (2, "--columns x")],
+            &[(3, "--form nope"), (2, "--status nope"), (2, "--since nope"), (2, "--columns x")],
         ),
         "deliveries show" => {
             (&["DELIVERY", "DELIVERY --attempts"], &[(3, "nope"), (2, "DELIVERY --attempts --body")])

@@ -225,12 +225,11 @@ fn what_was_entered_before_ctrl_c_can_be_sent_later() {
     let home = with_everything();
     let given = ["name=Ann", "mail=a@example.com", "stars=5", "terms=yes"];
     let mut session = submit(&home, 80, &given);
-    session.wait_for_next("Which days");
-    session.type_keys(" \r");
-    session.wait_for_next("taste");
-    session.type_keys("\r");
-    session.wait_for_next("The price");
-    session.type_keys("\u{3}");
+    for (shown, keys) in [("Which days", " \r"), ("taste", "\r"), ("The price", "\u{3}")] {
+        session.wait_for_next(shown);
+        session.wait_for_key_reader();
+        session.type_keys(keys);
+    }
     let (code, screen) = session.finish();
     assert_eq!(code, Some(130), "{screen}");
     assert!(screen.contains("canceled, nothing was sent\r\n") && is_cursor_visible(&screen), "{screen}");
@@ -344,7 +343,8 @@ fn colours_follow_the_conventions() {
 fn ctrl_c_ends_a_command_that_reads_the_terminal() {
     let home = Home::new();
     let id = home.published_form(&["--data", "store"]);
-    let commands: [&[&str]; 4] = [
+    let commands: [&[&str]; 5] = [
+        &["validate", "-"],
         &["create", "-f", "-"],
         &["edit", &id, "-f", "-"],
         &["submit", &id, "--file", "-"],

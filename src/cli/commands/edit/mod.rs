@@ -7,7 +7,6 @@ mod hidden_answers;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::create::report_generated_secrets;
@@ -62,7 +61,6 @@ Examples:
 )]
 pub struct Edit {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(super) form: String,
     /// File with the new definition in YAML or JSON, - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["title", "description", "slug", "set"])]

@@ -25,7 +25,7 @@ const SHOWN: [(&str, &str, &str); 2] = [
     ("login", "key_file", "File with the API key, - for stdin; default: ask for it"),
 ];
 
-/// Adds the groups of commands to the root's help, since clap has none (clap issue 1553), and the note to every other.
+/// Adds the groups of commands to the root's help, since clap has none, and the note to every other.
 pub fn with_notes(command: clap::Command) -> clap::Command {
     command.help_template(include_str!("root.txt")).mut_subcommands(with_note)
 }

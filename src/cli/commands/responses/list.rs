@@ -3,7 +3,6 @@
 use std::cell::Cell as Flag;
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
@@ -42,7 +41,6 @@ Examples:
   forms responses list frm_7k2m9q4x1abz --where score.gte=4 --where colour=red")]
 pub(super) struct List {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     // Not flattened: clap cannot tell whether a flattened struct with another one in it is present.
     /// Maximum number to show

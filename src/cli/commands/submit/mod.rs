@@ -6,7 +6,6 @@ mod template;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 
 use crate::api::FormDetail;
@@ -49,7 +48,6 @@ Examples:
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
     /// Form, by id or slug
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
     form: String,
     /// Answers
     #[arg(value_name = "KEY=VALUE")]

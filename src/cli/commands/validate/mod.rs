@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::validate::evaluation::Evaluation;
-use crate::cli::commands::{CliError, Columns, Run, Session};
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::answer_args;
 use crate::cli::input::document::{self, Document, Record};
 use crate::cli::output::diagnostics::Report;
@@ -81,19 +81,21 @@ impl Run for Validate {
             return Err(CliError::usage("--format and --output cannot be used together"));
         }
         if self.has_answers() {
-            let evaluations = self.evaluate(session).map_err(|error| self.report_github(session, error))?;
+            let evaluations = self.evaluate(session).await;
+            let evaluations = evaluations.map_err(|error| self.report_github(session, error))?;
             return self.report_evaluations(session, &evaluations);
         }
         let mut batch = Batch::begin(session, self.arguments.len());
         let mut documents = Vec::new();
         for path in &self.arguments {
             let file = path.display().to_string();
-            let checked = read(session, path).and_then(|read| {
+            let checked = async {
+                let read = read(session, path).await?;
                 refuse_shared_slugs(&documents, &read)?;
                 documents.extend(read);
                 self.report_valid(session, &file)
-            });
-            batch.record(&file, checked.map_err(|error| self.report_invalid(session, &file, error)))?;
+            };
+            batch.record(&file, checked.await.map_err(|error| self.report_invalid(session, &file, error)))?;
         }
         batch.finish_with_worst()
     }
@@ -154,7 +156,7 @@ impl Validate {
         Err(self.report_github(session, report.into()))
     }
 
-    fn evaluate(&self, session: &Session) -> Result<Vec<Evaluation>, CliError> {
+    async fn evaluate(&self, session: &Session) -> Result<Vec<Evaluation>, CliError> {
         let args: Vec<_> = self.arguments.iter().filter_map(|argument| answer(argument)).collect();
         let files: Vec<_> = self.arguments.iter().filter(|argument| answer(argument).is_none()).collect();
         let [file] = &files[..] else {
@@ -163,17 +165,20 @@ impl Validate {
                 files.len()
             )));
         };
-        let inputs: Vec<_> =
-            [Some(*file), self.answers.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-        let args = answer_args::parse(&args, &inputs, |key, path| {
-            session.announce_stdin(path);
-            answer_args::read_file(key, path)
-        })?;
-        let form = one(read(session, file)?)?;
-        let records = match &self.answers {
+        let (path, answers) = ((*file).clone(), self.answers.clone());
+        if args.iter().any(|arg| arg.ends_with("=@-")) {
+            session.announce_stdin(Path::new("-"));
+        }
+        let args = read_input(move || {
+            let inputs: Vec<_> = std::iter::once(&path).chain(&answers).map(PathBuf::as_path).collect();
+            answer_args::parse(&args, &inputs, answer_args::read_file)
+        })
+        .await?;
+        let form = one(read(session, file).await?)?;
+        let records = match self.answers.clone() {
             Some(path) => {
-                session.announce_stdin(path);
-                document::records(path)?
+                session.announce_stdin(&path);
+                read_input(move || document::records(&path)).await?
             }
             None => vec![Record::default()],
         };
@@ -187,9 +192,10 @@ fn answer(argument: &Path) -> Option<String> {
     text.split_once('=').filter(|(key, _)| !key.contains('/')).map(|_| text.to_owned())
 }
 
-fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
+async fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.announce_stdin(path);
-    let documents = document::read(path)?;
+    let path = path.to_owned();
+    let documents = read_input(move || document::read(&path)).await?;
     let secrets = |document: &Document| document.secret_warnings(&session.environment);
     let warnings =
         documents.iter().flat_map(|document| [document.default_limit_warnings(), secrets(document)].concat());
