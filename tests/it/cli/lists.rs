@@ -13,7 +13,7 @@ fn a_list_with_limit_0_is_still_validated() {
     };
     list(&["--where", "foo=1"]).expect(2);
     let no_number = home.run(&["list", "--limit", "ten"]).expect(2).stderr;
-    assert!(no_number.contains("expected a number such as 10, got `ten`"), "{no_number}");
+    assert!(no_number.contains("expected a number such as 10, found `ten`"), "{no_number}");
     assert!(list(&["--since", "yesterday"]).expect(2).stderr.contains("found `yesterday`"));
     home.ok(&["--data", "store", "submit", &id, "q1=x"]);
     assert_eq!(list(&[]).expect(0).stdout, "");

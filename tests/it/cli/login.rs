@@ -254,6 +254,7 @@ fn a_server_shows_that_commands_use_a_context_instead() {
     let serve = ["serve", "--data", "other", "--listen", "127.0.0.1:0"];
     let mut session = Session::start(&home, &[], &serve);
     session.wait_for("serving other at ");
+    session.wait_for(", Ctrl-C stops");
     session.wait_for("commands use context `prod`; --url http://127.0.0.1:");
     session.type_keys("\u{3}");
     let (code, screen) = session.finish();

@@ -555,7 +555,7 @@ fn an_invalid_log_level_is_refused() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         drop(child.kill());
         let run = super::Run::from(child.wait_with_output().unwrap()).expect(2);
-        let expected = format!("FORMS_LOG expects off, error, warn, info, debug or trace, got `{level}`");
+        let expected = format!("FORMS_LOG expects off, error, warn, info, debug or trace, found `{level}`");
         assert!(run.stderr.contains(&expected), "{run:?}");
     }
     assert!(!home.path().join("store").exists());
