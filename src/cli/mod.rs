@@ -15,7 +15,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use clap::error::ErrorKind;
 
 use commands::{Cli, Run, block_on, completions, help};
 use connection::hints;
@@ -56,14 +55,7 @@ fn bug() -> CliError {
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    // Only help and errors depend on which flags are hidden, and hiding them takes a millisecond.
-    let parsed = command().try_get_matches_from(arguments);
-    let mut matches = match parsed {
-        Err(error) if error.kind() != ErrorKind::DisplayVersion => {
-            help::hide_globals(command()).try_get_matches_from(arguments)
-        }
-        parsed => parsed,
-    }?;
+    let mut matches = help::hide_globals(command()).try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 
