@@ -300,8 +300,10 @@ pub fn redacted(key: &str) -> String {
 
 const API: &str = "/api/v1/";
 
-/// Returns the path of `steps`: the name of a list, the id or name of one of its members, a list of that member, and so on; or
-/// the error that there is no such member if the server need not be asked.
+/// Returns the path of `steps`: the name of a list, the id or name of one of its members, a list of that member, and so on.
+///
+/// # Errors
+/// If an id or name is one that nothing can have: the problem that the server would report.
 fn join(steps: &[&str]) -> Result<String> {
     let missing = steps.chunks(2).find(|pair| matches!(pair, [list, name] if !is_name(list, name)));
     let Some([list, name]) = missing else { return Ok(API.to_owned() + &steps.join("/")) };

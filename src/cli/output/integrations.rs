@@ -17,7 +17,7 @@ const DEFAULTS: [(&str, &str); 3] =
 pub fn authoring(list: &Value) -> Value {
     let mut list = with_names(list);
     visit_secrets(&mut list, |member| {
-        // A header may be written as plain text, which is no secret.
+        // A header given as plain text is not a secret.
         let is_shown = matches!(member.value, Value::String(_)) && member.pointer.contains("/headers/");
         let is_set = member.value.get("set") == Some(&Value::Bool(true));
         if let Some(name) = member.env() {
