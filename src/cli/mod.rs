@@ -2,7 +2,7 @@
 //!
 //! `commands/` has a file or folder for each command. They share `input/` (form files, answers, the editor, prompts),
 //! `output/` (tables, JSON, diagnostics, exit codes) and `connection/` (server, key), none of which depends on a command.
-//! Commands never print, prompt or exit directly.
+//! Commands print, prompt and exit only through these.
 
 pub mod commands;
 pub mod connection;

@@ -9,6 +9,7 @@ use clap::{Args, value_parser};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use crate::cli::commands::block_on::Signals;
 use crate::cli::commands::{CliError, Run, Session, read_input};
 use crate::cli::input::secret_file;
 use crate::cli::input::values::socket_address;
@@ -63,6 +64,7 @@ impl Run for Listen {
         }
         let settings = self.settings(session).await?;
         let is_verifying = !settings.secrets.is_empty();
+        let mut signals = Signals::new(true)?;
         let (sender, mut events) = mpsc::channel(16);
         let bound = receiver::bind(self.listen, settings, sender).await;
         let (address, receiving) = bound.map_err(|error| self.not_bound(error))?;
@@ -76,10 +78,7 @@ impl Run for Listen {
         tokio::select! {
             ended = receiving => ended.map_err(|error| CliError::io("cannot receive", error)),
             ended = print => ended,
-            // Ctrl-C is how it ends.
-            interrupted = tokio::signal::ctrl_c() => {
-                interrupted.map_err(|error| CliError::io("cannot listen for signals", error))
-            }
+            _is_ctrl_c = signals.next() => Ok(()),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! then default.
 
 use std::fs;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::running_servers::RunningServer;
 use crate::cli::connection::session::Session;
 use crate::cli::environment::Environment;
+use crate::cli::input::secret_file;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
-use crate::cli::output::io_error::reason;
 use crate::client::Url;
 use crate::secret::Secret;
 
@@ -253,19 +253,15 @@ pub fn key_of_flag(session: &Session) -> Result<Option<Key>, CliError> {
 }
 
 fn read_key(path: &Path, source: Source, origin: String, session: &Session) -> Result<Key, CliError> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        if std::io::stdin().is_terminal() {
-            let message = format!("the API key ({origin}) cannot be typed: it would be shown");
-            return Err(CliError::usage_with_help(message, "name a file that contains it, or pipe it in"));
-        }
-        std::io::stdin().lock().take(4096).read_to_string(&mut text)
-    } else {
+    let is_stdin = path == Path::new("-");
+    if is_stdin && std::io::stdin().is_terminal() {
+        let message = format!("the API key ({origin}) cannot be typed: it would be shown");
+        return Err(CliError::usage_with_help(message, "name a file that contains it, or pipe it in"));
+    }
+    if !is_stdin {
         warn_if_public(path, &session.output);
-        fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text))
-    };
-    read.map_err(|error| CliError::usage(format!("cannot read the API key ({origin}): {}", reason(&error))))?;
-    parse_key(&text, source, origin)
+    }
+    parse_key(&secret_file::read_text(path)?, source, origin)
 }
 
 /// Warns if other users can read the file, which has a key.

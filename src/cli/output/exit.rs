@@ -136,6 +136,14 @@ impl CliError {
         Self::Io { message: message.into(), source }
     }
 
+    /// Adds to an error of output what is stored nevertheless.
+    pub fn after(mut self, stored: &str) -> Self {
+        if let Self::Io { message, .. } = &mut self {
+            *message = format!("{stored}, but {message}");
+        }
+        self
+    }
+
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,

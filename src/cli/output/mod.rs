@@ -389,10 +389,18 @@ impl Output {
         let stream = if is_error { self.stderr } else { self.stdout };
         let text = if stream.colour { styled } else { plain };
         if !is_error {
-            return self.write(text);
+            return self.write(&self.fit_page(text));
         }
         self.write_stderr(text.trim_end());
         Ok(())
+    }
+
+    /// Fits a page that is made for 80 columns to a narrower terminal.
+    pub fn fit_page(&self, page: &str) -> String {
+        match self.width.filter(|width| self.stdout.is_terminal && *width < 80) {
+            Some(width) => text::wrap_page(page, width),
+            None => page.to_owned(),
+        }
     }
 
     /// Prints the error; in machine-readable formats as one document.

@@ -24,11 +24,14 @@ pub fn visible(text: &str) -> String {
 
 /// Wraps `text` at `width` columns, without breaking words.
 pub fn wrap(text: &str, width: usize) -> String {
-    let options = textwrap::Options::new(width)
+    textwrap::fill(text, options(width))
+}
+
+fn options<'a>(width: usize) -> textwrap::Options<'a> {
+    textwrap::Options::new(width)
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(text, options)
+        .word_splitter(WordSplitter::NoHyphenation)
 }
 
 /// Formats members on lines in 80 columns, with the values below one another; those without a value are left out.
@@ -59,6 +62,16 @@ pub fn wrap_lines(text: &str, width: usize) -> String {
     let is_whole = |line: &str| line.contains("forms ") || line.contains('/');
     let line = |line: &str| if is_whole(line) { line.to_owned() } else { wrap(line, width) };
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Wraps a page that is made for 80 columns at `width`. A line and what continues it are indented alike, by an eighth at most.
+pub fn wrap_page(page: &str, width: usize) -> String {
+    let line = |line: &str| {
+        let text = line.trim_start();
+        let indent = " ".repeat((line.len() - text.len()).min(width / 8));
+        textwrap::fill(text, options(width).initial_indent(&indent).subsequent_indent(&indent))
+    };
+    page.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Lower-cases the first letter: our messages start in lower case, the API's titles do not.

@@ -188,7 +188,7 @@ fn the_wizard_creates_a_form() {
             ("> short_text", "\r"),
             ("Must it be answered? [y/N]", "y"),
             ("Question 2", "Colour\r"),
-            ("> short_text", &choice),
+            ("> short_text       one line of text", &choice),
             // A duplicate option: only these prompts are repeated, and their texts can be edited.
             ("Option 1", "red\r"),
             ("Option 2", "red\r"),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Home;
+use super::{Home, Run};
 
 #[test]
 fn each_exit_code_is_reached() {
@@ -120,8 +120,19 @@ fn a_failure_leaves_stdout_empty_and_writes_one_line_of_json() {
 fn a_failed_write_to_stdout_exits_70() {
     let home = Home::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = home.command(&["completions", "bash"]).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(70));
+    let to_full = |arguments: &[&str]| {
+        let run = Run::from(home.command(arguments).stdout(full.try_clone().unwrap()).output().unwrap());
+        run.expect(70).stderr
+    };
+    to_full(&["completions", "bash"]);
+    let data = ["--data", "store"];
+    let id = home.published_form(&data);
+    let error = to_full(&[&data[..], &["submit", &id, "q1=hello"]].concat());
+    let stored = home.ok(&[&data[..], &["responses", &id, "-o", "jsonl"]].concat());
+    let (_, rest) = error.split_once("the answers are stored as ").expect(&error);
+    let (submission, rest) = rest.split_once(',').unwrap();
+    assert!(rest.starts_with(" but cannot write to standard output: "), "{error}");
+    assert!(stored.contains(submission), "{stored}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use clap::Command;
 use forms::domain::integration::template::FILTERS;
 
 use super::Home;
+use super::terminal::Session;
 
 /// Collects every command without subcommands, with its path.
 pub(super) fn leaf_commands(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
@@ -55,8 +56,13 @@ fn commands_show_their_own_options_and_the_root_shows_the_global_ones() {
     let shows = |help: &str, name: &str| help.contains(&format!(" --{name}"));
     assert!(globals.len() > 9 && globals.iter().all(|name| shows(&root, name)), "{root}");
     let (listed, _) = root.split_once("Global options:").unwrap();
+    let lines = listed.lines().skip_while(|line| !line.starts_with("WRITE"));
+    let cells = lines
+        .flat_map(|line| [line.get(9..), line.get(43..).and_then(|rest| rest.strip_prefix(' '))])
+        .flatten();
+    let names: Vec<_> = cells.filter_map(|cell| cell.split_whitespace().next()).collect();
+    assert_eq!(names, command.get_subcommands().map(Command::get_name).collect::<Vec<_>>());
     for (path, _) in all() {
-        assert!(listed.split_whitespace().any(|word| word == path[0]), "{path:?}: {listed}");
         for flag in ["-h", "--help"] {
             let arguments = path.iter().map(String::as_str).chain([flag]).collect::<Vec<_>>();
             let help = home.ok(&arguments);
@@ -100,6 +106,10 @@ fn help_topics_cover_the_environment_exit_codes_and_formats() {
     let environment = home.ok(&["help", "environment"]);
     assert!(environment.contains("  FORMS_URL "));
     assert!(environment.lines().all(|line| line.len() <= 80), "{environment}");
+    for arguments in [&["-h"][..], &["help", "environment"], &["help", "formatting"]] {
+        let (_, screen) = Session::start_at_width(40, &home, &[("NO_COLOR", "1")], arguments).finish();
+        assert!(screen.lines().all(|line| line.chars().count() <= 40), "{screen}");
+    }
     assert!(home.ok(&["help", "formatting"]).contains("  -o jsonl "));
     let codes = home.run(&["help", "exit-codes", "-o", "json"]).expect(0).json();
     assert_eq!(codes["exit_codes"][2]["code"], 2);

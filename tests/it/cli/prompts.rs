@@ -237,6 +237,21 @@ fn what_was_entered_before_ctrl_c_can_be_sent_later() {
 }
 
 #[test]
+fn refused_text_is_kept_after_ctrl_c_and_the_command_has_all_flags() {
+    let home = with_everything();
+    let mut session = submit(&home, 80, &["--dry-run", "name=Ann", "stars=5", "terms=yes", "days=Mon"]);
+    for (shown, keys) in [("Your email (required)", "nobody\r"), ("try again", "\u{3}")] {
+        session.wait_for_next(shown);
+        session.wait_for_key_reader();
+        session.type_keys(keys);
+    }
+    let (code, screen) = session.finish();
+    assert_eq!(code, Some(130), "{screen}");
+    let later = "submit --dry-run everything name=Ann stars=5 terms=yes days=Mon mail=nobody";
+    assert!(screen.contains(later), "{screen}");
+}
+
+#[test]
 fn nothing_is_asked_if_an_answer_is_invalid_or_without_input() {
     let home = with_everything();
     let (code, screen) = submit(&home, 80, &["mail=nobody"]).finish();
@@ -256,6 +271,7 @@ fn a_long_form_is_answered_in_the_editor() {
     let edit = |script| Session::start(&home, &[("EDITOR", script)], &submit).finish();
     let (code, screen) = edit("true");
     assert!(code == Some(1) && screen.contains("canceled, nothing was done"), "{screen}");
+    assert!(screen.contains("21 questions: opening your editor"), "{screen}");
     let (code, screen) = edit(r#"sed -i "s/^q1:/q1: once/""#);
     assert!(code == Some(6) && screen.contains("\"Part 21\" needs an answer"), "{screen}");
     let (_, kept) = screen.split_once("to continue: forms --data store submit long -f ").expect(&screen);

@@ -280,16 +280,17 @@ impl Create {
         }
         draft.into_iter().for_each(Draft::discard);
         let (id, prefix) = (created.id.to_string(), session.command_prefix());
+        let stored = |error: CliError| error.after(&format!("the form is stored as {id}"));
         if self.publish {
             let published = client.update_form(&id, r#"{"status":"published"}"#, None, false).await;
             let published = published.map_err(|error| {
                 let notes = vec![format!("{id} was created and stays a draft")];
                 CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
             })?;
-            output.object(&published, || format!("{id}\n"))?;
+            output.object(&published, || format!("{id}\n")).map_err(stored)?;
             output.success(&format!("created and published \"{}\"", published.title));
         } else {
-            output.object(&created, || format!("{id}\n"))?;
+            output.object(&created, || format!("{id}\n")).map_err(stored)?;
             let questions = answers::parse_questions(&created.questions);
             let count = count_noun(questions.len(), "question");
             output.success(&format!("created \"{}\" (draft, {count})", created.title));

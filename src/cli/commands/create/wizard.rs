@@ -7,6 +7,7 @@ use crate::cli::input::prompt;
 use crate::cli::output::yaml;
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
+use crate::domain::question::QuestionKind;
 use crate::domain::validation::limits::Limits;
 
 /// Asks for a form and shows it as YAML. `flags` is the form to start from. Invalid input is asked for again, except for
@@ -60,7 +61,7 @@ impl Wizard<'_> {
         let save = |question: Value| self.draft.write(&yaml::yaml(&form(question))?);
         let kinds = type_names();
         save(question(kinds[0], &title, false, &[]))?;
-        let kind = kinds[prompt::choose("Type", &kinds).await?];
+        let kind = kinds[prompt::choose("Type", &explained(&kinds)).await?];
         let save_lists = |lists: &[Vec<String>]| save(question(kind, &title, false, lists));
         save_lists(&[])?;
         let mut lists = ask_lists(kind, &[], save_lists).await?;
@@ -81,6 +82,16 @@ impl Wizard<'_> {
         }
         violations.is_empty()
     }
+}
+
+/// Returns the question types with the answers that they expect.
+fn explained(kinds: &[&str]) -> Vec<String> {
+    let width = kinds.iter().map(|kind| kind.len()).max().unwrap_or_default();
+    let line = |kind: &&str| match QuestionKind::example(kind) {
+        Some(example) => format!("{kind:<width$}  {}", example.rules().expects()),
+        None => (*kind).to_owned(),
+    };
+    kinds.iter().map(line).collect()
 }
 
 /// Asks for the lists of a question type, item by item. `refused` holds the previous input, `save` is called after each

@@ -83,10 +83,11 @@ impl Topic {
 
     pub(super) fn show(&self, session: &Session) -> Result<(), CliError> {
         if self.columns.is_empty() {
-            return session.output.object(&json!({self.key: self.text}), || self.page());
+            let page = || session.output.fit_page(&self.page());
+            return session.output.object(&json!({self.key: self.text}), page);
         }
         let objects: Vec<_> = (self.rows)().into_iter().map(|(object, _)| object).collect();
-        show_rows(session, self.key, &objects, self.columns, || self.page())
+        show_rows(session, self.key, &objects, self.columns, || session.output.fit_page(&self.page()))
     }
 }
 

@@ -97,7 +97,8 @@ async fn create(session: &Session, request: &NewKey) -> Result<Secret<String>, C
     let prefix = session.command_prefix();
     let help = format!("revoke it and create another: {prefix} keys revoke {}", created.id);
     let text = revealed(created.key.as_ref(), &created.id.to_string(), help)?;
-    session.output.object(&created, || format!("{text}\n"))?;
+    let printed = session.output.object(&created, || format!("{text}\n"));
+    printed.map_err(|error| error.after(&format!("the key {} exists", created.id)))?;
     session.output.success(&format!("created {}", describe(&created)));
     Ok(Secret::new(text.to_owned()))
 }

@@ -108,7 +108,8 @@ impl Submit {
             output.status("the answers would be accepted; nothing was stored");
             return Ok(());
         }
-        output.object(&made, || format!("{}\n", made.id))?;
+        let printed = output.object(&made, || format!("{}\n", made.id));
+        printed.map_err(|error| error.after(&format!("the answers are stored as {}", made.id)))?;
         output.success(&format!("submitted to \"{}\"", form.title));
         match &form.settings.confirmation {
             Some(Confirmation::Message(message)) => message.lines().for_each(|line| output.status(line)),
