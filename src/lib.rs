@@ -45,6 +45,7 @@
 //! | [`store`] | where state lives: one trait of whole business steps, and the embedded store | HTTP, callers |
 //! | [`vault`] | sealing of secrets at rest | everything but ids |
 //! | [`delivery`] | carrying out deliveries: the only module that calls other servers on behalf of forms | HTTP requests to this server |
+//! | [`backup`] | the archive of a backup, for both ends of the wire | how a store works |
 //! | [`app`] | use cases: authorise, validate, ask for one decision, answer in the types of the API | HTTP, how a store works |
 //! | [`http`] | `routes` (handlers), `wire` (requests and responses), `server` (connections and limits), `openapi` | how a store works |
 //! | [`config`] | the server's settings and their defaults | everything but limits |
@@ -108,6 +109,7 @@
 
 pub mod api;
 pub mod app;
+pub mod backup;
 pub mod cli;
 pub mod client;
 pub mod clock;

@@ -92,6 +92,8 @@ codes! {
         "It was delivered, canceled or skipped, has failed for good, or an attempt is in progress. Read it again: `GET /api/v1/deliveries/{id}`.";
     DeliveryNotRepeatable "delivery_not_repeatable" 409 "The delivery cannot be sent again"
         "Its integration was deleted, or it is a row of a CSV file that was written: each submission is one row.";
+    BackupInProgress "backup_in_progress" 409 "Another backup is in progress"
+        "A server makes one backup at a time. Try again when the other is complete, or when its client has gone away.";
     WorkspaceInUse "workspace_in_use" 409 "The workspace of the request's own key cannot be deleted"
         "Delete it with an operator's key of another workspace: so a server always has a workspace, and nobody ends the key they are using.";
     LastKey "last_key" 409 "The last key with the scope `admin` cannot be revoked"

@@ -3,6 +3,7 @@
 //! Independent of HTTP and of the kind of store. Every caller (the server, a command on a data directory) goes through
 //! here.
 
+mod backup;
 mod cursor;
 mod deliveries;
 mod error;
@@ -17,6 +18,8 @@ mod submissions;
 mod workspaces;
 
 use std::sync::Arc;
+
+use tokio::sync::Semaphore;
 
 use self::cursor::Cursors;
 use self::key_uses::KeyUses;
@@ -69,6 +72,8 @@ pub struct App {
     submission_edits: KeyedSemaphore<SubmissionId>,
     /// Serializes requests with the same idempotency key whose responses are recorded after they were carried out.
     idempotent_requests: KeyedSemaphore<(KeyId, u128)>,
+    /// One permit: backups share the disk with submissions.
+    backups: Arc<Semaphore>,
 }
 
 /// A form with the current version of its questions.
@@ -111,6 +116,7 @@ impl App {
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
             idempotent_requests: KeyedSemaphore::new(1),
+            backups: Arc::new(Semaphore::new(1)),
         }
     }
 

@@ -63,7 +63,10 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 fn misplaced_command(arguments: &[OsString]) -> Option<CliError> {
     let mut words: Vec<_> = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).collect();
     let command = command();
-    let first = words.iter().position(|word| command.find_subcommand(word).is_some())?;
+    // The word after a flag may be its value, as in `--data store`.
+    let is_value = |place: usize| place > 0 && words[place - 1].starts_with("--");
+    let is_command = |place: &usize| command.find_subcommand(words[*place]).is_some() && !is_value(*place);
+    let first = (0..words.len()).find(is_command)?;
     let group = command.find_subcommand(words[first])?;
     let is_command = |word: &&str| group.find_subcommand(word).is_some();
     let place = first + 1 + words[first + 1..].iter().position(is_command)?;

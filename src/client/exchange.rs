@@ -65,8 +65,8 @@ impl Request {
 }
 
 /// Why an attempt failed.
-struct Failure {
-    error: ClientError,
+pub(super) struct Failure {
+    pub(super) error: ClientError,
     /// Whether a retry may help.
     is_temporary: bool,
     /// Whether the server may have carried out the request.
@@ -116,7 +116,7 @@ impl Client {
     }
 
     /// Classifies a response. If an earlier one was lost (`maybe_applied`), 404 means that a DELETE has succeeded.
-    fn classify(
+    pub(super) fn classify(
         &self,
         request: &Request,
         response: RawResponse,
@@ -172,7 +172,7 @@ impl Client {
         }
     }
 
-    fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
+    pub(super) fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
         let mut headers = vec![("accept", "application/json".to_owned())];
         headers.extend(self.key.as_ref().map(|key| ("authorization", format!("Bearer {}", key.reveal()))));
         if request.body.is_some() {
@@ -195,7 +195,7 @@ impl Client {
         Duration::from_millis(base + base * u64::from(byte[0]) / 512)
     }
 
-    fn observe(&self, request: &Request, received: &Result<RawResponse>, started: Instant) {
+    pub(super) fn observe(&self, request: &Request, received: &Result<RawResponse>, started: Instant) {
         let Some(observer) = &self.observer else { return };
         let Request { method, path, .. } = request;
         let response = match received {

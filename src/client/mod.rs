@@ -4,6 +4,7 @@
 //! Every POST carries an idempotency key, which all its retries share; a new secret is lost with the response that has it. A
 //! DELETE has succeeded if its retry, after a lost response, finds nothing.
 
+mod download;
 mod exchange;
 mod pages;
 mod query;
@@ -29,6 +30,7 @@ use crate::secret::Secret;
 
 pub use reqwest::Url;
 
+pub use download::Download;
 pub use pages::{MAX_PAGE, Pages};
 pub use query::{FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;

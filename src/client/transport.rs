@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::Response;
 use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};
 use rustls::pki_types::CertificateDer;
@@ -17,6 +18,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum size of a response: far larger than any page or form, small enough for a machine with little memory.
 pub(super) const MAX_RESPONSE_BYTES: usize = 64 << 20;
+
+const NO_ANSWER: &str = "no answer in time";
 
 pub enum Transport {
     Http { client: reqwest::Client, url: Url },
@@ -68,6 +71,29 @@ impl Transport {
         }
     }
 
+    /// Sends the request once and waits at most `timeout` for the head of the response.
+    pub(super) async fn open(
+        &self,
+        request: &Request,
+        headers: &[(&'static str, String)],
+        timeout: Duration,
+    ) -> Result<Response> {
+        let opened = async {
+            match self {
+                Self::InProcess(router) => {
+                    let answer = call(router.clone(), request, headers).await;
+                    answer.map_err(|error| self.unanswered(error.to_string(), false))
+                }
+                Self::Http { client, .. } => match self.request(client, request, headers).send().await {
+                    Ok(answer) => Ok(axum::http::Response::from(answer).map(Body::new)),
+                    Err(error) => Err(self.failure(&error).await),
+                },
+            }
+        };
+        let elapsed = |_elapsed| self.unanswered(NO_ANSWER.to_owned(), true);
+        tokio::time::timeout(timeout, opened).await.map_err(elapsed)?
+    }
+
     /// Sends the request once and waits at most `timeout` for the response.
     pub(super) async fn send(
         &self,
@@ -75,35 +101,44 @@ impl Transport {
         headers: &[(&'static str, String)],
         timeout: Duration,
     ) -> Result<RawResponse> {
-        let unanswered = |why: String, was_sent| {
-            let url = self.address().to_owned();
-            ClientError::Unreachable { url, why, was_sent }
-        };
-        let error = match self {
+        match self {
             Self::InProcess(router) => {
-                let answer = tokio::time::timeout(timeout, call(router.clone(), request, headers)).await;
-                let answer = answer.map_err(|_elapsed| unanswered("no answer in time".to_owned(), true))?;
-                return answer.map_err(|error| unanswered(error.to_string(), false));
+                let received = async { collect(call(router.clone(), request, headers).await?).await };
+                let received = tokio::time::timeout(timeout, received).await;
+                let received = received.map_err(|_elapsed| self.unanswered(NO_ANSWER.to_owned(), true))?;
+                received.map_err(|error| self.unanswered(error.to_string(), false))
             }
             Self::Http { client, .. } => {
-                let mut sending =
-                    client.request(request.method.clone(), self.address().to_owned() + &request.path);
-                for (name, value) in headers {
-                    sending = sending.header(*name, value);
-                }
-                sending = sending.body(request.body.clone().unwrap_or_default()).timeout(timeout);
-                match receive(sending).await {
-                    Ok(response) => return Ok(response),
-                    Err(error) => error,
+                match receive(self.request(client, request, headers).timeout(timeout)).await {
+                    Ok(response) => Ok(response),
+                    Err(error) => Err(self.failure(&error).await),
                 }
             }
-        };
-        if let Some(why) = certificate_fault(&error) {
-            return Err(ClientError::Untrusted { url: self.address().to_owned(), why });
         }
-        match self.plain_http(&error).await {
-            Some(url) => Err(ClientError::PlainHttp { url }),
-            None => Err(unanswered(reason(&error), !error.is_connect() && !error.is_builder())),
+    }
+
+    fn request(
+        &self,
+        client: &reqwest::Client,
+        request: &Request,
+        headers: &[(&'static str, String)],
+    ) -> reqwest::RequestBuilder {
+        let sending = client.request(request.method.clone(), self.address().to_owned() + &request.path);
+        let sending = headers.iter().fold(sending, |sending, (name, value)| sending.header(*name, value));
+        sending.body(request.body.clone().unwrap_or_default())
+    }
+
+    pub(super) fn unanswered(&self, why: String, was_sent: bool) -> ClientError {
+        ClientError::Unreachable { url: self.address().to_owned(), why, was_sent }
+    }
+
+    async fn failure(&self, error: &reqwest::Error) -> ClientError {
+        if let Some(why) = certificate_fault(error) {
+            return ClientError::Untrusted { url: self.address().to_owned(), why };
+        }
+        match self.plain_http(error).await {
+            Some(url) => ClientError::PlainHttp { url },
+            None => self.unanswered(reason(error), !error.is_connect() && !error.is_builder()),
         }
     }
 
@@ -134,7 +169,7 @@ async fn call(
     router: Router,
     request: &Request,
     headers: &[(&'static str, String)],
-) -> std::result::Result<RawResponse, axum::Error> {
+) -> std::result::Result<Response, axum::Error> {
     let mut builder = axum::http::Request::builder().method(request.method.clone()).uri(&request.path);
     for (name, value) in headers {
         builder = builder.header(*name, value);
@@ -142,6 +177,10 @@ async fn call(
     let body = Body::from(request.body.clone().unwrap_or_default());
     let request = builder.header("host", "localhost").body(body).map_err(axum::Error::new)?;
     let Ok(answer) = router.oneshot(request).await;
+    Ok(answer)
+}
+
+async fn collect(answer: Response) -> std::result::Result<RawResponse, axum::Error> {
     let (parts, body) = answer.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await?;
     Ok(RawResponse { status: parts.status, headers: parts.headers, body: body.into() })

@@ -25,6 +25,7 @@ pub use step::{
 
 pub use version_cache::VersionCache;
 
+use std::io::Read;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -52,6 +53,14 @@ pub enum StoreHealth {
     Full,
     /// Stopped, for this reason.
     Stopped(String),
+}
+
+/// A file of a store, opened to be copied.
+pub struct StoreFile {
+    /// Relative to the data directory.
+    pub path: String,
+    pub bytes: u64,
+    pub content: Box<dyn Read + Send>,
 }
 
 /// Forms of a workspace.
@@ -297,6 +306,9 @@ pub trait Maintenance: Send + Sync {
 
     /// Starts erasing idempotency records that have expired at `now`, in the background.
     fn erase_expired_keys(&self, now: Timestamp);
+
+    /// Opens the files of the store as they are at one point, with those that lie beside its data: its secrets and exports.
+    async fn snapshot(&self) -> Result<Vec<StoreFile>>;
 
     /// Publishes the server's address to processes that find the store locked.
     fn announce(&self, address: &str);

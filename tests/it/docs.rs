@@ -448,3 +448,26 @@ fn the_pipeline_of_the_docs_deploys_to_two_servers_and_exports() {
     let exported = fs::read_to_string(repository.path().join("exports/lunch.csv")).unwrap();
     assert!(exported.starts_with("id,submitted_at,dish\n") && exported.ends_with(",soup\n"), "{exported}");
 }
+
+#[test]
+fn the_backup_of_the_docs_is_restored_and_moved_as_written() {
+    let text = document("docs/operating.md");
+    let (_, chapter) = text.split_once("\n## Back up\n").unwrap();
+    let [backup, restore, move_away, ..] = blocks(chapter, "sh")[..] else { panic!("{chapter}") };
+    let home = Home::new();
+    let server = home.serve();
+    let form = home.published_form(&[]);
+    home.ok(&["submit", &form, "q1=hello"]);
+    run_in(&home, backup);
+    drop(server);
+    let (restore, serve) = restore.trim().split_once('\n').unwrap();
+    run_in(&home, restore);
+    let serve: Vec<_> = serve.split_whitespace().skip(1).chain(["--listen", "127.0.0.1:0"]).collect();
+    let server = home.serve_with(&serve);
+    assert!(home.ok(&["responses", &form]).contains("\thello"));
+    drop(server);
+    // Both machines are this one.
+    let here = "scp() { mkdir there; cp \"$1\" there/; }; ssh() { shift; (cd there && \"$@\"); }";
+    run_in(&home, &format!("{here}; {move_away}"));
+    assert!(home.ok(&["--data", "there/store", "responses", &form]).contains("\thello"));
+}

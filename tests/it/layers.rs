@@ -19,13 +19,14 @@ const MAY_USE: &[(&str, &str)] = &[
     ("api", "clock domain id secret"),
     ("store", "clock cpu_pool domain id process secret"),
     ("delivery", "clock cpu_pool domain id request_error secret store vault"),
-    ("app", "api clock cpu_pool delivery domain id keyed_semaphore secret store vault"),
+    ("backup", "clock store"),
+    ("app", "api backup clock cpu_pool delivery domain id keyed_semaphore secret store vault"),
     ("config", "domain"),
     ("http", "api app clock config cpu_pool domain id keyed_semaphore secret store"),
     ("server", "app clock config cpu_pool delivery domain http id secret store vault"),
     ("receiver", "clock domain request_error secret"),
     ("client", "api clock domain id request_error secret"),
-    ("cli", "api client clock config domain id process receiver secret server store"),
+    ("cli", "api backup client clock config domain id process receiver secret server store"),
     ("main", "cli"),
     ("lib", ""),
 ];
@@ -76,12 +77,14 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("console", "cli/"),
     ("textwrap", "cli/"),
     ("tempfile", "cli/"),
+    ("indicatif", "cli/"),
+    ("tar", "backup.rs"),
     ("shlex", "cli/"),
     ("humantime", "cli/ domain/workspace/ domain/integration/definition/"),
     ("parse_size", "cli/"),
     (
         "ring",
-        "secret.rs vault.rs app/cursor.rs delivery/google_sheets/token.rs \
+        "secret.rs vault.rs backup.rs app/cursor.rs delivery/google_sheets/token.rs \
          domain/integration/google_sheets/service_account.rs \
          domain/integration/webhook/signature.rs",
     ),

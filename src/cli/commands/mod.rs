@@ -21,6 +21,7 @@ pub mod publish;
 pub mod responses;
 pub mod serve;
 pub mod show;
+pub mod store;
 pub mod submit;
 pub mod trash;
 pub mod validate;
@@ -115,14 +116,15 @@ subcommands! {
         Responses(responses::Responses),
         Serve(serve::Serve),
         #[command(subcommand)]
-        Workspaces(workspaces::Workspaces),
+        Store(store::Store),
         #[command(subcommand)]
         Keys(keys::Keys),
         #[command(subcommand)]
-        Integrations(integrations::Integrations),
-        Listen(listen::Listen),
+        Workspaces(workspaces::Workspaces),
         #[command(subcommand)]
         Deliveries(deliveries::Deliveries),
+        #[command(subcommand)]
+        Integrations(integrations::Integrations),
         Login(login::Login),
         #[command(subcommand)]
         Context(context::Context),
@@ -130,6 +132,7 @@ subcommands! {
         Whoami(whoami::Whoami),
         Explain(explain::Explain),
         Completions(completions::Completions),
+        Listen(listen::Listen),
         Help(help::Help),
     }
 }

@@ -98,6 +98,20 @@ impl OutputFile {
         }
     }
 
+    /// Begins the file as [`create`](Self::create) does, so that only the user can read it.
+    pub fn create_private(path: &Path) -> Result<Self, CliError> {
+        let begun = Self::create(path)?;
+        let private = begun.file.get_ref().set_permissions(Permissions::from_mode(0o600));
+        private.map_err(|error| CliError::io(format!("cannot write {}", path.display()), error))?;
+        Ok(begun)
+    }
+
+    /// Opens what was written so far, to be read.
+    pub fn reopen(&mut self) -> io::Result<File> {
+        self.file.flush()?;
+        File::open(&self.temporary)
+    }
+
     /// Returns the folder that the file is in.
     pub fn folder(&self) -> &Path {
         folder(&self.path)

@@ -1,6 +1,7 @@
 //! JSON values as text for people.
 
 use crate::domain::json::Value;
+use indicatif::HumanBytes;
 
 /// Formats `value`: `red, "dark blue"` for a list, `red, blue "Dark blue"` for options with labels, `1 = bad, 5 = good`
 /// for the labels of a scale.
@@ -31,6 +32,11 @@ pub fn count_noun(count: impl TryInto<u64>, noun: &str) -> String {
         1 => format!("1 {noun}"),
         count => format!("{} {noun}s", grouped(count)),
     }
+}
+
+/// Formats a size, such as `12.3 MiB`.
+pub fn bytes(count: u64) -> String {
+    HumanBytes(count).to_string()
 }
 
 /// Formats a number with digits in groups of three: `1 204`.

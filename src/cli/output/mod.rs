@@ -25,6 +25,7 @@ use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::cli::environment::Environment;
@@ -393,6 +394,15 @@ impl Output {
         }
         self.write_stderr(text.trim_end());
         Ok(())
+    }
+
+    /// Shows how many bytes have been processed, on a terminal; elsewhere and with `--quiet` nothing is shown.
+    pub fn progress(&self) -> ProgressBar {
+        if self.quiet || !self.stderr.is_terminal {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} {bytes}, {bytes_per_sec}");
+        ProgressBar::new_spinner().with_style(style.expect("the template is valid"))
     }
 
     /// Fits a page that is made for 80 columns to a narrower terminal.

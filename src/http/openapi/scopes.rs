@@ -12,7 +12,7 @@ pub(super) fn needed(method: &str, path: &str, id: &str) -> Option<&'static str>
         (_, "forms" | "deliveries") => "`write`",
         ("rotate_key", _) => "`admin`",
         (_, "keys") => "`admin`, or for another `workspace` `operator`",
-        (_, "workspaces") => "`operator`",
+        (_, "workspaces" | "store") => "`operator`",
         _ => return None,
     })
 }

@@ -14,7 +14,7 @@ use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
 use crate::http::wire::accept::{SCHEMA, accepts};
-use crate::http::wire::call::Call;
+use crate::http::wire::call::{Call, SendsSchema};
 use crate::http::wire::conditional::{IfMatch, with_etag};
 use crate::http::wire::extract::{read_empty_body, read_json, read_patch};
 use crate::http::wire::query::{FromQuery, NoParams, PageQuery, QueryReader};
@@ -142,7 +142,7 @@ pub(crate) async fn get_form(Call { session, path: form, .. }: Call<String>) -> 
         headers(("ETag" = String))))
 )]
 pub(crate) async fn update_form(
-    Call { session, shared, path: form, query: DryRunQuery { dry_run } }: Call<String, DryRunQuery>,
+    Call { session, shared, path: form, query: DryRunQuery { dry_run }, .. }: Call<String, DryRunQuery>,
     IfMatch(expected): IfMatch,
     request: Request,
 ) -> Result<Response> {
@@ -229,7 +229,7 @@ pub(crate) async fn get_version(
         )))
 )]
 pub(crate) async fn get_schema(
-    Call { session, path: form, .. }: Call<String, NoParams, true>,
+    Call { session, path: form, .. }: Call<String, NoParams, SendsSchema>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let response = json_text(session.get_schema(&form).await?);

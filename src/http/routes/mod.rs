@@ -5,6 +5,7 @@ mod deliveries;
 mod forms;
 mod integrations;
 mod keys;
+mod store;
 mod submissions;
 mod workspaces;
 
@@ -65,6 +66,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(keys::rotate_key))
         .routes(routes!(workspaces::list_workspaces, workspaces::create_workspace))
         .routes(routes!(workspaces::delete_workspace))
+        .routes(routes!(store::get_backup))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))

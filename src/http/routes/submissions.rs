@@ -74,7 +74,7 @@ impl FromQuery for SubmissionListRequest {
     )
 )]
 pub(crate) async fn create_submission(
-    Call { session, shared, path: form, query }: Call<String, CreateSubmissionQuery>,
+    Call { session, shared, path: form, query, .. }: Call<String, CreateSubmissionQuery>,
     request: Request,
 ) -> Result<Response> {
     let CreateSubmissionQuery { dry_run, notify } = query;

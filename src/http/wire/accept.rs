@@ -12,6 +12,9 @@ pub(crate) const JSON: &str = "application/json";
 /// The media type of a JSON Schema.
 pub(crate) const SCHEMA: &str = "application/schema+json";
 
+/// The media type of an archive.
+pub(crate) const TAR: &str = "application/x-tar";
+
 /// Fails if `Accept` admits neither JSON, nor a problem document, nor one of the `others` that the operation sends.
 pub(crate) fn check_accept(headers: &HeaderMap, others: &[&str]) -> Result<()> {
     let sent = [JSON, PROBLEM_TYPE];

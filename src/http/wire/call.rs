@@ -1,5 +1,6 @@
 //! What every operation takes from its request. The API key is checked before anything else is parsed.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -12,35 +13,61 @@ use crate::app::{ApiError, Result, Session};
 use crate::domain::workspace::Caller;
 use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
-use crate::http::wire::accept::{SCHEMA, check_accept};
+use crate::http::wire::accept::{SCHEMA, TAR, check_accept};
 use crate::http::wire::extract::PathParams;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams};
 use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
 use crate::secret::KeyId;
 
 /// Extractor for a request of an operation: the session of the caller, from `Authorization: Bearer <key>`, the parameters of the path and of
-/// the query. Also checks `Accept`: the operation sends JSON, and JSON Schema too if `SENDS_SCHEMA`.
-pub(crate) struct Call<P = (), Q = NoParams, const SENDS_SCHEMA: bool = false> {
+/// the query. Also checks `Accept` for what the operation `S` sends.
+pub(crate) struct Call<P = (), Q = NoParams, S = SendsJson> {
     pub(crate) session: Session,
     pub(crate) shared: Shared,
     pub(crate) path: P,
     pub(crate) query: Q,
+    pub(crate) sends: PhantomData<S>,
 }
 
-impl<P, Q, const SENDS_SCHEMA: bool> FromRequestParts<Shared> for Call<P, Q, SENDS_SCHEMA>
+/// Media types that an operation sends besides JSON.
+pub(crate) trait Sends {
+    const OTHERS: &'static [&'static str];
+}
+
+/// An operation that sends JSON only.
+pub(crate) struct SendsJson;
+
+impl Sends for SendsJson {
+    const OTHERS: &'static [&'static str] = &[];
+}
+
+pub(crate) struct SendsSchema;
+
+impl Sends for SendsSchema {
+    const OTHERS: &'static [&'static str] = &[SCHEMA];
+}
+
+pub(crate) struct SendsTar;
+
+impl Sends for SendsTar {
+    const OTHERS: &'static [&'static str] = &[TAR];
+}
+
+impl<P, Q, S> FromRequestParts<Shared> for Call<P, Q, S>
 where
     P: DeserializeOwned + Send,
     Q: FromQuery,
+    S: Sends,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self> {
         let caller = authenticate(parts, shared).await?;
-        check_accept(&parts.headers, if SENDS_SCHEMA { &[SCHEMA] } else { &[] })?;
+        check_accept(&parts.headers, S::OTHERS)?;
         let PathParams(path) = PathParams::from_request_parts(parts, shared).await?;
         let QueryParams(query) = QueryParams::from_request_parts(parts, shared).await?;
         let session = Session { app: Arc::clone(&shared.app), caller };
-        Ok(Self { session, shared: Arc::clone(shared), path, query })
+        Ok(Self { session, shared: Arc::clone(shared), path, query, sends: PhantomData })
     }
 }
 

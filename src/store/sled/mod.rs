@@ -49,10 +49,11 @@ use self::engine::index::IndexProvider;
 use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
+use self::engine::snapshot::other_files;
 use self::engine::tx::Tx;
 use self::forms::find_cached;
 use self::row_source::RowSource;
-use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreHealth};
+use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile, StoreHealth};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -72,6 +73,7 @@ const BATCH_ROWS: usize = 100;
 #[derive(Clone)]
 pub struct SledStore {
     engine: Engine,
+    disk: Arc<dyn Disk>,
     reader: Reader,
     pool: CpuPool,
     context: Arc<Context>,
@@ -173,8 +175,9 @@ impl SledStore {
             recount: Arc::new(index_hooks::recount),
             ..options
         };
-        let engine = Engine::open(disk, indexes, options, report)?;
-        let store = Self { reader: engine.reader().clone(), engine, pool, context, retry_schedule: None };
+        let engine = Engine::open(Arc::clone(&disk), indexes, options, report)?;
+        let reader = engine.reader().clone();
+        let store = Self { engine, disk, reader, pool, context, retry_schedule: None };
         let unreadable = |error: StoreError| OpenError::Index(error.to_string());
         store.upgrade_deliveries().map_err(unreadable)?;
         store.resume_purges().map_err(unreadable)?;
@@ -292,6 +295,13 @@ impl Maintenance for SledStore {
 
     fn erase_expired_keys(&self, now: Timestamp) {
         self.engine.background(move |tx| idempotency::erase_expired(tx, now));
+    }
+
+    async fn snapshot(&self) -> Result<Vec<StoreFile>> {
+        let mut files = self.engine.snapshot().await?;
+        let others = other_files(&*self.disk, &["master-key"], "exports");
+        files.extend(others.map_err(|error| StoreError::Unavailable(error.with_cause()))?);
+        Ok(files)
     }
 
     fn announce(&self, address: &str) {

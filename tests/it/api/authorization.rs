@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 48] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 49] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -66,6 +66,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 48] = [
     ("get", "/api/v1/workspaces", OPERATOR),
     ("post", "/api/v1/workspaces", OPERATOR),
     ("delete", "/api/v1/workspaces/{workspace}", OPERATOR),
+    ("get", "/api/v1/store/backup", OPERATOR),
     ("get", "/api/v1/whoami", ANY),
     ("get", "/api/v1/limits", ANY),
 ];
@@ -246,7 +247,8 @@ fn missing(path: &str) -> Expected {
 
 /// Whether a key limited to some forms may call the operation at all.
 fn allows_limited_keys(method: &str, path: &str) -> bool {
-    let manages = path.starts_with("/api/v1/keys") || path.starts_with("/api/v1/workspaces");
+    let manages =
+        ["keys", "workspaces", "store"].iter().any(|name| path.starts_with(&format!("/api/v1/{name}")));
     let concerns_all = [("post", "/api/v1/forms"), ("get", "/api/v1/deliveries/stats")];
     !manages && !concerns_all.contains(&(method, path))
 }
@@ -291,7 +293,8 @@ impl Matrix {
         };
         let response = call.send().await;
         let (status, code) = expected;
-        let place = format!("{method} {path} of {ids:?} with {key:?}: {}", response.text());
+        let body = String::from_utf8_lossy(&response.body);
+        let place = format!("{method} {path} of {ids:?} with {key:?}: {body}");
         match code {
             Some(code) => {
                 assert_eq!((response.status.as_u16(), &*response.code()), (status, code), "{place}");

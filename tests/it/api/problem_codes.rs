@@ -13,6 +13,7 @@ use http_body_util::StreamBody;
 use hyper::body::Frame;
 use serde_json::Map;
 
+use super::backup;
 use crate::harness::prelude::*;
 
 /// A submission to a form with these settings.
@@ -109,7 +110,9 @@ async fn failures() -> Vec<(Code, TestResponse)> {
     full.read(FORMS).await;
     let limits = PoolLimits { jobs: 0, max_wait: Duration::ZERO, ..PoolLimits::default() };
     let busy = Server::start().await.with_pool(limits).await;
+    let (backed_up, _in_progress) = backup::begin_large().await;
     vec![
+        (Code::BackupInProgress, backed_up.get(backup::BACKUP).send().await),
         (Code::RequestTimeout, slow),
         (Code::RateLimited, guess().send().await),
         (Code::Internal, create(&broken).await),

@@ -34,6 +34,7 @@ mod rendering;
 mod round_trip;
 mod serve;
 mod show;
+mod store;
 mod targets;
 pub(crate) mod terminal;
 mod terminal_output;

@@ -2,6 +2,7 @@
 //!
 //! The code that starts a server and calls it is shared with the benchmarks.
 
+mod backup; // backups under load
 #[path = "../../../benches/common/mod.rs"]
 mod common;
 mod concurrent_clients; // response limit and counts

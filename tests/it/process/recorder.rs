@@ -77,6 +77,11 @@ impl Recorder {
         Form { endpoint: server.endpoint(), ..self.form.clone() }
     }
 
+    /// The ids of all submissions that a server with another key shows.
+    pub(super) async fn shown_with(&self, server: &Server, key: String) -> HashSet<String> {
+        list(&Form { key, ..self.form(server) }).await.into_iter().map(|(id, _)| id).collect()
+    }
+
     /// Submits from many connections; after `enough` acknowledgements calls `end`, which stops the server while more
     /// requests are in flight.
     pub(super) async fn store_until<T>(

@@ -1,5 +1,7 @@
 //! `forms keys create`.
 
+use std::path::Path;
+
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
@@ -10,6 +12,7 @@ use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::connection::target::Target;
 use crate::cli::input::values::duration;
 use crate::cli::output::visible;
+use crate::client::ReceivedBody;
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::workspace::{ApiKey, Scope};
 use crate::secret::Secret;
@@ -80,15 +83,35 @@ async fn replace_operator_key(session: &Session) -> Result<(), CliError> {
         let help = format!("add --name NAME and --scope, one or more of: {scopes}");
         return Err(CliError::usage_with_help("--name and --scope are required", help));
     };
-    let scopes = ApiKey::OPERATOR_SCOPES.map(|scope| scope.name().to_owned()).to_vec();
-    let request = NewKey { name: ApiKey::OPERATOR_NAME.to_owned(), scopes, ..NewKey::default() };
-    let text = create(session, &request).await?;
+    let text = create(session, &operator_key()).await?;
     stored_keys::write_file(session, &data.value, text.reveal())?;
     if let Some(old) = stored_keys::id_in_use(session) {
         let prefix = session.command_prefix();
         session.output.status(&format!("The key {old} still works. Revoke it: {prefix} keys revoke {old}"));
     }
     Ok(())
+}
+
+/// Creates an operator key, writes it into the data directory `data`, and revokes all others of the workspace.
+pub(in crate::cli::commands) async fn replace_all_operator_keys(
+    session: &Session,
+    data: &Path,
+) -> Result<(), CliError> {
+    let client = session.client().await?;
+    let is_operators = |key: &ReceivedBody<KeyDetail>| key.name == ApiKey::OPERATOR_NAME;
+    let old = client.list::<KeyDetail>(&["keys"], "keys").await?.into_iter().filter(is_operators);
+    let created = client.post::<KeyDetail>(&["keys"], &operator_key()).await?;
+    let text = revealed(created.key.as_ref(), &created.id.to_string(), String::new())?;
+    stored_keys::write_key(data, text)?;
+    for key in old {
+        client.delete(&["keys", &key.id.to_string()], false).await?;
+    }
+    Ok(())
+}
+
+fn operator_key() -> NewKey {
+    let scopes = ApiKey::OPERATOR_SCOPES.map(|scope| scope.name().to_owned()).to_vec();
+    NewKey { name: ApiKey::OPERATOR_NAME.to_owned(), scopes, ..NewKey::default() }
 }
 
 /// Creates the key, prints it and returns its text.

@@ -10,6 +10,8 @@ use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::Scope;
 use crate::secret::Secret;
 
+pub(super) use create::replace_all_operator_keys;
+
 use create::Create;
 use list::List;
 use revoke::{Revoke, Rotate};

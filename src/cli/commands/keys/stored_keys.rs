@@ -70,13 +70,18 @@ fn replace_of_server(session: &Session, url: &Url, id: KeyId, text: &str) -> Res
     Ok(true)
 }
 
-/// Writes an operator key into the data directory.
+/// Writes an operator key into the data directory, and says so.
 pub(super) fn write_file(session: &Session, data: &Path, text: &str) -> Result<(), CliError> {
+    write_key(data, text)?;
+    session.output.status(&format!("stored in {}, mode 600", data.join("operator-key").display()));
+    Ok(())
+}
+
+/// Writes an operator key into the data directory.
+pub(super) fn write_key(data: &Path, text: &str) -> Result<(), CliError> {
     let Ok(key) = text.parse::<KeyText>() else {
         return Err(CliError::usage("the server returned a key that is not valid"));
     };
     let failed = |error| CliError::io(format!("cannot write the key into {}", data.display()), error);
-    write_operator_key(data, &key).map_err(failed)?;
-    session.output.status(&format!("stored in {}, mode 600", data.join("operator-key").display()));
-    Ok(())
+    write_operator_key(data, &key).map_err(failed)
 }

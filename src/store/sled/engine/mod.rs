@@ -30,6 +30,7 @@ mod rebuild;
 mod repair;
 mod replay;
 mod segment;
+pub(super) mod snapshot;
 mod verify;
 mod watchdog;
 mod worker;
@@ -53,7 +54,7 @@ use self::tx::Tx;
 use self::worker::Worker;
 use self::writeback::Writeback;
 use self::writer::Writer;
-use crate::store::{Result, StoreError, StoreHealth};
+use crate::store::{Result, StoreError, StoreFile, StoreHealth};
 
 /// An open store. Cheap to clone; all clones share one store. Dropping the last clone releases it; only
 /// [`Engine::close`] stops it cleanly, so that the next start need not repair.
@@ -157,6 +158,16 @@ impl Engine {
         let reply = move |outcome| drop(sender.send(outcome));
         self.inner.queue.send(Message::Job(WriteCall::new(WriteKind::Reclaim, work, reply)));
         answer.recv().unwrap_or_else(|_dropped| Err(outcome_unknown()))
+    }
+
+    /// Opens the files of the store as they are between two groups.
+    ///
+    /// # Errors
+    /// `Unavailable` if the store has stopped, or if its files cannot be read.
+    pub async fn snapshot(&self) -> Result<Vec<StoreFile>> {
+        let (sender, answer) = oneshot::channel();
+        self.inner.queue.send(Message::Snapshot(sender));
+        answer.await.unwrap_or_else(|_dropped| Err(StoreError::Unavailable("it has stopped".to_owned())))
     }
 
     pub fn reader(&self) -> &Reader {

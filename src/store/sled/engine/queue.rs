@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::operation::WriteOperation;
-use crate::store::{Result, StoreError};
+use crate::store::{Result, StoreError, StoreFile};
 
 /// Capacity in operations, those in the writer's backlog included.
 const CAPACITY: usize = 1024;
@@ -25,9 +25,13 @@ pub(crate) enum Message {
     Operation(Box<dyn WriteOperation>),
     /// The next slice of a background job.
     Job(Box<dyn WriteOperation>),
+    /// Open the files of the store as they are between two groups.
+    Snapshot(SnapshotReply),
     Wake,
     Close(ShutdownMode),
 }
+
+pub(crate) type SnapshotReply = oneshot::Sender<Result<Vec<StoreFile>>>;
 
 /// How a store is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,7 @@ pub(crate) struct Backlog {
     messages: Receiver<Message>,
     pub(crate) operations: VecDeque<Box<dyn WriteOperation>>,
     pub(crate) jobs: VecDeque<Box<dyn WriteOperation>>,
+    pub(crate) snapshots: Vec<SnapshotReply>,
     /// The first request decides how the store is stopped.
     pub(crate) closing: Option<ShutdownMode>,
 }
@@ -52,7 +57,7 @@ impl WriterQueue {
         let (sender, messages) = channel();
         let (operations, jobs) = (VecDeque::new(), VecDeque::new());
         let queue = WriterQueue { messages: sender, permits: Semaphore::new(CAPACITY) };
-        (queue, Backlog { messages, operations, jobs, closing: None })
+        (queue, Backlog { messages, operations, jobs, snapshots: Vec::new(), closing: None })
     }
 
     /// Queues an operation.
@@ -97,6 +102,7 @@ impl Backlog {
             match message {
                 Message::Operation(operation) => self.operations.push_back(operation),
                 Message::Job(job) => self.jobs.push_back(job),
+                Message::Snapshot(reply) => self.snapshots.push(reply),
                 Message::Wake => {}
                 Message::Close(mode) => self.closing = self.closing.or(Some(mode)),
             }

@@ -6,7 +6,7 @@ use super::disk::{Disk, read_all, replace};
 use super::options::OpenError;
 use super::segment::{FORMAT, OLDEST_FORMAT};
 
-const PATH: &str = "state";
+pub(crate) const PATH: &str = "state";
 /// Version of this program, recorded in the file.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -76,7 +76,7 @@ impl StateFile {
         replace(disk, PATH, self.encode().as_bytes())
     }
 
-    fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         let trust = match &self.trust {
             Trust::None => "none".to_owned(),
             Trust::Boot { boot, identity } => format!("boot {boot} {identity}"),

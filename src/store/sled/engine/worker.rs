@@ -119,6 +119,10 @@ impl Worker {
 
     /// Runs the tasks that are due between groups.
     fn run_due_tasks(&mut self, is_idle: bool, schedule: &mut Schedule) {
+        for reply in self.backlog.snapshots.drain(..) {
+            // Whoever asked may be gone.
+            drop(reply.send(self.writer.snapshot()));
+        }
         let now = Instant::now();
         if is_idle && self.writer.is_unsealed() && now - schedule.written >= self.options.seal_after {
             self.writer.seal();

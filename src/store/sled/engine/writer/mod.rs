@@ -96,6 +96,10 @@ impl Writer {
         self.reader.clone()
     }
 
+    pub(super) fn disk(&self) -> &dyn Disk {
+        &*self.env.disk
+    }
+
     /// Whether the writer has failed or was closed.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped

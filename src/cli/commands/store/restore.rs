@@ -1,0 +1,111 @@
+//! `forms store restore`.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use crate::backup::{ArchiveError, Manifest, read_archive};
+use crate::cli::commands::keys::replace_all_operator_keys;
+use crate::cli::commands::store::{describe, unreadable};
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
+use crate::cli::connection::target::{self, Source, Sourced, Target};
+
+/// Restore a backup into a new data directory
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+--data names the data directory, which must be empty or missing. All checksums
+are checked before anything is written, and the directory appears once it is
+complete. The index is rebuilt from the journal.
+
+A new operator key is written into the directory, and the operator key of the
+backup ends. All other keys stay valid. Prints the data directory.
+
+Examples:
+  forms store restore forms.tar --data ./store && forms serve --data ./store")]
+pub struct Restore {
+    /// Archive that `forms store backup` has written
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+impl Run for Restore {
+    const COLUMNS: Columns = Columns::Fixed(&["data", "created_at", "version"]);
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let data = self.folder(session)?;
+        let unwritable = |error| CliError::io(format!("cannot write {}", data.display()), error);
+        let unfinished = beside(&data, "restoring");
+        let (file, folder) = (self.file.clone(), unfinished.clone());
+        let manifest = read_input(move || extract(&file, &folder)).await?;
+        session.use_target(Target::Data(Sourced { value: unfinished.clone(), source: Source::Flag }));
+        replace_all_operator_keys(session, &unfinished).await?;
+        session.close().await?;
+        fs::rename(&unfinished, &data).map_err(unwritable)?;
+        File::open(parent(&data)).and_then(|folder| folder.sync_all()).map_err(unwritable)?;
+        let restored = json!({"data": data, "created_at": manifest.created_at, "version": manifest.version});
+        session.output.object(&restored, || format!("{}\n", data.display()))?;
+        session.output.success(&format!("restored: {}", describe(&manifest)));
+        session.output.status(&format!("a new operator key is in {}", data.join("operator-key").display()));
+        Ok(())
+    }
+}
+
+impl Restore {
+    /// Returns the data directory to make.
+    fn folder(&self, session: &Session) -> Result<PathBuf, CliError> {
+        let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
+            return Err(CliError::usage_with_help("--data is required", "add --data DIR, a new folder"));
+        };
+        match fs::read_dir(&data).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => Ok(data),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(data),
+            Ok(false) => {
+                let message = format!("{} is not empty", data.display());
+                Err(CliError::usage_with_help(message, "name a new folder, or move this one away"))
+            }
+            Err(error) => Err(CliError::io(format!("cannot use {}", data.display()), error)),
+        }
+    }
+}
+
+/// Checks the archive `file`, then writes its files into the folder `into`, in place of what an interrupted restore has left.
+fn extract(file: &Path, into: &Path) -> Result<Manifest, CliError> {
+    let name = file.display().to_string();
+    let failed = |error| unreadable(&name, error);
+    let mut archive = File::open(file).map_err(|error| failed(error.into()))?;
+    read_archive(&archive, |_, _| Ok(())).map_err(failed)?;
+    archive.seek(SeekFrom::Start(0)).map_err(|error| failed(error.into()))?;
+    match fs::remove_dir_all(into) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(CliError::io(format!("cannot remove {}", into.display()), error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    read_archive(&archive, |path, content| write(&into.join(path), content)).map_err(|error| match error {
+        ArchiveError::Io(error) => CliError::io(format!("cannot write {}", into.display()), error),
+        error => unreadable(&name, error),
+    })
+}
+
+/// Writes a file that only the user can read, durably, with the folders that it is in.
+fn write(path: &Path, content: &mut dyn Read) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(parent(path))?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    io::copy(content, &mut file)?;
+    file.sync_all()?;
+    File::open(parent(path))?.sync_all()
+}
+
+/// Returns the hidden name of a folder beside `path`.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    parent(path).join(format!(".{name}.{suffix}"))
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

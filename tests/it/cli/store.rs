@@ -1,0 +1,102 @@
+//! `forms store`: backups and their restoration.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::fake_server::operator_key;
+use super::{Home, Run};
+
+fn restore(home: &Home, archive: &str) -> Run {
+    home.run(&["--data", "new", "store", "restore", archive])
+}
+
+#[test]
+fn a_backup_of_a_running_server_is_restored_elsewhere() {
+    let home = Home::new();
+    let server = home.serve();
+    let form = home.published_form(&[]);
+    home.ok(&["submit", &form, "q1=before"]);
+    let other = home.ok(&["keys", "create", "--name", "CI", "--scope", "read"]);
+    let backup = home.run(&["store", "backup", "--to", "forms.tar"]).expect(0);
+    assert_eq!(backup.stdout, "forms.tar\n");
+    assert!(backup.stderr.starts_with("backed up: 3 files, "), "{backup:?}");
+    let mode = fs::metadata(home.path().join("forms.tar")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    home.ok(&["submit", &form, "q1=after"]);
+    let old = operator_key(&home);
+    drop(server);
+
+    let restored = restore(&home, "forms.tar").expect(0);
+    assert_eq!(restored.stdout, "new\n");
+    assert!(restored.stderr.ends_with("a new operator key is in new/operator-key\n"), "{restored:?}");
+    let responses = home.ok(&["--data", "new", "responses", &form, "-o", "csv", "--columns", "q1"]);
+    assert_eq!(responses, "q1\nbefore\n");
+    let server = home.serve_with(&["serve", "--data", "new", "--listen", "127.0.0.1:0"]);
+    let list = |key: &str| home.run_with_input(key, &["--url", &server.url, "--key-file", "-", "list"]);
+    list(&old).expect(4);
+    list(&other).expect(0);
+    list(&fs::read_to_string(home.path().join("new/operator-key")).unwrap()).expect(0);
+}
+
+#[test]
+fn a_backup_of_a_data_directory_needs_no_server() {
+    let home = Home::new();
+    let form = home.published_form(&["--data", "store"]);
+    home.ok(&["--data", "store", "store", "backup", "--to", "forms.tar"]);
+    fs::create_dir(home.path().join("new")).unwrap();
+    home.write("new/README", "mine");
+    let refused = restore(&home, "forms.tar").expect(2);
+    assert!(refused.stderr.starts_with("error: new is not empty\n"), "{refused:?}");
+    fs::remove_file(home.path().join("new/README")).unwrap();
+    // What an interrupted restore has left.
+    fs::create_dir(home.path().join(".new.restoring")).unwrap();
+    home.write(".new.restoring/state", "half");
+    restore(&home, "forms.tar").expect(0);
+    home.ok(&["--data", "new", "show", &form]);
+    assert!(!home.path().join(".new.restoring").exists());
+    let without = home.run(&["store", "restore", "forms.tar"]).expect(2);
+    assert!(without.stderr.starts_with("error: --data is required\n"), "{without:?}");
+}
+
+#[test]
+fn a_damaged_a_cut_and_a_foreign_archive_are_refused_and_nothing_is_written() {
+    let home = Home::new();
+    home.published_form(&["--data", "store"]);
+    home.ok(&["--data", "store", "store", "backup", "--to", "forms.tar"]);
+    let whole = fs::read(home.path().join("forms.tar")).unwrap();
+    let refused = |bytes: &[u8]| {
+        fs::write(home.path().join("bad.tar"), bytes).unwrap();
+        let error = restore(&home, "bad.tar").expect(2).stderr;
+        assert!(!home.path().join("new").exists() && !home.path().join(".new.restoring").exists());
+        error
+    };
+    for place in [600, 9_000, 100_000, 512 + (256 << 10) + 520] {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1;
+        let error = refused(&damaged);
+        assert!(error.starts_with("error: cannot use bad.tar: it is damaged: "), "{place}: {error}");
+    }
+    let end = whole.windows(8).rposition(|bytes| bytes == b"\"sha256\"").unwrap();
+    for length in [0, 100, 512, 1_000, 200_000, end] {
+        let error = refused(&whole[..length]);
+        assert!(error.contains("its end is missing"), "{length}: {error}");
+    }
+    home.write("notes.txt", "notes");
+    let arguments = ["cf", "foreign.tar", "notes.txt"];
+    assert!(Command::new("tar").args(arguments).current_dir(home.path()).status().unwrap().success());
+    let error = refused(&fs::read(home.path().join("foreign.tar")).unwrap());
+    assert!(error.contains("it is not a backup of forms: it contains `notes.txt`"), "{error}");
+    assert!(refused(b"not an archive at all").contains("its end is missing"));
+}
+
+#[test]
+fn an_archive_appears_only_once_it_is_whole() {
+    let home = Home::new();
+    let missing = home.run(&["store", "backup", "--to", "nowhere/forms.tar"]).expect(2);
+    assert!(missing.stderr.contains("there is no such folder"), "{missing:?}");
+    home.write("forms.tar", "older");
+    let away = home.run(&["--url", "http://127.0.0.1:1", "store", "backup", "--to", "forms.tar"]).expect(7);
+    assert!(away.stderr.contains("no server responds"), "{away:?}");
+    assert_eq!(fs::read_to_string(home.path().join("forms.tar")).unwrap(), "older");
+}
