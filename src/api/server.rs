@@ -46,6 +46,21 @@ pub struct KeyView {
     pub expires_at: Option<Timestamp>,
 }
 
+/// The store: its sizes in bytes, and what it is doing.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct StoreView {
+    /// Version of the server.
+    pub version: String,
+    /// Bytes of the journal, which has the data.
+    pub journal_bytes: u64,
+    /// Bytes of the index, which is built from it.
+    pub index_bytes: u64,
+    /// Bytes free on its disk.
+    pub free_bytes: u64,
+    /// Whether the journal is being compacted, or will be soon.
+    pub compacting: bool,
+}
+
 /// The server's limits: sizes in bytes, times in seconds, rates as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsView {

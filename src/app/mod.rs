@@ -3,7 +3,6 @@
 //! Independent of HTTP and of the kind of store. Every caller (the server, a command on a data directory) goes through
 //! here.
 
-mod backup;
 mod cursor;
 mod deliveries;
 mod error;
@@ -14,6 +13,7 @@ mod key_uses;
 mod keys;
 mod maintenance;
 mod session;
+mod store;
 mod submissions;
 mod workspaces;
 

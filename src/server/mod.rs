@@ -228,7 +228,14 @@ pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
 
 /// Opens the data directory of `config` as [`open_local`] does.
 pub async fn open_local_with(config: &Config) -> Result<Local, ServerError> {
-    let options = EngineOptions { verify_index: false, preallocate: false, ..options(config) };
+    let options = EngineOptions {
+        verify_index: false,
+        preallocate: false,
+        compact_after: None,
+        erase_after: None,
+        rebuild_compacted: true,
+        ..options(config)
+    };
     let pool = CpuPool::default();
     let store = open_store(config, options, pool.clone(), |_| ()).await?;
     assemble(config, store, pool).await
@@ -328,7 +335,7 @@ fn log(event: &EngineEvent) {
             tracing::error!("store: {event}")
         }
         EngineEvent::Progress { .. } | EngineEvent::Verified => tracing::debug!("store: {event}"),
-        EngineEvent::Rebuilt => tracing::info!("store: {event}"),
+        EngineEvent::Rebuilt | EngineEvent::Compacted { .. } => tracing::info!("store: {event}"),
         _ => tracing::warn!("store: {event}"),
     }
 }

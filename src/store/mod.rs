@@ -11,6 +11,7 @@ mod step;
 mod version_cache;
 
 pub use self::sled::engine::disk::holds_store;
+pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_journal};
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use deliveries::{
@@ -61,6 +62,17 @@ pub struct StoreFile {
     pub path: String,
     pub bytes: u64,
     pub content: Box<dyn Read + Send>,
+}
+
+/// Disk space of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreUsage {
+    pub journal_bytes: u64,
+    pub index_bytes: u64,
+    /// Bytes free on its disk.
+    pub free_bytes: u64,
+    /// Whether the journal is being compacted, or will be soon.
+    pub is_compacting: bool,
 }
 
 /// Forms of a workspace.
@@ -309,6 +321,12 @@ pub trait Maintenance: Send + Sync {
 
     /// Opens the files of the store as they are at one point, with those that lie beside its data: its secrets and exports.
     async fn snapshot(&self) -> Result<Vec<StoreFile>>;
+
+    /// Requests that space of what was overwritten and deleted is freed, in the background. Then what was erased before is in no
+    /// file of the journal.
+    fn compact(&self);
+
+    async fn usage(&self) -> Result<StoreUsage>;
 
     /// Publishes the server's address to processes that find the store locked.
     fn announce(&self, address: &str);

@@ -45,7 +45,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("axum", "http/ server/ client/ receiver/"),
     ("hyper", "http/ delivery/report.rs"),
     ("hyper_util", "http/"),
-    ("flate2", "http/"),
+    ("flate2", "http/ store/sled/engine/base.rs"),
     (
         "ipnet",
         "config.rs domain/integration/address.rs cli/commands/serve.rs \

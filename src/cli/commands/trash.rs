@@ -66,7 +66,15 @@ impl Deletion {
         let (output, prefix) = (&session.output, session.command_prefix());
         match (self.dry_run, self.purge) {
             (true, _) => output.status(&format!("would {}", self.what(name))),
-            (false, true) => output.success("Erased"),
+            (false, true) => {
+                output.success("Erased");
+                if !output.is_batch() {
+                    let now = format!("{prefix} store compact");
+                    output.status(&format!(
+                        "its text leaves the store within a day, or now: {now}; backups keep it"
+                    ));
+                }
+            }
             (false, false) => output.success(&format!("In the trash for 30 days. Undo: {prefix} {undo}")),
         }
     }

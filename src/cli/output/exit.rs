@@ -30,7 +30,7 @@ impl Exit {
     /// Each exit code with its name and its meaning, in numerical order.
     pub const ALL: [(Self, &'static str, &'static str); 11] = [
         (Self::Done, "done", "done; also if the list is empty, or there was nothing to do"),
-        (Self::No, "no", "no: a confirmation was declined, or the test of an integration failed"),
+        (Self::No, "no", "no: a confirmation was declined, a test failed, or damage was found"),
         (Self::Usage, "usage", "usage: a flag, a missing file, a confirmation that cannot be asked for"),
         (Self::NotFound, "not found", "not found: no such form, submission, key, workspace or context"),
         (Self::NotAllowed, "not allowed", "not allowed: no API key, a wrong one, or a missing scope"),
@@ -95,6 +95,8 @@ pub enum CliError {
     Partial { failed: usize, of: usize, exit: Exit, failures: Vec<serde_json::Value> },
     /// The test of an integration failed; the attempt was shown.
     TestFailed { name: String },
+    /// The journal in a data directory is damaged; the places were shown.
+    Damaged { data: String, places: usize },
     /// The user declined.
     Declined,
     /// The reader of stdout closed it; nothing is reported.
@@ -153,7 +155,7 @@ impl CliError {
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,
-            Self::Declined | Self::TestFailed { .. } => Exit::No,
+            Self::Declined | Self::TestFailed { .. } | Self::Damaged { .. } => Exit::No,
             Self::ClosedPipe => Exit::Done,
             Self::Interrupted => Exit::Interrupted,
         }

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use crate::api::{Code, Problem};
 use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
+use crate::cli::output::humanize::count_noun;
 use crate::cli::output::io_error::reason;
 use crate::cli::output::text::lower_first;
 use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 15] = [
+pub const CODES: [(&str, &str); 16] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -35,6 +36,10 @@ pub const CODES: [(&str, &str); 15] = [
     (
         "test_failed",
         "The integration did not accept the test event. The attempt, which the command shows, has the reason.",
+    ),
+    (
+        "journal_damaged",
+        "Files of the journal are damaged or missing; `forms store verify` shows where. A server refuses to start on them, so that nothing is lost silently. Restore a backup.",
     ),
     ("declined", "You answered no. Nothing was done."),
     ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),
@@ -94,6 +99,11 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         }
         CliError::TestFailed { name } => {
             local_diagnostic("test_failed", &format!("the test of `{name}` failed"))
+        }
+        CliError::Damaged { data, places } => {
+            let places = count_noun(*places, "place");
+            local_diagnostic("journal_damaged", &format!("the journal in {data} is damaged in {places}"))
+                .help(Some("restore a backup: forms store restore FILE --data DIR".to_owned()))
         }
         CliError::Declined => local_diagnostic("declined", "not confirmed, so it is unchanged"),
         CliError::ClosedPipe => local_diagnostic("closed_pipe", "the reader closed the output"),

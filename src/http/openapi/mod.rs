@@ -33,7 +33,7 @@ use crate::api::{IntegrationHealth, Problem, schema};
         (name = "webhooks", description = "The requests that receivers of webhooks get"),
         (name = "keys", description = "API keys of the workspace"),
         (name = "workspaces", description = "The workspaces of the server, for its operator"),
-        (name = "store", description = "Backups, for the operator of the server"),
+        (name = "store", description = "The store as a whole, for the operator of the server"),
         (name = "server", description = "The server, the caller and the documentation of both"),
     ),
     components(schemas(IntegrationHealth, Problem)),

@@ -66,6 +66,8 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(keys::rotate_key))
         .routes(routes!(workspaces::list_workspaces, workspaces::create_workspace))
         .routes(routes!(workspaces::delete_workspace))
+        .routes(routes!(store::get_store))
+        .routes(routes!(store::compact))
         .routes(routes!(store::get_backup))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))

@@ -1,15 +1,43 @@
 //! Handlers of the store as a whole.
 
 use axum::body::Body;
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::stream::poll_fn;
 
+use crate::api::StoreView;
 use crate::app::Result;
 use crate::http::wire::accept::TAR;
 use crate::http::wire::call::{Call, SendsTar};
 use crate::http::wire::query::NoParams;
+use crate::http::wire::responses::json;
+
+/// Get the store
+///
+/// Sizes in bytes, and whether a compaction is in progress.
+#[utoipa::path(
+    get, path = "/api/v1/store", tag = "store",
+    responses((status = 200, body = StoreView, description = "The store"))
+)]
+pub(crate) async fn get_store(Call { session, .. }: Call) -> Result<Response> {
+    json(&session.store_view().await?)
+}
+
+/// Compact the store
+///
+/// Frees the space of what was overwritten and deleted, in the background. Once `compacting` is false again, what was erased before
+/// is in no file of the journal; the index is rebuilt without it at the next start. Erasures cause a compaction by themselves
+/// within a day. A request while one is in progress starts no other.
+#[utoipa::path(
+    post, path = "/api/v1/store/compact", tag = "store",
+    responses((status = 202, body = StoreView, description = "The store, as it is now"))
+)]
+pub(crate) async fn compact(Call { session, .. }: Call) -> Result<Response> {
+    let mut response = json(&session.compact().await?)?;
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
 
 /// Back up the store
 ///

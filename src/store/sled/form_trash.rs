@@ -23,7 +23,8 @@ impl SledStore {
                 let form = workspace.form(layout::last(&entry, FormId::from_bytes)?);
                 let work = move |tx: &mut Tx<'_>| {
                     let due = find(tx, form)?.filter(|form| form.is_due(cutoff));
-                    Ok(due.inspect(|form| remove_form(tx, form)).is_some())
+                    due.as_ref().map_or(Ok(()), |form| remove_form(tx, form))?;
+                    Ok(due.is_some())
                 };
                 if self.engine.write_as(WriteKind::Reclaim, work).await? {
                     self.resume_purge(form);
@@ -67,7 +68,7 @@ pub(super) fn erase_rows(tx: &mut Tx<'_>, form: FormRef) -> Result<Progress> {
 }
 
 /// Deletes the rows through which a form is found, and records that its other rows must be purged.
-pub(super) fn remove_form(tx: &mut Tx<'_>, form: &Form) {
+pub(super) fn remove_form(tx: &mut Tx<'_>, form: &Form) -> Result<()> {
     tx.delete(layout::form(form.reference()));
     tx.delete(layout::form_workspace(form.id));
     tx.delete(layout::counters(form.id));
@@ -77,4 +78,5 @@ pub(super) fn remove_form(tx: &mut Tx<'_>, form: &Form) {
         slugs::release(tx, form);
     }
     tx.put(layout::purge(form.id), form.workspace.to_bytes().to_vec());
+    tx.count_erasure()
 }

@@ -227,7 +227,7 @@ impl Forms for SledStore {
         let work = move |tx: &mut Tx<'_>, _: &Context| {
             let found = find(tx, form)?.ok_or(Stop::Missing)?;
             expected.check(found.revision)?;
-            remove_form(tx, &found);
+            remove_form(tx, &found)?;
             Ok(())
         };
         let begun = self.step(WriteKind::Reclaim, work).await?;

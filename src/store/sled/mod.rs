@@ -53,7 +53,9 @@ use self::engine::snapshot::other_files;
 use self::engine::tx::Tx;
 use self::forms::find_cached;
 use self::row_source::RowSource;
-use super::{DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile, StoreHealth};
+use super::{
+    DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile, StoreHealth, StoreUsage,
+};
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
@@ -302,6 +304,14 @@ impl Maintenance for SledStore {
         let others = other_files(&*self.disk, &["master-key"], "exports");
         files.extend(others.map_err(|error| StoreError::Unavailable(error.with_cause()))?);
         Ok(files)
+    }
+
+    fn compact(&self) {
+        self.engine.compact();
+    }
+
+    async fn usage(&self) -> Result<StoreUsage> {
+        self.engine.usage().await
     }
 
     fn announce(&self, address: &str) {

@@ -136,6 +136,7 @@ pub(super) fn begin_erasure(
     deleted: Timestamp,
 ) -> Result<bool> {
     let Submission { form, id, .. } = *submission;
+    tx.count_erasure()?;
     let has_rows = submission.edits() > 0
         || tx.has_any(delivery_layout::deliveries_of(workspace, EventId::of_completed(id)))?
         || tx.has_any(delivery_layout::submission_events(form, id))?;

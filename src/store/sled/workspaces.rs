@@ -42,7 +42,7 @@ fn purge_forms(tx: &mut Tx<'_>, workspace: WorkspaceId, entries: Vec<Vec<u8>>) -
     }
     if !found.is_empty() {
         found.into_iter().for_each(|form| tx.delete(form));
-        return Ok(());
+        return tx.count_erasure();
     }
     for entry in entries {
         let form = layout::last(&entry, FormId::from_bytes)?;

@@ -246,7 +246,7 @@ fn assert_no_rebuild(fixture: &Fixture, data: &Path) {
         "{events:?}"
     );
     let state = fs::read_to_string(data.join("state")).unwrap();
-    assert!(state.starts_with("format 3\n"), "the format was not raised: {state}");
+    assert!(state.starts_with("format 4\n"), "the format was not raised: {state}");
 }
 
 /// Compares every response with the recorded one.

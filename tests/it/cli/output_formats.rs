@@ -124,6 +124,11 @@ fn calls_about_integrations(command: &str) -> Calls {
             &[(2, ""), (3, "nope"), (2, "--form WEBHOOK-FORM")],
         ),
         "deliveries stats" => (&[""], &[(2, "--columns x")]),
+        // A server makes one backup at a time, and the formats are checked in parallel.
+        "store backup" => (&[], &[(2, ""), (2, "--to nowhere/a.tar")]),
+        "store compact" => (&[""], &[(2, "--columns x")]),
+        "store verify" => (&[""], &[(2, "--columns x"), (2, "--data missing")]),
+        "store restore" => (&[], &[(2, ""), (2, "a.tar"), (2, "missing.tar --data new")]),
         _ => panic!("add calls of `forms {command}` to one of these tables"),
     }
 }

@@ -1,8 +1,12 @@
 //! `forms store`: backups and their restoration.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
+
+use flate2::read::DeflateDecoder;
 
 use super::fake_server::operator_key;
 use super::{Home, Run};
@@ -99,4 +103,108 @@ fn an_archive_appears_only_once_it_is_whole() {
     let away = home.run(&["--url", "http://127.0.0.1:1", "store", "backup", "--to", "forms.tar"]).expect(7);
     assert!(away.stderr.contains("no server responds"), "{away:?}");
     assert_eq!(fs::read_to_string(home.path().join("forms.tar")).unwrap(), "older");
+}
+
+/// Whether a file in the data directory has `text`, compressed ones too.
+fn has_text(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return has_text(&path, text);
+        }
+        let mut bytes = fs::read(&path).unwrap();
+        if path.extension().is_some_and(|extension| extension == "base") {
+            bytes = rows_of(&bytes);
+        }
+        bytes.windows(text.len()).any(|found| found == text.as_bytes())
+    })
+}
+
+/// The rows in the blocks of a base.
+fn rows_of(base: &[u8]) -> Vec<u8> {
+    let (mut rows, mut rest) = (Vec::new(), &base[512..]);
+    while let Some((head, blocks)) = rest.split_first_chunk::<8>() {
+        let length = u32::from_be_bytes(*head.first_chunk().unwrap()) as usize;
+        DeflateDecoder::new(&blocks[..length]).read_to_end(&mut rows).unwrap();
+        rest = &blocks[length..];
+    }
+    rows
+}
+
+#[test]
+fn after_a_compaction_what_was_erased_is_in_no_file() {
+    let home = Home::new();
+    let data = ["--data", "store"];
+    let forms = |arguments: &[&str]| home.ok(&[&data[..], arguments].concat());
+    let form = home.published_form(&data);
+    let store = home.path().join("store");
+    let [erased, kept] = ["forget-me-0451", "remember-me-0451"];
+    let submission = forms(&["submit", &form, &format!("q1={erased}")]);
+    forms(&["submit", &form, &format!("q1={kept}")]);
+    forms(&["responses", "delete", &form, submission.trim(), "--purge", "--yes"]);
+    assert!(has_text(&store, erased));
+    let compacted = home.run(&[&data[..], &["store", "compact"]].concat()).expect(0);
+    assert!(compacted.stderr.starts_with("compacted: "), "{compacted:?}");
+    assert!(compacted.stdout.trim().parse::<u64>().is_ok_and(|bytes| bytes > 0), "{compacted:?}");
+    assert!(!has_text(&store, erased) && has_text(&store, kept));
+    assert!(forms(&["responses", &form]).contains(kept));
+    // A backup has the base.
+    forms(&["store", "backup", "--to", "forms.tar"]);
+    restore(&home, "forms.tar").expect(0);
+    assert!(home.ok(&["--data", "new", "responses", &form]).contains(kept));
+}
+
+#[test]
+fn a_server_rebuilds_its_index_without_what_was_erased_at_the_next_start() {
+    let home = Home::new();
+    let server = home.serve();
+    let form = home.published_form(&[]);
+    let submission = home.ok(&["submit", &form, "q1=forget-me-0451"]);
+    home.ok(&["responses", "delete", &form, submission.trim(), "--purge", "--yes"]);
+    home.ok(&["store", "compact"]);
+    let store = home.path().join("store");
+    assert!(!has_text(&store.join("journal"), "forget-me-0451"));
+    drop(server);
+    let server = home.serve();
+    assert!(!has_text(&store, "forget-me-0451"));
+    home.ok(&["show", &form]);
+    drop(server);
+}
+
+#[test]
+fn verify_names_each_damage_and_a_server_may_run_meanwhile() {
+    let home = Home::new();
+    let server = home.serve();
+    let form = home.published_form(&[]);
+    for number in 0..5 {
+        home.ok(&["submit", &form, &format!("q1=number{number}")]);
+    }
+    let whole = home.run(&["store", "verify"]).expect(0);
+    assert!(whole.stdout.is_empty() && whole.stderr.starts_with("no damage: 1 file, "), "{whole:?}");
+    home.ok(&["store", "compact"]);
+    home.ok(&["submit", &form, "q1=later"]);
+    let whole = home.run(&["store", "verify", "-o", "json"]).expect(0).json();
+    assert!(whole["rows"].as_u64().is_some_and(|rows| rows > 5) && whole["files"] == 2, "{whole}");
+    drop(server);
+    // The killed server may not have sealed its last write.
+    home.ok(&["--data", "store", "list"]);
+
+    let journal = home.path().join("store/journal");
+    let mut files: Vec<_> = fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for (file, offset) in [(&files[0], 700), (&files[1], 10), (&files[1], 8_300)] {
+        let mut bytes = fs::read(file).unwrap();
+        bytes[offset] ^= 8;
+        fs::write(file, &bytes).unwrap();
+        let run = home.run(&["--data", "store", "store", "verify"]).expect(1);
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let place = run.stdout.split('\t').nth(1).unwrap().parse::<usize>().unwrap();
+        assert!(run.stdout.starts_with(&format!("journal/{name}\t")) && place <= offset, "{offset}: {run:?}");
+        assert!(run.stderr.contains("is damaged in 1 place\n"), "{run:?}");
+        bytes[offset] ^= 8;
+        fs::write(file, &bytes).unwrap();
+    }
+    fs::rename(&files[1], journal.join("away")).unwrap();
+    let run = home.run(&["--data", "store", "store", "verify"]).expect(1);
+    assert!(run.stdout.contains("\t0\tthe file is missing\n"), "{run:?}");
 }

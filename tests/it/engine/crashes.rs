@@ -215,6 +215,8 @@ impl Simulation {
                 0 => writer.seal(),
                 1 => writer.flush(),
                 2 | 3 => writer.verify(3),
+                4 if writer.is_compacting() => writer.compact(*self.random.pick(&[3, 100])),
+                4 => writer.begin_compaction(),
                 _ => self.group(&mut writer),
             }
         }

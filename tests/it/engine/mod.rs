@@ -20,6 +20,7 @@ mod model_index;
 mod machine;
 mod real_store;
 
+mod compaction;
 mod crashes;
 mod delivery_cost;
 mod delivery_crashes;

@@ -4,11 +4,11 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use super::common::server::{Server, operator_key};
 use super::recorder::Recorder;
-use super::{start, with_data};
+use super::{forms, forms_on, start, with_data};
 use crate::engine::random::Random;
 
 /// Rounds unless `FORMS_KILLS` is set.
@@ -57,9 +57,8 @@ fn a_backup_under_load_has_all_that_was_acknowledged_before_it_or_does_not_exist
 }
 
 fn begin(server: &Server, data: &Path, archive: &Path) -> Child {
-    let mut command = forms(data);
-    command.args(["--url", &format!("http://{}", server.endpoint().address), "--retries", "0"]);
-    command.arg("--key-file").arg(data.join("operator-key")).args(["store", "backup", "--to"]).arg(archive);
+    let mut command = forms_on(server, data);
+    command.args(["store", "backup", "--to"]).arg(archive);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -74,13 +73,4 @@ fn restore(archive: &Path, into: &Path) {
     let output =
         forms(into).args(["store", "restore"]).arg(archive).arg("--data").arg(into).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-}
-
-/// `forms` with a home folder of its own.
-fn forms(data: &Path) -> Command {
-    let home = data.with_extension("home");
-    std::fs::create_dir_all(&home).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
-    command.env_clear().env("HOME", &home).env("XDG_RUNTIME_DIR", &home).env("XDG_STATE_HOME", &home);
-    command
 }

@@ -1,8 +1,10 @@
-//! `kill -9` under load, while a store is opened, and while its index is rebuilt: nothing acknowledged is lost.
+//! `kill -9` under load and while the journal is compacted, while a store is opened, and while its index is rebuilt: nothing
+//! acknowledged is lost.
 //!
 //! The long form: `FORMS_KILLS=200 cargo test --release --test it process::kill`.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 
 use super::common::server::Server;
 use super::recorder::Recorder;
-use super::{has_strace, serve_by, start, with_data};
+use super::{forms_on, has_strace, serve_by, start, with_data};
 use crate::engine::random::Random;
 
 /// Rounds unless `FORMS_KILLS` is set.
@@ -44,7 +46,11 @@ fn nothing_acknowledged_is_lost_by_kills() {
         for round in 0..rounds {
             let server = start(data);
             let enough = draw(round, 0, 400);
+            let mut compact = forms_on(&server, data);
+            compact.args(["store", "compact"]).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut compaction = compact.spawn().unwrap();
             recorder.store_until(server, enough as usize, |server| server.kill().unwrap()).await;
+            compaction.wait().unwrap();
             let kill_point =
                 [KillPoint::UnderLoad, KillPoint::Opening, KillPoint::Rebuilding][round as usize % 3];
             println!("round {round}: {kill_point:?}, {} stored", recorder.count());

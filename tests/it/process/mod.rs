@@ -54,3 +54,20 @@ fn with_data<T>(work: impl AsyncFnOnce(&Path) -> T) -> T {
 fn start(data: &Path) -> Server {
     Server::start(&mut forms_serve(data).unwrap()).unwrap()
 }
+
+/// `forms` with a home folder of its own beside `data`.
+fn forms(data: &Path) -> Command {
+    let home = data.with_extension("home");
+    std::fs::create_dir_all(&home).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forms"));
+    command.env_clear().env("HOME", &home).env("XDG_RUNTIME_DIR", &home).env("XDG_STATE_HOME", &home);
+    command
+}
+
+/// `forms` on `server`, which serves `data`; it is not tried again if the server ends.
+fn forms_on(server: &Server, data: &Path) -> Command {
+    let mut command = forms(data);
+    command.args(["--url", &format!("http://{}", server.endpoint().address), "--retries", "0"]);
+    command.arg("--key-file").arg(data.join("operator-key"));
+    command
+}

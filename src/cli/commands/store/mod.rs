@@ -1,7 +1,9 @@
 //! `forms store`: commands on the store as a whole, one file each.
 
 mod backup;
+mod compact;
 mod restore;
+mod verify;
 
 use crate::backup::{ArchiveError, Manifest};
 use crate::cli::commands::{CliError, Session, subcommands};
@@ -9,10 +11,12 @@ use crate::cli::output::humanize::{bytes, count_noun};
 use crate::cli::output::io_error::reason;
 
 use backup::Backup;
+use compact::Compact;
 use restore::Restore;
+use verify::Verify;
 
 subcommands! {
-    /// Back up and restore the store
+    /// Back up, restore, compact and verify the store
     #[command(after_long_help = "\
 A backup is a tar archive of the data directory at one point: journal, master
 key and exports, without the index, which is rebuilt. It is made while the
@@ -20,10 +24,14 @@ server runs, and needs a key with the scope operator.
 
 Examples:
   forms store backup --to forms.tar
-  forms store restore forms.tar --data ./store")]
+  forms store restore forms.tar --data ./store
+  forms store compact
+  forms store verify")]
     pub enum Store {
         Backup(Backup),
         Restore(Restore),
+        Compact(Compact),
+        Verify(Verify),
     }
 }
 

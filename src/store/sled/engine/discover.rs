@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::base::{self, Base};
 use super::disk::{Disk, DiskFile, is_full, read_all};
 use super::frame::{Frame, SECTOR};
 use super::journal::LastFrame;
@@ -25,7 +26,9 @@ pub(crate) struct JournalEnd {
 
 #[derive(Default)]
 pub(crate) struct Segments {
-    /// In order, without gaps.
+    /// The newest base; segments and bases before it are left over from its making.
+    pub(crate) base: Option<Base>,
+    /// In order, without gaps, after the base.
     pub(crate) headers: Vec<SegmentHeader>,
     /// Headers with one damaged copy, and the offset of that copy.
     pub(crate) damaged_headers: Vec<(SegmentHeader, u64)>,
@@ -34,24 +37,47 @@ pub(crate) struct Segments {
 /// Reads the headers of all segments and checks that none is missing.
 pub(crate) fn find_segments(disk: &dyn Disk) -> Result<Segments, OpenError> {
     let names = disk.list(JOURNAL).map_err(io_error("list `journal`"))?;
-    let mut ordinals: Vec<u64> = names.iter().filter_map(|name| ordinal(name)).collect();
+    let newest_base = names.iter().filter_map(|name| base::ordinal(name)).max();
+    let base = newest_base.map(|ordinal| Base::read(disk, ordinal)).transpose()?;
+    let first = base.map_or(1, |base| base.ordinal);
+    let is_after = |ordinal: &u64| *ordinal >= first;
+    let mut ordinals: Vec<u64> = names.iter().filter_map(|name| ordinal(name)).filter(is_after).collect();
     ordinals.sort_unstable();
-    let Segments { mut headers, mut damaged_headers } = Segments::default();
-    for (expected, found) in (1..).zip(ordinals) {
+    let (mut headers, mut damaged_headers) = (Vec::<SegmentHeader>::new(), Vec::new());
+    for (expected, found) in (first..).zip(ordinals) {
         if found != expected {
             let after = header(disk, found, &mut Vec::new())?.first;
             return Err(missing(expected, headers.last().map_or(0, |last| last.first), Some(after)));
         }
         let header = header(disk, found, &mut damaged_headers)?;
-        if let Some(earlier) = headers.last() {
-            follows(earlier, &header)?;
+        match (headers.last(), &base) {
+            (Some(earlier), _) => follows(earlier, &header)?,
+            (None, Some(base)) => follows_base(base, &header)?,
+            (None, None) => {}
         }
         headers.push(header);
     }
-    Ok(Segments { headers, damaged_headers })
+    match base {
+        Some(base) if headers.is_empty() => Err(missing(base.ordinal, base.sequence, None)),
+        base => Ok(Segments { base, headers, damaged_headers }),
+    }
 }
 
-fn header(
+fn follows_base(base: &Base, header: &SegmentHeader) -> Result<(), OpenError> {
+    if (header.instance, header.first) == (base.instance, base.sequence + 1) {
+        return Ok(());
+    }
+    Err(damage(&header.path(), 0, "the segment does not follow the base before it", base.sequence, None))
+}
+
+impl Segments {
+    /// Returns the sequence before the first segment: frames up to it are only in the base.
+    pub(crate) fn before(&self) -> u64 {
+        self.base.map_or(0, |base| base.sequence)
+    }
+}
+
+pub(crate) fn header(
     disk: &dyn Disk,
     ordinal: u64,
     damaged_headers: &mut Vec<(SegmentHeader, u64)>,
@@ -102,8 +128,8 @@ fn follows(earlier: &SegmentHeader, header: &SegmentHeader) -> Result<(), OpenEr
 }
 
 /// Finds the end by reading the newest segment with frames.
-pub(crate) fn find_end(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<JournalEnd, OpenError> {
-    let newest = *segments.last().expect("a journal has a segment");
+pub(crate) fn find_end(disk: &dyn Disk, segments: &Segments) -> Result<JournalEnd, OpenError> {
+    let newest = *segments.headers.last().expect("a journal has a segment");
     let bytes = read(disk, &newest)?;
     let mut walk = FrameIter::new(&bytes, newest.seed(), FIRST_FRAME, newest.first);
     let last = match last_of(&newest, &mut walk) {
@@ -121,10 +147,11 @@ pub(crate) fn find_end(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<Jo
     Ok(JournalEnd { header: newest, at: walk.at() as u64, last, torn })
 }
 
-/// Finds the last frame if the newest segment has none: in the segment before it.
-fn last_before(disk: &dyn Disk, segments: &[SegmentHeader]) -> Result<LastFrame, OpenError> {
+/// Finds the last frame if the newest segment has none: in the segment before it, or before the base.
+fn last_before(disk: &dyn Disk, segments: &Segments) -> Result<LastFrame, OpenError> {
+    let (base, segments) = (segments.base, &segments.headers);
     let Some(header) = segments.len().checked_sub(2).map(|before| segments[before]) else {
-        return Ok(LastFrame::default());
+        return Ok(base.map_or_else(LastFrame::default, |base| LastFrame::before(&base)));
     };
     let bytes = read(disk, &header)?;
     let mut walk = FrameIter::new(&bytes, header.seed(), FIRST_FRAME, header.first);

@@ -47,15 +47,7 @@ impl FrameBuilder {
     }
 
     pub(crate) fn push(&mut self, change: Change<'_>) {
-        let key_length = u16::try_from(change.key.len()).expect("keys are at most some hundred bytes");
-        self.bytes.push(u8::from(change.cell.is_some()));
-        self.bytes.extend_from_slice(&key_length.to_be_bytes());
-        if let Some(cell) = change.cell {
-            let length = u32::try_from(cell.len()).expect("cells are at most some thousand bytes");
-            self.bytes.extend_from_slice(&length.to_be_bytes());
-        }
-        self.bytes.extend_from_slice(change.key);
-        self.bytes.extend_from_slice(change.cell.unwrap_or_default());
+        push_change(&mut self.bytes, change);
         self.changes += 1;
     }
 
@@ -118,8 +110,27 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Iterator over the changes of a frame, in the order they were written.
+/// Adds a change to a payload.
+pub(crate) fn push_change(bytes: &mut Vec<u8>, change: Change<'_>) {
+    let key_length = u16::try_from(change.key.len()).expect("keys are at most some hundred bytes");
+    bytes.push(u8::from(change.cell.is_some()));
+    bytes.extend_from_slice(&key_length.to_be_bytes());
+    if let Some(cell) = change.cell {
+        let length = u32::try_from(cell.len()).expect("cells are at most some thousand bytes");
+        bytes.extend_from_slice(&length.to_be_bytes());
+    }
+    bytes.extend_from_slice(change.key);
+    bytes.extend_from_slice(change.cell.unwrap_or_default());
+}
+
+/// Iterator over the changes of a payload, in the order they were written.
 pub(crate) struct FrameChanges<'a>(&'a [u8]);
+
+impl<'a> FrameChanges<'a> {
+    pub(crate) fn new(payload: &'a [u8]) -> Self {
+        FrameChanges(payload)
+    }
+}
 
 impl<'a> Iterator for FrameChanges<'a> {
     type Item = Change<'a>;

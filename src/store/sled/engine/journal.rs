@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use super::base::Base;
 use super::digest::IndexDigest;
 use super::discover::JournalEnd;
 use super::disk::{Disk, DiskFile, is_full};
@@ -19,6 +20,8 @@ pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
     options: EngineOptions,
     end: JournalEnd,
+    /// Sizes of the segments before the newest in bytes, since the last compaction.
+    closed_bytes: u64,
     file: Box<dyn DiskFile>,
     /// The next segment may exist already: no frame is appended to this one.
     must_rotate: bool,
@@ -34,6 +37,14 @@ pub(crate) struct LastFrame {
     pub(crate) is_seal: bool,
     /// Size on disk in bytes.
     pub(crate) length: usize,
+}
+
+impl LastFrame {
+    /// The last frame before a base. It is not on the disk any more, and needs no seal.
+    pub(crate) fn before(base: &Base) -> Self {
+        let position = Position { ordinal: base.ordinal, offset: FIRST_FRAME, sequence: base.sequence };
+        Self { position, digest: base.digest, is_seal: true, length: 0 }
+    }
 }
 
 struct PreallocatedSegment {
@@ -56,19 +67,37 @@ impl Journal {
         install(disk, &*file, &header, state).map_err(rotation_error)
     }
 
-    /// Continues a journal at its end, in the file of its newest segment.
+    /// Continues a journal at its end, in the file of its newest segment; those before it have `closed_bytes`.
     pub(crate) fn resume(
         disk: Arc<dyn Disk>,
         options: EngineOptions,
         end: JournalEnd,
+        closed_bytes: u64,
         file: Box<dyn DiskFile>,
     ) -> Journal {
         let builder = FrameBuilder::default();
-        Journal { disk, options, end, file, must_rotate: false, builder, preallocated: None }
+        Journal { disk, options, end, closed_bytes, file, must_rotate: false, builder, preallocated: None }
     }
 
     pub(crate) fn end(&self) -> JournalEnd {
         self.end
+    }
+
+    pub(crate) fn closed_bytes(&self) -> u64 {
+        self.closed_bytes
+    }
+
+    /// Counts the closed segments from now on.
+    pub(crate) fn reset_closed_bytes(&mut self) {
+        self.closed_bytes = 0;
+    }
+
+    /// The segments before this base are about to be removed, with the last frame if none has followed.
+    pub(crate) fn compacted(&mut self, base: &Base) {
+        self.closed_bytes = 0;
+        if self.end.last.position.sequence == base.sequence {
+            self.end.last = LastFrame::before(base);
+        }
     }
 
     pub(crate) fn last(&self) -> LastFrame {
@@ -125,6 +154,14 @@ impl Journal {
         Ok(())
     }
 
+    /// Ends the newest segment, unless it has no frame yet.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub(crate) fn end_segment(&mut self, state: &mut StateFile) -> Result<(), OpenError> {
+        if self.end.header.first == self.next_sequence() { Ok(()) } else { self.rotate(state, 0) }
+    }
+
     /// Starts a new segment; a segment without frames is replaced by a larger one.
     fn rotate(&mut self, state: &mut StateFile, frame: u64) -> Result<(), OpenError> {
         let next = self.next_sequence();
@@ -144,6 +181,9 @@ impl Journal {
         };
         self.must_rotate = true;
         install(&*self.disk, &*preallocated.file, &header, state).map_err(rotation_error)?;
+        if header.ordinal > self.end.header.ordinal {
+            self.closed_bytes += self.end.header.size;
+        }
         self.end = JournalEnd { header, at: FIRST_FRAME, ..self.end };
         (self.file, self.must_rotate) = (preallocated.file, false);
         Ok(())

@@ -15,14 +15,18 @@ pub mod reader;
 pub mod state;
 
 mod applied_frame;
+mod base;
 mod cell;
+mod compaction;
 mod digest;
 mod discover;
+mod erasures;
 pub mod fatal;
 mod frame;
 mod group;
 pub mod job;
 mod journal;
+pub mod journal_check;
 pub mod lock;
 mod open;
 mod queue;
@@ -48,13 +52,13 @@ use self::index::{IndexProvider, SledIndexes};
 use self::job::{Job, Progress};
 use self::operation::{WriteCall, WriteKind};
 use self::options::{EngineOptions, EventSink, OpenError};
-use self::queue::{Message, ShutdownMode, WriterQueue};
+use self::queue::{Message, Request, ShutdownMode, WriterQueue};
 use self::reader::Reader;
 use self::tx::Tx;
 use self::worker::Worker;
 use self::writeback::Writeback;
 use self::writer::Writer;
-use crate::store::{Result, StoreError, StoreFile, StoreHealth};
+use crate::store::{Result, StoreError, StoreFile, StoreHealth, StoreUsage};
 
 /// An open store. Cheap to clone; all clones share one store. Dropping the last clone releases it; only
 /// [`Engine::close`] stops it cleanly, so that the next start need not repair.
@@ -102,7 +106,8 @@ impl Engine {
         let queue = Arc::new(queue);
         let (reader, lock) = (writer.reader(), Arc::clone(&writer.lock));
         reader.set_writer(Arc::clone(&queue));
-        let worker = Worker { writer, queue: Arc::clone(&queue), backlog, writeback, options };
+        let worker =
+            Worker { writer, queue: Arc::clone(&queue), backlog, writeback, options, must_compact: false };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(move || worker.run());
         let running = Running { thread: thread.map_err(io_error(START_THREAD))?, lock };
         let running = Mutex::new(Some(running));
@@ -166,8 +171,23 @@ impl Engine {
     /// `Unavailable` if the store has stopped, or if its files cannot be read.
     pub async fn snapshot(&self) -> Result<Vec<StoreFile>> {
         let (sender, answer) = oneshot::channel();
-        self.inner.queue.send(Message::Snapshot(sender));
+        self.inner.queue.send(Message::Request(Request::Snapshot(sender)));
         answer.await.unwrap_or_else(|_dropped| Err(StoreError::Unavailable("it has stopped".to_owned())))
+    }
+
+    /// Requests a compaction of the journal, which follows in the background once the present jobs are done.
+    pub fn compact(&self) {
+        self.inner.queue.send(Message::Request(Request::Compact));
+    }
+
+    /// Returns the disk space that the store takes.
+    ///
+    /// # Errors
+    /// `Unavailable` if the store has stopped.
+    pub async fn usage(&self) -> Result<StoreUsage> {
+        let (sender, answer) = oneshot::channel();
+        self.inner.queue.send(Message::Request(Request::Usage(sender)));
+        answer.await.map_err(|_dropped| StoreError::Unavailable("it has stopped".to_owned()))
     }
 
     pub fn reader(&self) -> &Reader {

@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use super::applied_frame::AppliedFrame;
+use super::base::Base;
+use super::compaction;
 use super::discover::{self, JournalEnd, Segments, clean_end, damage, find_end, io_error};
 use super::disk::{Disk, StoreLock};
+use super::erasures;
 use super::group::Group;
 use super::index::{Index, IndexError, IndexProvider};
 use super::journal::Journal;
@@ -27,6 +30,7 @@ pub(crate) struct OpenedStore {
     pub(crate) journal: Journal,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) applied: AppliedFrame,
+    pub(crate) base: Option<Base>,
 }
 
 pub(crate) struct Env {
@@ -56,7 +60,7 @@ pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     let (journal, index, applied) =
         opened.inspect_err(|error| restore_trust(env, &mut state, &trusted, error))?;
     remove_leftovers(env)?;
-    Ok(OpenedStore { lock, state, journal, index, applied })
+    Ok(OpenedStore { lock, state, journal, index, applied, base: segments.base })
 }
 
 /// Reopens the index of an open store, after the disk was full. Rebuilds it if there is a reason not to trust it.
@@ -147,7 +151,7 @@ fn find_journal_end(
     {
         return Ok((end, true));
     }
-    let end = find_end(&*env.disk, &segments.headers)?;
+    let end = find_end(&*env.disk, segments)?;
     let last = end.last.position;
     if last.sequence < state.floor.sequence {
         let message =
@@ -183,7 +187,15 @@ fn trust_index(
             Err(error) => return damaged(env, error).map(TrustDecision::Untrusted),
         };
     refuse_if_ahead(end, applied)?;
-    if digest_after(&*env.disk, &segments.headers, end, applied.sequence)? != applied.digest {
+    match segments.base.map(|base| Ok(base.erasures > erasures::built(&*index)?)).transpose() {
+        Ok(None | Some(false)) => {}
+        Ok(Some(true)) => return Ok(TrustDecision::Untrusted("what was erased leaves it".to_owned())),
+        Err(error) => return damaged(env, error).map(TrustDecision::Untrusted),
+    }
+    if applied.sequence < segments.before() {
+        return Ok(TrustDecision::Untrusted("the index is older than the journal".to_owned()));
+    }
+    if digest_after(&*env.disk, segments, end, applied.sequence)? != applied.digest {
         return Ok(TrustDecision::Untrusted("the index does not match the journal".to_owned()));
     }
     Ok(TrustDecision::Trusted(index, applied))
@@ -338,5 +350,5 @@ fn remove_leftovers(env: &Env) -> Result<(), OpenError> {
             env.disk.remove(&format!("{prefix}{name}")).map_err(io_error("remove a temporary file"))?;
         }
     }
-    Ok(())
+    compaction::remove_compacted(&*env.disk)
 }

@@ -28,6 +28,14 @@ pub struct EngineOptions {
     pub verify_index: bool,
     /// Whether to preallocate the next segment of the journal in the background.
     pub preallocate: bool,
+    /// Size in bytes that the closed segments must have before they are compacted, if they are larger than the base; `None`
+    /// compacts only on request.
+    pub compact_after: Option<u64>,
+    /// Time after which rows that were deleted leave the journal too, by a compaction; `None` if only on request.
+    pub erase_after: Option<Duration>,
+    /// Whether a compaction also rebuilds the index, where deleted rows remain until their place is used again. Reads fail
+    /// meanwhile. If not, the start after a clean stop does.
+    pub rebuild_compacted: bool,
     /// Idle time after which the journal is sealed.
     pub seal_after: Duration,
     /// Timeout for locks that another process holds.
@@ -59,6 +67,9 @@ impl Default for EngineOptions {
             largest_segment: 64 << 20,
             verify_index: true,
             preallocate: true,
+            compact_after: Some(64 << 20),
+            erase_after: Some(Duration::from_secs(23 * 3600)),
+            rebuild_compacted: false,
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
             instance,
@@ -110,6 +121,15 @@ pub enum EngineEvent {
         sequence: u64,
     },
     Verified,
+    /// The closed segments of the journal and its base had `before` bytes, its base has `after` now.
+    Compacted {
+        before: u64,
+        after: u64,
+    },
+    /// A compaction could not be completed; nothing is lost, and it is tried again.
+    CompactionFailed {
+        why: String,
+    },
     JobFailed {
         why: String,
     },
@@ -139,6 +159,10 @@ impl fmt::Display for EngineEvent {
                 write!(f, "the index differs from the digest of write {sequence}; counting anew")
             }
             Self::Verified => f.write_str("the index agrees with the digest of the journal"),
+            Self::Compacted { before, after } => {
+                write!(f, "the journal is compacted: {before} bytes before, {after} now")
+            }
+            Self::CompactionFailed { why } => write!(f, "the journal could not be compacted: {why}"),
             Self::JobFailed { why } => write!(f, "a background job failed and was dropped: {why}"),
         }
     }

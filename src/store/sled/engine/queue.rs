@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::operation::WriteOperation;
-use crate::store::{Result, StoreError, StoreFile};
+use crate::store::{Result, StoreError, StoreFile, StoreUsage};
 
 /// Capacity in operations, those in the writer's backlog included.
 const CAPACITY: usize = 1024;
@@ -25,13 +25,19 @@ pub(crate) enum Message {
     Operation(Box<dyn WriteOperation>),
     /// The next slice of a background job.
     Job(Box<dyn WriteOperation>),
-    /// Open the files of the store as they are between two groups.
-    Snapshot(SnapshotReply),
+    Request(Request),
     Wake,
     Close(ShutdownMode),
 }
 
-pub(crate) type SnapshotReply = oneshot::Sender<Result<Vec<StoreFile>>>;
+/// A request about the store as a whole, answered between two groups.
+pub(crate) enum Request {
+    /// Open the files of the store.
+    Snapshot(oneshot::Sender<Result<Vec<StoreFile>>>),
+    /// Compact the journal once the background jobs are done.
+    Compact,
+    Usage(oneshot::Sender<StoreUsage>),
+}
 
 /// How a store is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +53,7 @@ pub(crate) struct Backlog {
     messages: Receiver<Message>,
     pub(crate) operations: VecDeque<Box<dyn WriteOperation>>,
     pub(crate) jobs: VecDeque<Box<dyn WriteOperation>>,
-    pub(crate) snapshots: Vec<SnapshotReply>,
+    pub(crate) requests: Vec<Request>,
     /// The first request decides how the store is stopped.
     pub(crate) closing: Option<ShutdownMode>,
 }
@@ -57,7 +63,7 @@ impl WriterQueue {
         let (sender, messages) = channel();
         let (operations, jobs) = (VecDeque::new(), VecDeque::new());
         let queue = WriterQueue { messages: sender, permits: Semaphore::new(CAPACITY) };
-        (queue, Backlog { messages, operations, jobs, snapshots: Vec::new(), closing: None })
+        (queue, Backlog { messages, operations, jobs, requests: Vec::new(), closing: None })
     }
 
     /// Queues an operation.
@@ -102,7 +108,7 @@ impl Backlog {
             match message {
                 Message::Operation(operation) => self.operations.push_back(operation),
                 Message::Job(job) => self.jobs.push_back(job),
-                Message::Snapshot(reply) => self.snapshots.push(reply),
+                Message::Request(request) => self.requests.push(request),
                 Message::Wake => {}
                 Message::Close(mode) => self.closing = self.closing.or(Some(mode)),
             }

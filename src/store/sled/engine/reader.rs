@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use super::cell;
+use super::erasures;
 use super::index::Index;
 use super::queue::{Message, WriterQueue};
 use super::tx::{Direction, KeyRange, Rows, is_empty, to_range};
@@ -179,7 +180,7 @@ fn cells(index: &dyn Index, range: &KeyRange, direction: Direction, limit: usize
     Ok(cells)
 }
 
-/// Whether a key belongs to the engine: pieces, and the record of the last applied frame.
+/// Whether a key belongs to the engine: pieces, and its own records.
 fn is_engine_key(key: &[u8]) -> bool {
-    key.first() == Some(&b'P') || key == super::applied_frame::KEY
+    key.first() == Some(&b'P') || key == erasures::KEY || erasures::is_about_index(key)
 }

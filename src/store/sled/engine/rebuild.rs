@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::applied_frame::AppliedFrame;
-use super::discover::{self, io_error};
+use super::discover::{self, Segments, io_error};
+use super::erasures;
 use super::index::Index;
 use super::journal::LastFrame;
 use super::open::Env;
 use super::options::{EngineEvent, OpenError};
 use super::replay::{apply, frames_after, replay};
-use super::segment::SegmentHeader;
 use super::verify;
 use crate::store::StoreHealth;
 
@@ -26,7 +26,7 @@ pub(crate) fn rebuild(
     why: &str,
     last: LastFrame,
 ) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
-    let segments = discover::find_segments(&*env.disk)?.headers;
+    let segments = discover::find_segments(&*env.disk)?;
     let end = last.position.sequence;
     for folder in [NEW, OLD] {
         env.indexes.remove(folder).map_err(io_error("remove an old index"))?;
@@ -47,16 +47,27 @@ pub(crate) fn rebuild(
     Ok((env.indexes.open(INDEX)?, applied))
 }
 
-fn build(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<AppliedFrame, OpenError> {
+fn build(env: &Env, segments: &Segments, end: u64) -> Result<AppliedFrame, OpenError> {
     let index = env.indexes.open(NEW)?;
-    let total = segments.iter().map(|header| header.size).sum();
+    let base_size = segments.base.map_or(0, |base| base.size);
+    let total = base_size + segments.headers.iter().map(|header| header.size).sum::<u64>();
     let mut done = 0;
-    let applied = replay(&*env.disk, segments, end, 0, &*index, |bytes| {
+    let mut progress = |bytes| {
         done += bytes;
         (env.report)(EngineEvent::Progress { done, total });
         env.reader.set_health(StoreHealth::Rebuilding { done, total });
-    })?;
+    };
+    if let Some(base) = segments.base {
+        base.blocks(&*env.disk, |mut rows, bytes| {
+            index.apply(&mut rows)?;
+            progress(bytes);
+            Ok(())
+        })?;
+        apply(&*index, &[], AppliedFrame { sequence: base.sequence, digest: base.digest })?;
+    }
+    let applied = replay(&*env.disk, &segments.headers, end, segments.before(), &*index, progress)?;
     let applied = compare(env, &*index, applied)?;
+    erasures::put_built(&*index, segments.base.map_or(0, |base| base.erasures))?;
     env.indexes.close(NEW, index)?;
     Ok(applied)
 }
@@ -66,7 +77,7 @@ const SPARE: u64 = 4 << 20;
 
 /// Removes the old index if there is no space for two, but only after the journal has been read without error, and
 /// only if the space then suffices for the new one.
-fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), OpenError> {
+fn make_space(env: &Env, segments: &Segments, end: u64) -> Result<(), OpenError> {
     let old = env.indexes.size(INDEX);
     let free = env.disk.free_space().map_err(io_error("look at the free space"))?;
     if old == 0 || free >= old.saturating_mul(2) {
@@ -75,7 +86,10 @@ fn make_space(env: &Env, segments: &[SegmentHeader], end: u64) -> Result<(), Ope
     if free < old / 2 + SPARE {
         return Err(OpenError::NoSpace);
     }
-    frames_after(&*env.disk, segments, end, 0, |_, _| Ok(()))?;
+    if let Some(base) = segments.base {
+        base.blocks(&*env.disk, |_, _| Ok(()))?;
+    }
+    frames_after(&*env.disk, &segments.headers, end, segments.before(), |_, _| Ok(()))?;
     env.indexes.remove(INDEX).map_err(io_error("remove an old index"))
 }
 

@@ -42,7 +42,9 @@ pub(crate) fn repair(
     }
     let disk = Arc::clone(&env.disk);
     let at_end = JournalEnd { torn: None, ..*end };
-    let mut journal = Journal::resume(disk, env.options.clone(), at_end, newest);
+    let sizes = segments.headers.iter().map(|header| header.size);
+    let closed_bytes = sizes.sum::<u64>() - end.header.size;
+    let mut journal = Journal::resume(disk, env.options.clone(), at_end, closed_bytes, newest);
     if end.last.position.sequence > 0 && !end.last.is_seal {
         journal.seal(state, end.last.digest)?;
     }

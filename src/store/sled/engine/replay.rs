@@ -2,7 +2,7 @@
 
 use super::applied_frame::{self, AppliedFrame};
 use super::digest::IndexDigest;
-use super::discover::{JournalEnd, complete, read};
+use super::discover::{JournalEnd, Segments, complete, read};
 use super::disk::Disk;
 use super::frame::Frame;
 use super::group::CellChange;
@@ -34,18 +34,19 @@ pub(crate) fn frames_after(
     Ok(())
 }
 
-/// Returns the digest after a frame of the journal.
+/// Returns the digest after a frame of the journal, or after the last one before its base.
 pub(crate) fn digest_after(
     disk: &dyn Disk,
-    segments: &[SegmentHeader],
+    segments: &Segments,
     end: &JournalEnd,
     sequence: u64,
 ) -> Result<IndexDigest, OpenError> {
     if sequence == end.last.position.sequence {
         return Ok(end.last.digest);
     }
-    let mut digest = IndexDigest::default();
-    if sequence > 0 {
+    let mut digest = segments.base.map(|base| base.digest).unwrap_or_default();
+    if sequence > segments.before() {
+        let segments = &segments.headers;
         let until = segments.partition_point(|header| header.first <= sequence);
         let last = segments.get(until).map_or(end.last.position.sequence, |next| next.first - 1);
         frames_after(disk, &segments[..until], last, sequence - 1, |frames, _| {

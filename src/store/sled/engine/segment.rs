@@ -12,7 +12,7 @@ use super::frame::{Frame, SECTOR, array_at, u32_at, u64_at};
 /// Format written by this version: of the journal and of every row in it. It must increase with any change that an
 /// older version cannot read, even of a single row, so that the older version refuses the store instead of finding
 /// rows it cannot decode.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 /// Oldest format that this version reads. Format 1 has the same rows, but does not record the version that wrote it.
 pub(crate) const OLDEST_FORMAT: u32 = 1;
 pub(crate) const FIRST_FRAME: u64 = 8192;

@@ -29,7 +29,11 @@ impl Writer {
     fn snapshot_files(&self) -> Result<Vec<StoreFile>, OpenError> {
         let (disk, end) = (self.disk(), self.journal.end());
         let mut files = Vec::new();
-        for header in find_segments(disk)?.headers {
+        let segments = find_segments(disk)?;
+        if let Some(base) = segments.base {
+            files.push(store_file(base.path(), base.size, base.size, open(disk, &base.path())?));
+        }
+        for header in segments.headers {
             let written = match header.ordinal.cmp(&end.header.ordinal) {
                 Ordering::Less => header.size,
                 Ordering::Equal => end.at,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
 use super::cell;
+use super::erasures;
 use super::group::Group;
 use super::index::Index;
 use super::reader;
@@ -64,6 +65,13 @@ impl<'a> Tx<'a> {
             Some(body) => Ok(body.map(<[u8]>::to_vec)),
             None => cell::read(self.index, key),
         }
+    }
+
+    /// Counts an erasure, so that a compaction follows within a day.
+    pub fn count_erasure(&mut self) -> Result<()> {
+        let body = Some(erasures::next(self.get(erasures::KEY)?));
+        self.own.insert(erasures::KEY.to_vec(), StagedRow { body, last: false, new: false });
+        Ok(())
     }
 
     /// Whether this operation or an earlier one of the group has changed a key.

@@ -2,9 +2,9 @@
 
 use std::ops::Bound;
 
-use super::applied_frame;
 use super::cell;
 use super::digest::{IndexDigest, row_hash};
+use super::erasures;
 use super::group::CellChange;
 use super::index::{Index, IndexError};
 use super::tx::Direction;
@@ -28,8 +28,18 @@ impl IndexVerifier {
         index: &dyn Index,
         rows: usize,
     ) -> Result<Option<IndexDigest>, IndexError> {
+        self.slice_with(index, rows, |_, _| ())
+    }
+
+    /// Like [`IndexVerifier::slice`]; `visit` receives each row.
+    pub(crate) fn slice_with(
+        &mut self,
+        index: &dyn Index,
+        rows: usize,
+        mut visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Option<IndexDigest>, IndexError> {
         for _ in 0..rows.div_ceil(SEARCHED_ROWS) {
-            let digest = self.search(index, SEARCHED_ROWS)?;
+            let digest = self.search(index, SEARCHED_ROWS, &mut visit)?;
             if digest.is_some() {
                 return Ok(digest);
             }
@@ -37,13 +47,19 @@ impl IndexVerifier {
         Ok(None)
     }
 
-    fn search(&mut self, index: &dyn Index, rows: usize) -> Result<Option<IndexDigest>, IndexError> {
+    fn search(
+        &mut self,
+        index: &dyn Index,
+        rows: usize,
+        visit: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Result<Option<IndexDigest>, IndexError> {
         let start = self.cursor.clone();
         let start = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (mut seen, mut damaged) = (0, false);
         index.range(start, Bound::Unbounded, Direction::Ascending, &mut |key, row| {
             seen += 1;
             damaged |= self.take(key, row);
+            visit(key, row);
             seen < rows && !damaged
         })?;
         match damaged {
@@ -57,7 +73,7 @@ impl IndexVerifier {
         let cursor = self.cursor.get_or_insert_default();
         cursor.clear();
         cursor.extend_from_slice(key);
-        if key != applied_frame::KEY {
+        if !erasures::is_about_index(key) {
             self.digest.replace(None, Some(row_hash(key, row)));
         }
         !cell::is_intact(key, row)

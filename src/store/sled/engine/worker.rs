@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::index::panic_text;
 use super::operation::WriteKind;
 use super::options::EngineOptions;
-use super::queue::{Backlog, ShutdownMode, WriterQueue};
+use super::queue::{Backlog, Request, ShutdownMode, WriterQueue};
 use super::writeback::Writeback;
 use super::writer::Writer;
 use crate::store::{Result, StoreError};
@@ -19,6 +19,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(3600);
 /// Longest time that a change of the index is not synced.
 const SYNC_DELAY: Duration = Duration::from_millis(100);
+/// Longest wait for the first compaction after the start: a server may be restarted every day.
+const FIRST_ERASURE: Duration = Duration::from_secs(3600);
 /// Rows verified per step.
 const VERIFIED_ROWS: usize = 250;
 /// Minimum pause of background work; at least four times as long as it took.
@@ -31,6 +33,8 @@ pub(crate) struct Worker {
     pub(crate) backlog: Backlog,
     pub(crate) writeback: Writeback,
     pub(crate) options: EngineOptions,
+    /// A compaction was requested and has not begun.
+    pub(crate) must_compact: bool,
 }
 
 /// Times of the last runs of tasks, and the next time of background work.
@@ -41,6 +45,8 @@ struct Schedule {
     background: Instant,
     /// When the file of the index is to be synced, if it has changed.
     sync: Option<Instant>,
+    /// When a compaction removes what was erased from the journal.
+    erasure: Option<Instant>,
 }
 
 impl Worker {
@@ -57,17 +63,21 @@ impl Worker {
 
     fn run_until_closed(mut self) -> Result<()> {
         let now = Instant::now();
+        let erasure = self.options.erase_after.map(|after| now + after.min(FIRST_ERASURE));
         let mut schedule =
-            Schedule { written: now, flushed: now, space_checked: now, background: now, sync: None };
+            Schedule { written: now, flushed: now, space_checked: now, background: now, sync: None, erasure };
         loop {
             let idle_timeout = self.idle_timeout(&schedule);
             self.backlog.receive(idle_timeout);
+            let had_jobs = !self.backlog.jobs.is_empty();
             self.run_group(&mut schedule);
             let is_empty = self.backlog.operations.is_empty();
             if self.backlog.closing.is_some() && is_empty || self.writer.is_stopped() {
                 break;
             }
             self.run_due_tasks(is_empty, &mut schedule);
+            // A job that has more to do is queued again.
+            self.compact(had_jobs, &mut schedule);
         }
         let mode = self.backlog.closing;
         // After a failure operations may still be queued; dropping them reports an unknown outcome.
@@ -119,10 +129,7 @@ impl Worker {
 
     /// Runs the tasks that are due between groups.
     fn run_due_tasks(&mut self, is_idle: bool, schedule: &mut Schedule) {
-        for reply in self.backlog.snapshots.drain(..) {
-            // Whoever asked may be gone.
-            drop(reply.send(self.writer.snapshot()));
-        }
+        self.answer_requests();
         let now = Instant::now();
         if is_idle && self.writer.is_unsealed() && now - schedule.written >= self.options.seal_after {
             self.writer.seal();
@@ -150,14 +157,53 @@ impl Worker {
         self.writer.journal.preallocate();
     }
 
+    fn answer_requests(&mut self) {
+        // Whoever asked may be gone.
+        for request in self.backlog.requests.drain(..) {
+            match request {
+                Request::Snapshot(reply) => drop(reply.send(self.writer.snapshot())),
+                Request::Compact => self.must_compact = true,
+                Request::Usage(reply) => {
+                    let mut usage = self.writer.usage();
+                    usage.is_compacting |= self.must_compact;
+                    let _unread = reply.send(usage);
+                }
+            }
+        }
+    }
+
+    /// Begins a compaction that is due, once no job is left that erases rows, or goes on with one.
+    fn compact(&mut self, has_jobs: bool, schedule: &mut Schedule) {
+        let now = Instant::now();
+        if self.writer.is_compacting() {
+            if now >= schedule.background {
+                let begun = Instant::now();
+                self.writer.compact(VERIFIED_ROWS);
+                schedule.spent(begun.elapsed(), self.writer.is_low_on_space());
+            }
+            return;
+        }
+        let has_erased = self.writer.has_erased() && schedule.erasure.is_some_and(|at| at <= now);
+        let is_due = self.must_compact || has_erased || self.writer.is_compaction_due();
+        if is_due && !has_jobs && self.backlog.jobs.is_empty() && !self.writer.is_verifying() {
+            self.writer.begin_compaction();
+            self.must_compact = false;
+            schedule.erasure = self.options.erase_after.map(|after| now + after);
+        }
+    }
+
     /// Returns the time until the next task is due, or a long time if there is none.
     fn idle_timeout(&mut self, schedule: &Schedule) -> Duration {
         let unsealed = self.writer.is_unsealed().then_some(schedule.written + self.options.seal_after);
         let unflushed = (self.writer.unflushed >= FLUSH_AFTER).then_some(schedule.flushed + SECOND);
         let short = self.writer.is_low_on_space().then_some(schedule.space_checked + SECOND);
-        let has_background = !self.backlog.jobs.is_empty() || self.writer.is_verifying();
+        let is_reading = self.writer.is_verifying() || self.writer.is_compacting();
+        let has_background = !self.backlog.jobs.is_empty() || is_reading;
         let background = has_background.then_some(schedule.background);
-        let next = [unsealed, unflushed, short, background, schedule.sync].into_iter().flatten().min();
+        let must_compact = self.must_compact.then(Instant::now);
+        let erasure = schedule.erasure.filter(|_| self.writer.has_erased());
+        let times = [unsealed, unflushed, short, background, schedule.sync, must_compact, erasure];
+        let next = times.into_iter().flatten().min();
         next.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()))
     }
 }

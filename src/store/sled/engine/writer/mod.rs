@@ -2,14 +2,17 @@
 //!
 //! It uses no clock and no thread of its own, so that tests can drive it step by step.
 
+mod compaction;
 mod recovery;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::sled::engine::applied_frame::AppliedFrame;
+use crate::store::sled::engine::compaction::Compaction;
 use crate::store::sled::engine::digest::IndexDigest;
 use crate::store::sled::engine::disk::{Disk, StoreLock};
+use crate::store::sled::engine::erasures;
 use crate::store::sled::engine::group::{CellChange, Group};
 use crate::store::sled::engine::index::{Index, IndexProvider};
 use crate::store::sled::engine::journal::Journal;
@@ -43,6 +46,12 @@ pub struct Writer {
     /// Free space in bytes when the group was started.
     free: u64,
     verifier: Option<IndexVerifier>,
+    compaction: Option<Compaction>,
+    /// Whether something was erased since the last compaction began.
+    has_erased: bool,
+    /// The last frame that only the base has, and the size of the base's rows in bytes.
+    compacted: u64,
+    base_bytes: u64,
     /// A read was damaged, and the index is being verified.
     is_suspect: bool,
     /// Bytes written to the journal since the last flush of the index.
@@ -71,6 +80,8 @@ impl Writer {
         reader.set_health(StoreHealth::Ready);
         reader.set_index(Arc::clone(&opened.index));
         let verifier = env.options.verify_index.then(IndexVerifier::default);
+        let compacted = opened.base.map_or(0, |base| base.erasures);
+        let has_erased = erasures::number(&*opened.index)? > compacted;
         let mut writer = Writer {
             lock: Arc::from(opened.lock),
             state: opened.state,
@@ -84,6 +95,10 @@ impl Writer {
             waiting: Vec::new(),
             free: 0,
             verifier,
+            compaction: None,
+            has_erased,
+            compacted: opened.base.map_or(0, |base| base.sequence),
+            base_bytes: opened.base.map_or(0, |base| base.bytes),
             is_suspect: false,
             unflushed: 0,
             env,
@@ -161,6 +176,7 @@ impl Writer {
         }
         self.journal.append(&mut self.state, changes, digest)?;
         self.unflushed += self.journal.last().length as u64;
+        self.has_erased |= changes.iter().any(|change| change.key == erasures::KEY);
         self.digest = digest;
         self.apply(changes);
         changes.iter().for_each(|change| (self.env.options.on_change)(Some(&change.key)));
@@ -176,6 +192,9 @@ impl Writer {
             Ok(()) => {
                 if let Some(verifier) = &mut self.verifier {
                     changes.iter().for_each(|change| verifier.follow(change));
+                }
+                if let Some(compaction) = &mut self.compaction {
+                    changes.iter().for_each(|change| compaction.follow(change));
                 }
             }
             Err(error) => self.recover(&error),
@@ -221,7 +240,7 @@ impl Writer {
     /// Stops after a failure: no operation is answered any more, and the next start repairs.
     fn fail(&mut self, error: &OpenError) {
         let why = error.with_cause();
-        (self.index, self.verifier, self.is_stopped) = (None, None, true);
+        (self.index, self.verifier, self.compaction, self.is_stopped) = (None, None, None, true);
         self.waiting.clear();
         self.state.trust = Trust::None;
         // If this fails too, the next start decides by the content of the disk.
@@ -263,7 +282,7 @@ impl Writer {
     /// Detaches the index from readers and stops.
     fn end(&mut self) -> Option<Arc<dyn Index>> {
         drop(self.reader.take_index());
-        (self.verifier, self.is_stopped) = (None, true);
+        (self.verifier, self.compaction, self.is_stopped) = (None, None, true);
         self.reader.set_health(StoreHealth::Stopped("it was closed".to_owned()));
         self.index.take().map(wait_until_unused)
     }

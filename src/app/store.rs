@@ -1,4 +1,4 @@
-//! Backups of the store.
+//! The store as a whole: its size, its compaction, and backups.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::{ApiError, Result, Session};
-use crate::api::Code;
+use crate::api::{Code, StoreView};
 use crate::backup::write_archive;
 use crate::domain::workspace::Scope;
 
@@ -22,6 +22,25 @@ const PAUSE: Duration = Duration::from_millis(4);
 const QUEUED: usize = 4;
 
 impl Session {
+    pub async fn store_view(&self) -> Result<StoreView> {
+        self.require_unlimited_scope(Scope::Operator)?;
+        let usage = self.store.usage().await?;
+        Ok(StoreView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            journal_bytes: usage.journal_bytes,
+            index_bytes: usage.index_bytes,
+            free_bytes: usage.free_bytes,
+            compacting: usage.is_compacting,
+        })
+    }
+
+    /// Requests a compaction of the store; one that is in progress goes on.
+    pub async fn compact(&self) -> Result<StoreView> {
+        self.require_unlimited_scope(Scope::Operator)?;
+        self.store.compact();
+        self.store_view().await
+    }
+
     /// Begins a backup of the store as it is now, and returns the pieces of its archive; the last is an error if it cannot be
     /// completed. A server makes one at a time.
     pub async fn backup(&self) -> Result<mpsc::Receiver<io::Result<Bytes>>> {

@@ -1,0 +1,47 @@
+//! `forms store compact`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::api::StoreView;
+use crate::cli::commands::{CliError, Columns, Run, Session};
+use crate::cli::output::humanize::bytes;
+
+/// Pause between looks at the store.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Free the space of what was deleted
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+What was overwritten and deleted leaves the journal, and what was erased is in
+no file of it afterwards. With --data the index is rebuilt too; that of a server
+at its next start. A server compacts by itself when the journal has doubled, and
+within a day after an erasure.
+
+Waits until it is done, and prints the size of the journal in bytes.
+
+Examples:
+  forms store compact
+  forms responses delete lunch sub_01m7zrnhzxdyw0mjm2m1msxnrf --purge --yes &&
+    forms store compact")]
+pub struct Compact {}
+
+impl Run for Compact {
+    const COLUMNS: Columns =
+        Columns::Fixed(&["journal_bytes", "index_bytes", "free_bytes", "compacting", "version"]);
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let before = client.get::<StoreView>(&["store"]).await?;
+        let mut now = client.act::<StoreView>(&["store", "compact"]).await?;
+        while now.compacting {
+            tokio::time::sleep(PAUSE).await;
+            now = client.get(&["store"]).await?;
+        }
+        session.output.object(&now, || format!("{}\n", now.journal_bytes))?;
+        let (before, after) = (bytes(before.journal_bytes), bytes(now.journal_bytes));
+        session.output.success(&format!("compacted: {before} before, {after} now"));
+        Ok(())
+    }
+}

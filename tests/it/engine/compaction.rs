@@ -1,0 +1,124 @@
+//! Compaction of the journal: what was overwritten and deleted leaves the disk, and everything else stays.
+
+use forms::store::sled::engine::disk::Disk;
+use forms::store::sled::engine::options::EngineEvent;
+use forms::store::sled::engine::writer::Writer;
+
+use super::machine::{Machine, put, rows, verify_all};
+
+/// Compacts the journal, a few rows at a time.
+fn compact(writer: &mut Writer) {
+    writer.begin_compaction();
+    assert!(writer.is_compacting());
+    while writer.is_compacting() {
+        writer.compact(3);
+    }
+}
+
+fn journal(machine: &Machine) -> Vec<String> {
+    let mut names = machine.disk.list("journal").unwrap();
+    names.sort();
+    names
+}
+
+/// A store whose rows were each written several times.
+fn rewritten(machine: &Machine) -> Writer {
+    let mut writer = machine.open();
+    for turn in 0..5u8 {
+        for number in 0..20u8 {
+            put(&mut writer, &[b'S', number], &[turn; 900]);
+        }
+    }
+    writer
+}
+
+#[test]
+fn the_base_stands_for_the_segments_before_it() {
+    let machine = Machine::new(1);
+    let mut writer = rewritten(&machine);
+    let before = rows(&writer);
+    let segments = journal(&machine);
+    assert!(segments.len() > 2, "{segments:?}");
+    compact(&mut writer);
+    let names = journal(&machine);
+    let [base, segment] = &names[..] else { panic!("{names:?}") };
+    assert_eq!(base.trim_end_matches(".base"), segment.trim_end_matches(".log"));
+    let compacted = |event: &EngineEvent| matches!(event, EngineEvent::Compacted { before, after } if *after < before / 10);
+    assert!(machine.event_log.events().iter().any(compacted), "{:?}", machine.event_log.events());
+    // Without new frames there is nothing to compact.
+    writer.begin_compaction();
+    assert!(!writer.is_compacting());
+
+    machine.crash_machine();
+    let mut writer = machine.open();
+    assert_eq!(rows(&writer), before);
+    assert!(machine.rebuilds() > 0);
+    put(&mut writer, b"Sx", b"later");
+    verify_all(&mut writer);
+    writer.close().unwrap();
+    drop(writer);
+    let rebuilds = machine.rebuilds();
+    let mut writer = machine.open();
+    assert_eq!((rows(&writer).len(), machine.rebuilds(), machine.mismatches()), (21, rebuilds, 0));
+    compact(&mut writer);
+    assert_eq!(journal(&machine).len(), 2);
+    writer.close().unwrap();
+    drop(writer);
+    machine.crash_machine();
+    assert_eq!(rows(&machine.open()).len(), 21);
+}
+
+#[test]
+fn changes_during_a_compaction_are_kept() {
+    let machine = Machine::new(1);
+    let mut writer = rewritten(&machine);
+    writer.begin_compaction();
+    writer.compact(6);
+    // Before and after the rows that were copied, and one that is new.
+    for (key, body) in [([b'S', 0], 7), ([b'S', 19], 8), ([b'T', 0], 9)] {
+        put(&mut writer, &key, &[body; 10]);
+    }
+    while writer.is_compacting() {
+        writer.compact(3);
+    }
+    let expected = rows(&writer);
+    machine.crash_machine();
+    assert_eq!(rows(&machine.open()), expected);
+    assert_eq!(machine.mismatches(), 0);
+}
+
+#[test]
+fn an_interrupted_compaction_leaves_the_old_journal() {
+    let machine = Machine::new(1);
+    let mut writer = rewritten(&machine);
+    let expected = rows(&writer);
+    writer.begin_compaction();
+    writer.compact(6);
+    machine.crash_process();
+    assert!(journal(&machine).iter().any(|name| name == "base.tmp"));
+    let writer = machine.open();
+    assert_eq!(rows(&writer), expected);
+    assert!(journal(&machine).iter().all(|name| name.ends_with(".log")));
+}
+
+#[test]
+fn a_damaged_base_is_reported_and_nothing_is_changed() {
+    let machine = Machine::new(1);
+    let mut writer = rewritten(&machine);
+    compact(&mut writer);
+    machine.crash_machine();
+    let names = journal(&machine);
+    let base = names.iter().find(|name| name.ends_with(".base")).unwrap();
+    let path = format!("journal/{base}");
+    let file = machine.disk.open(&path).unwrap();
+    for at in [3, 600] {
+        let mut byte = [0];
+        file.read_at(&mut byte, at).unwrap();
+        file.write_at(&[byte[0] ^ 4], at).unwrap();
+        let error = machine.try_to_open(0).err().unwrap().to_string();
+        assert!(error.contains(&format!("the journal is damaged: {path} at byte ")), "{error}");
+        file.write_at(&byte, at).unwrap();
+        assert_eq!(journal(&machine), names);
+    }
+    assert_eq!(rows(&machine.open()).len(), 20);
+}
