@@ -1,4 +1,4 @@
-//! Submissions per second, with idempotency keys, and with deliveries.
+//! Submissions per second, with idempotency keys, with deliveries, and during upkeep.
 //!
 //! `cargo bench --bench submissions` measures everything, `cargo bench --bench submissions -- NAME` one of it.
 
@@ -7,6 +7,7 @@ mod common;
 mod deliveries; // what deliveries cost, and how fast they are
 mod idempotency; // while old idempotency keys expire
 mod limit; // a server that only makes bytes durable
+mod upkeep; // while the store is backed up and compacted
 mod rate; // compared to the maximum of this machine
 
 use std::error::Error;
@@ -19,5 +20,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("rate", rate::run),
         ("idempotency", idempotency::run),
         ("deliveries", deliveries::run),
+        ("upkeep", upkeep::run),
     ])
 }
