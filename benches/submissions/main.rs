@@ -7,8 +7,8 @@ mod common;
 mod deliveries; // what deliveries cost, and how fast they are
 mod idempotency; // while old idempotency keys expire
 mod limit; // a server that only makes bytes durable
-mod upkeep; // while the store is backed up and compacted
-mod rate; // compared to the maximum of this machine
+mod rate;
+mod upkeep; // while the store is backed up and compacted // compared to the maximum of this machine
 
 use std::error::Error;
 

@@ -54,7 +54,8 @@ async fn measure() -> io::Result<()> {
         let of = |share: f64| median(turns[place].iter().map(|(samples, _)| samples.percentile(share)));
         let times: usize = turns[place].iter().map(|(_, times)| times).sum();
         let alone = turns[0].iter().zip(&turns[place]);
-        let ratio = median(alone.map(|((alone, _), (samples, _))| samples.percentile(0.99) / alone.percentile(0.99)));
+        let ratio =
+            median(alone.map(|((alone, _), (samples, _))| samples.percentile(0.99) / alone.percentile(0.99)));
         let target = if place == 1 { "<= 2.00" } else { "" };
         let figures = [of(0.5), of(0.99), ratio].map(|figure| format!("{figure:.2}"));
         let [p50, p99, ratio] = figures;
@@ -68,12 +69,7 @@ async fn measure() -> io::Result<()> {
 }
 
 /// Sends the paced load while a command runs again and again; returns how often it was completed.
-async fn turn(
-    server: &Server,
-    form: &Form,
-    data: &Path,
-    arguments: &[&str],
-) -> io::Result<(Samples, usize)> {
+async fn turn(server: &Server, form: &Form, data: &Path, arguments: &[&str]) -> io::Result<(Samples, usize)> {
     rustix::fs::sync();
     let over = settings::duration(5.0)?;
     let stop = Arc::new(AtomicBool::new(arguments.is_empty()));
@@ -98,7 +94,13 @@ fn forms_command(server: &Server, data: &Path, arguments: &[&str]) -> io::Result
     let serve = forms_serve(data)?;
     let mut command = Command::new(serve.get_program());
     command.env_clear().envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.args(["--url", &format!("http://{}", server.endpoint().address), "--timeout", "5m", "--key-file"]);
+    command.args([
+        "--url",
+        &format!("http://{}", server.endpoint().address),
+        "--timeout",
+        "5m",
+        "--key-file",
+    ]);
     command.arg(data.join("operator-key")).args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     Ok(command)
 }
@@ -111,16 +113,19 @@ fn run_forms(server: &Server, data: &Path, arguments: &[&str]) -> io::Result<()>
 /// Prints the bytes on the disk for each submission.
 fn disk_space(data: &Path, submissions: u64) -> io::Result<()> {
     let size = |folder: &str| -> io::Result<u64> {
-        let entries: Vec<PathBuf> =
-            std::fs::read_dir(data.join(folder))?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        let entries: Vec<PathBuf> = std::fs::read_dir(data.join(folder))?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<_>>()?;
         entries.iter().map(|path| Ok(std::fs::metadata(path)?.len())).sum()
     };
     let body = submission().len() as f64;
     let mut table = Table::new(&["bytes a submission", "bytes", "of the body", "target"]);
     let (journal, index) = (size("journal")? as f64, size("index")? as f64);
-    for (name, bytes, target) in
-        [("body", body, ""), ("journal", journal / submissions as f64, ""), ("index", index / submissions as f64, "")]
-    {
+    for (name, bytes, target) in [
+        ("body", body, ""),
+        ("journal", journal / submissions as f64, ""),
+        ("index", index / submissions as f64, ""),
+    ] {
         table.row([name.into(), format!("{bytes:.0}"), format!("{:.2}", bytes / body), target.into()]);
     }
     let all = (journal + index) / submissions as f64;

@@ -48,7 +48,7 @@ pub(crate) async fn compact(Call { session, .. }: Call) -> Result<Response> {
 #[utoipa::path(
     get, path = "/api/v1/store/backup", tag = "store",
     responses((
-        status = 200, body = Vec<u8>, description = "The archive", content_type = "application/x-tar"
+        status = 200, body = ref("#/components/schemas/Archive"), description = "The archive", content_type = "application/x-tar"
     ))
 )]
 pub(crate) async fn get_backup(Call { session, .. }: Call<(), NoParams, SendsTar>) -> Result<Response> {
