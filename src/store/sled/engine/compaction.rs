@@ -1,4 +1,4 @@
-//! Compaction: the rows of the index become a new [base](super::base), and the segments before it are removed.
+//! Compaction: the rows of the index become a new [`base`], and the segments before it are removed.
 //!
 //! It reads the index in slices, as a verification does, and like that ends with a digest that must be the journal's: only then
 //! is the base installed. Nothing is removed before the base is durable and the index is flushed, so that after a crash at any
