@@ -15,8 +15,8 @@ use crate::domain::workspace::Scope;
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
 
-/// Pause after each piece: at most 64 MiB a second are read, so that the disk has time for submissions.
-const PAUSE: Duration = Duration::from_millis(4);
+/// Pause after each piece: at most 32 MiB a second are read, so that the disk has time for submissions.
+const PAUSE: Duration = Duration::from_millis(8);
 
 /// Pieces that wait for the client.
 const QUEUED: usize = 4;

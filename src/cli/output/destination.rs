@@ -106,6 +106,12 @@ impl OutputFile {
         Ok(begun)
     }
 
+    /// Writes what came so far to the disk.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_data()
+    }
+
     /// Opens what was written so far, to be read.
     pub fn reopen(&mut self) -> io::Result<File> {
         self.file.flush()?;

@@ -11,6 +11,9 @@ use crate::cli::commands::store::{describe, unreadable};
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::output::destination::OutputFile;
 
+/// Bytes that are synced at once: on the disk of the server, its own syncs would wait for more.
+const SYNC_AFTER: usize = 1 << 20;
+
 /// Back up the store into a file
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -41,9 +44,15 @@ impl Run for Backup {
         let client = session.client().await?;
         let mut download = client.download(&["store", "backup"]).await?;
         let progress = session.output.progress();
+        let mut unsynced = 0;
         while let Some(piece) = download.piece().await? {
             file.write_all(&piece).map_err(unwritable)?;
             progress.inc(piece.len() as u64);
+            unsynced += piece.len();
+            if unsynced >= SYNC_AFTER {
+                file.sync().map_err(unwritable)?;
+                unsynced = 0;
+            }
         }
         progress.finish_and_clear();
         let written = file.reopen().map_err(unwritable)?;
