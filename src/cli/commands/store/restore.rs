@@ -1,6 +1,6 @@
 //! `forms store restore`.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,15 @@ use crate::cli::commands::store::{describe, unreadable};
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::target::{self, Source, Sourced, Target};
 
+/// Folder in the data directory where it is restored.
+const UNFINISHED: &str = ".restoring";
+
 /// Restore a backup into a new data directory
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 --data names the data directory, which must be empty or missing. All checksums
-are checked before anything is written, and the directory appears once it is
-complete. The index is rebuilt from the journal.
+are checked before anything is written. If it is interrupted, run it again. The
+index is rebuilt from the journal.
 
 A new operator key is written into the directory, and the operator key of the
 backup ends. All other keys stay valid. Prints the data directory.
@@ -38,14 +41,13 @@ impl Run for Restore {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let data = self.folder(session)?;
         let unwritable = |error| CliError::io(format!("cannot write {}", data.display()), error);
-        let unfinished = beside(&data, "restoring");
+        let unfinished = data.join(UNFINISHED);
         let (file, folder) = (self.file.clone(), unfinished.clone());
         let manifest = read_input(move || extract(&file, &folder)).await?;
         session.use_target(Target::Data(Sourced { value: unfinished.clone(), source: Source::Flag }));
         replace_all_operator_keys(session, &unfinished).await?;
         session.close().await?;
-        fs::rename(&unfinished, &data).map_err(unwritable)?;
-        File::open(parent(&data)).and_then(|folder| folder.sync_all()).map_err(unwritable)?;
+        complete(&unfinished, &data).map_err(unwritable)?;
         let restored = json!({"data": data, "created_at": manifest.created_at, "version": manifest.version});
         session.output.object(&restored, || format!("{}\n", data.display()))?;
         session.output.success(&format!("restored: {}", describe(&manifest)));
@@ -60,10 +62,11 @@ impl Restore {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             return Err(CliError::usage_with_help("--data is required", "add --data DIR, a new folder"));
         };
-        match fs::read_dir(&data).map(|mut entries| entries.next().is_none()) {
-            Ok(true) => Ok(data),
+        let is_other = |entry: io::Result<DirEntry>| entry.is_ok_and(|entry| entry.file_name() != UNFINISHED);
+        match fs::read_dir(&data).map(|mut entries| entries.any(is_other)) {
+            Ok(false) => Ok(data),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(data),
-            Ok(false) => {
+            Ok(true) => {
                 let message = format!("{} is not empty", data.display());
                 Err(CliError::usage_with_help(message, "name a new folder, or move this one away"))
             }
@@ -100,10 +103,16 @@ fn write(path: &Path, content: &mut dyn Read) -> io::Result<()> {
     File::open(parent(path))?.sync_all()
 }
 
-/// Returns the hidden name of a folder beside `path`.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    parent(path).join(format!(".{name}.{suffix}"))
+/// Moves everything from the folder `from` into `data`, which contains it and may be a mounted volume. What is moved so far is no
+/// store that opens with less: the journal comes last but for `state`, which can be missing.
+fn complete(from: &Path, data: &Path) -> io::Result<()> {
+    let mut names: Vec<_> =
+        fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort_by_key(|name| (name == "state", name == "journal"));
+    names.iter().try_for_each(|name| fs::rename(from.join(name), data.join(name)))?;
+    fs::remove_dir(from)?;
+    File::open(data)?.sync_all()?;
+    File::open(parent(data))?.sync_all()
 }
 
 fn parent(path: &Path) -> &Path {
