@@ -200,10 +200,12 @@ impl Worker {
         let is_reading = self.writer.is_verifying() || self.writer.is_compacting();
         let has_background = !self.backlog.jobs.is_empty() || is_reading;
         let background = has_background.then_some(schedule.background);
-        let must_compact = self.must_compact.then(Instant::now);
+        // What a compaction waits for is background work itself.
         let erasure = schedule.erasure.filter(|_| self.writer.has_erased());
-        let times = [unsealed, unflushed, short, background, schedule.sync, must_compact, erasure];
-        let next = times.into_iter().flatten().min();
+        let requested = self.must_compact.then(Instant::now);
+        let compaction = requested.or(erasure).filter(|_| !has_background);
+        let next = [unsealed, unflushed, short, background, schedule.sync, compaction];
+        let next = next.into_iter().flatten().min();
         next.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()))
     }
 }
