@@ -92,6 +92,9 @@
 //! | claim | the right to attempt a delivery, until it is finished or released |
 //! | attempt | one try to carry out a delivery, logged with its outcome |
 //! | queue | the deliveries of one integration; queues do not delay each other |
+//! | journal | all writes in order, in segments; what a store is rebuilt from |
+//! | base | the rows that a compaction has left of the segments before it |
+//! | index | the rows by key, for reading; can be discarded |
 //! | API key | credential of a workspace, with scopes; shown once |
 //! | caller | an authenticated key with its workspace and scopes |
 //! | problem, code, violation | error document, its stable code, one broken rule in it |
