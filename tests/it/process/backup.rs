@@ -39,7 +39,8 @@ fn a_backup_under_load_has_all_that_was_acknowledged_before_it_or_does_not_exist
                     backup.wait().unwrap().success()
                 }
             });
-            assert_eq!(ended.await, archive.exists(), "round {round}");
+            // A client that was killed may have given the archive its name just before.
+            assert!(!ended.await || archive.exists(), "round {round}");
             if archive.exists() {
                 restore(&archive, &restored);
                 let server = start(&restored);
