@@ -23,7 +23,7 @@ const MAX_MANIFEST: u64 = 32 << 20;
 /// Files and folders of a store that an archive can have.
 const NAMES: [&str; 4] = ["journal", "state", "master-key", "exports"];
 
-/// What an archive contains.
+/// The list of the files in an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub format: u32,

@@ -301,7 +301,7 @@ impl Maintenance for SledStore {
 
     async fn snapshot(&self) -> Result<Vec<StoreFile>> {
         let mut files = self.engine.snapshot().await?;
-        let others = other_files(&*self.disk, &["master-key"], "exports");
+        let others = other_files(&*self.disk, &["exports", "master-key"]);
         files.extend(others.map_err(|error| StoreError::Unavailable(error.with_cause()))?);
         Ok(files)
     }

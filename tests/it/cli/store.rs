@@ -22,9 +22,12 @@ fn a_backup_of_a_running_server_is_restored_elsewhere() {
     let form = home.published_form(&[]);
     home.ok(&["submit", &form, "q1=before"]);
     let other = home.ok(&["keys", "create", "--name", "CI", "--scope", "read"]);
+    let export = format!("exports/{form}/reports/visits.csv");
+    fs::create_dir_all(home.path().join("store").join(&export).parent().unwrap()).unwrap();
+    home.write(&format!("store/{export}"), "q1\nbefore\n");
     let backup = home.run(&["store", "backup", "--to", "forms.tar"]).expect(0);
     assert_eq!(backup.stdout, "forms.tar\n");
-    assert!(backup.stderr.starts_with("backed up: 3 files, "), "{backup:?}");
+    assert!(backup.stderr.starts_with("backed up: 4 files, "), "{backup:?}");
     let mode = fs::metadata(home.path().join("forms.tar")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     home.ok(&["submit", &form, "q1=after"]);
@@ -34,6 +37,7 @@ fn a_backup_of_a_running_server_is_restored_elsewhere() {
     let restored = restore(&home, "forms.tar").expect(0);
     assert_eq!(restored.stdout, "new\n");
     assert!(restored.stderr.ends_with("a new operator key is in new/operator-key\n"), "{restored:?}");
+    assert_eq!(fs::read_to_string(home.path().join("new").join(&export)).unwrap(), "q1\nbefore\n");
     let responses = home.ok(&["--data", "new", "responses", &form, "-o", "csv", "--columns", "q1"]);
     assert_eq!(responses, "q1\nbefore\n");
     let server = home.serve_with(&["serve", "--data", "new", "--listen", "127.0.0.1:0"]);

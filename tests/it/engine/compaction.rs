@@ -1,7 +1,9 @@
 //! Compaction of the journal: what was overwritten and deleted leaves the disk, and everything else stays.
 
+use std::sync::Arc;
+
 use forms::store::sled::engine::disk::Disk;
-use forms::store::sled::engine::options::EngineEvent;
+use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
 use forms::store::sled::engine::writer::Writer;
 
 use super::machine::{Machine, put, rows, verify_all};
@@ -121,4 +123,47 @@ fn a_damaged_base_is_reported_and_nothing_is_changed() {
         assert_eq!(journal(&machine), names);
     }
     assert_eq!(rows(&machine.open()).len(), 20);
+}
+
+#[test]
+fn a_compaction_without_space_frees_what_it_has_taken() {
+    let machine = Machine::new(1);
+    drop(rewritten(&machine));
+    machine.crash_process();
+    let mut writer = machine.try_to_open(1000).unwrap();
+    writer.begin_compaction();
+    assert!(journal(&machine).iter().any(|name| name == "base.tmp"));
+    machine.disk.set_free(999);
+    writer.check_free_space();
+    writer.compact(3);
+    assert!(!writer.is_compacting() && journal(&machine).iter().all(|name| name.ends_with(".log")));
+    machine.disk.set_free(u64::MAX);
+    writer.check_free_space();
+    compact(&mut writer);
+    assert_eq!(rows(&writer).len(), 20);
+}
+
+#[test]
+fn a_compaction_is_due_when_the_journal_has_outgrown_its_base() {
+    let machine = Machine::new(1);
+    let options = EngineOptions { compact_after: Some(32 << 10), ..machine.options() };
+    let (disk, indexes) = (Arc::new(machine.disk.clone()), Arc::new(machine.indexes.clone()));
+    let mut writer = Writer::open(disk, indexes, options, machine.event_log.report()).unwrap();
+    let write = |writer: &mut Writer, bytes: u8| {
+        for number in 0..bytes {
+            put(writer, &[b'S', number], &[number; 1000]);
+        }
+    };
+    write(&mut writer, 10);
+    assert!(!writer.is_compaction_due());
+    write(&mut writer, 120);
+    assert!(writer.is_compaction_due());
+    compact(&mut writer);
+    assert!(!writer.is_compaction_due());
+    // The base has 120 rows, and as much again is not written yet.
+    write(&mut writer, 40);
+    assert!(!writer.is_compaction_due());
+    write(&mut writer, 120);
+    write(&mut writer, 120);
+    assert!(writer.is_compaction_due());
 }

@@ -1,12 +1,12 @@
-//! The base of a journal: the rows of the index at the time of a compaction, which stand for the segments before them.
+//! The base of a journal: a file with all rows of the store, which replaces the segments before it.
 //!
-//! It is read while the store goes on, so it has rows of different times. With all frames from its segment on applied to it,
-//! every row is right: a frame holds whole rows.
+//! The rows are copied while the store goes on, so some are newer than others. Applying the frames of the segments after the base
+//! makes all of them current, because a frame contains whole rows.
 //!
 //! ```text
 //! 0    magic `forms base\0\0\0\0\0\0`   24   instance id, 16 bytes                   48   sequence before that segment
 //! 16   format, 8 bytes                  40   ordinal of the first segment after it   56   digest after that sequence, 24 bytes
-//! 80   rows    88   bytes of their changes    96   size of the file    104   erasures    112   CRC-32C
+//! 80   bytes of the rows, before compression    88   size of the file    96   erasures    104   CRC-32C
 //! 512  blocks: length u32, CRC-32C u32 seeded with instance and ordinal, changes as in a frame, compressed with deflate
 //! ```
 
@@ -25,7 +25,7 @@ use super::options::OpenError;
 use super::segment::{FORMAT, JOURNAL, OLDEST_FORMAT};
 
 const MAGIC: &[u8; 16] = b"forms base\0\0\0\0\0\0";
-const CHECKED: usize = 112;
+const CHECKED: usize = 104;
 
 /// A base under construction.
 const NEXT_BASE: &str = "journal/base.tmp";
@@ -45,8 +45,7 @@ pub(crate) struct Base {
     pub(crate) digest: IndexDigest,
     /// The number of erasures before it.
     pub(crate) erasures: u64,
-    pub(crate) rows: u64,
-    /// Size of its changes in bytes, before compression.
+    /// Size of its rows in bytes, before compression.
     pub(crate) bytes: u64,
     /// Size of the file in bytes.
     pub(crate) size: u64,
@@ -70,10 +69,9 @@ impl Base {
         bytes[48..56].copy_from_slice(&self.sequence.to_be_bytes());
         bytes[56..64].copy_from_slice(&self.digest.count.to_be_bytes());
         bytes[64..80].copy_from_slice(&self.digest.sum.to_be_bytes());
-        bytes[80..88].copy_from_slice(&self.rows.to_be_bytes());
-        bytes[88..96].copy_from_slice(&self.bytes.to_be_bytes());
-        bytes[96..104].copy_from_slice(&self.size.to_be_bytes());
-        bytes[104..112].copy_from_slice(&self.erasures.to_be_bytes());
+        bytes[80..88].copy_from_slice(&self.bytes.to_be_bytes());
+        bytes[88..96].copy_from_slice(&self.size.to_be_bytes());
+        bytes[96..104].copy_from_slice(&self.erasures.to_be_bytes());
         let checksum = crc32c::crc32c(&bytes[..CHECKED]);
         bytes[CHECKED..CHECKED + 4].copy_from_slice(&checksum.to_be_bytes());
         bytes
@@ -103,10 +101,9 @@ impl Base {
             ordinal: u64_at(&bytes, 40),
             sequence: u64_at(&bytes, 48),
             digest: IndexDigest { count: u64_at(&bytes, 56), sum: u128_at(&bytes, 64) },
-            rows: u64_at(&bytes, 80),
-            bytes: u64_at(&bytes, 88),
-            size: u64_at(&bytes, 96),
-            erasures: u64_at(&bytes, 104),
+            bytes: u64_at(&bytes, 80),
+            size: u64_at(&bytes, 88),
+            erasures: u64_at(&bytes, 96),
         };
         match () {
             () if base.ordinal != ordinal => {
@@ -194,7 +191,6 @@ impl BaseWriter {
             sequence: end.last.position.sequence,
             digest: end.last.digest,
             erasures,
-            rows: 0,
             bytes: 0,
             size: SECTOR as u64,
         };
@@ -204,7 +200,6 @@ impl BaseWriter {
     /// Adds a row.
     pub(crate) fn push(&mut self, key: &[u8], cell: &[u8]) {
         push_change(&mut self.block, Change { key, cell: Some(cell) });
-        self.base.rows += 1;
     }
 
     /// Writes a block, if there are rows for one.
@@ -226,6 +221,11 @@ impl BaseWriter {
         self.base.bytes += self.block.len() as u64;
         self.block.clear();
         Ok(())
+    }
+
+    /// Removes the unfinished base, which takes space. If that fails, the next start does it.
+    pub(crate) fn discard(self, disk: &dyn Disk) {
+        drop(disk.remove(NEXT_BASE));
     }
 
     /// Completes the base and installs it, durably.

@@ -1,8 +1,8 @@
 //! Compaction: the rows of the index become a new [`base`], and the segments before it are removed.
 //!
-//! It reads the index in slices, as a verification does, and like that ends with a digest that must be the journal's: only then
-//! is the base installed. Nothing is removed before the base is durable and the index is flushed, so that after a crash at any
-//! point the old segments or the base have everything.
+//! The rows are read in slices between groups. Their digest, updated with every change made meanwhile, must equal the journal's;
+//! otherwise the base is not installed. Nothing is removed before the base is durable and the index is flushed: after a crash at
+//! any point, the old segments or the base have everything.
 
 use std::io;
 
@@ -44,7 +44,7 @@ impl Compaction {
         Ok(Compaction { verifier: IndexVerifier::default(), base })
     }
 
-    /// Copies at least the next `rows` rows. Returns the digest of the index once there are no more.
+    /// Copies the next rows, at least `rows` of them. After the last one, returns the digest of the whole index.
     pub(crate) fn slice(
         &mut self,
         index: &dyn Index,
@@ -63,6 +63,11 @@ impl Compaction {
     /// Accounts for a change of the index.
     pub(crate) fn follow(&mut self, change: &CellChange) {
         self.verifier.follow(change);
+    }
+
+    /// Gives up: the unfinished base is removed.
+    pub(crate) fn discard(self, disk: &dyn Disk) {
+        self.base.discard(disk);
     }
 
     /// Makes the base durable under its name.

@@ -157,7 +157,7 @@ impl Journal {
     /// Ends the newest segment, unless it has no frame yet.
     ///
     /// # Errors
-    /// As [`Journal::append`].
+    /// The same as those of [`Journal::append`].
     pub(crate) fn end_segment(&mut self, state: &mut StateFile) -> Result<(), OpenError> {
         if self.end.header.first == self.next_sequence() { Ok(()) } else { self.rotate(state, 0) }
     }

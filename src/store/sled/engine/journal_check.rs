@@ -10,7 +10,7 @@ use super::options::OpenError;
 use super::segment::{self, FIRST_FRAME, FrameIter, JOURNAL, SegmentHeader, Tail};
 use super::state::{self, StateFile};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct JournalCheck {
     pub files: u64,
@@ -141,8 +141,8 @@ impl JournalCheck {
         Ok(())
     }
 
-    /// Checks the writes of a segment. Bytes after the last one are no damage by themselves: a write that was not
-    /// acknowledged, or is in progress.
+    /// Checks the writes of a segment. Invalid bytes after the last write are not reported: they belong to a write that is in
+    /// progress, or was never acknowledged.
     fn writes(&mut self, bytes: &[u8], header: &SegmentHeader, walk: &mut Walk) {
         let (mut at, mut sequence) = (FIRST_FRAME, header.first);
         loop {

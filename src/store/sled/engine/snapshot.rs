@@ -51,25 +51,18 @@ impl Writer {
     }
 }
 
-/// Opens the files of the folder of a store that are not the engine's: `names`, and everything in folders of `folder`.
-pub(crate) fn other_files(
-    disk: &dyn Disk,
-    names: &[&str],
-    folder: &str,
-) -> Result<Vec<StoreFile>, OpenError> {
-    let list = |folder: &str| {
-        let names = disk.list(folder).map_err(io_error("list the store"))?;
-        Ok::<_, OpenError>(names.into_iter().map(move |name| format!("{folder}/{name}")).collect::<Vec<_>>())
-    };
+/// Opens the files with these names beside the journal; of folders, everything in them. Missing ones are left out.
+pub(crate) fn other_files(disk: &dyn Disk, names: &[&str]) -> Result<Vec<StoreFile>, OpenError> {
     let mut paths: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    for folder in list(folder)? {
-        paths.extend(list(&folder)?);
-    }
     let mut files = Vec::new();
-    for path in paths {
+    while let Some(path) = paths.pop() {
         match disk.open(&path).and_then(|file| Ok((file.size()?, file))) {
             Ok((bytes, file)) => files.push(store_file(path, bytes, bytes, file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                let names = disk.list(&path).map_err(io_error("list the store"))?;
+                paths.extend(names.into_iter().map(|name| format!("{path}/{name}")));
+            }
             Err(error) => return Err(io_error("read a file beside the journal")(error)),
         }
     }

@@ -158,7 +158,7 @@ impl Worker {
     }
 
     fn answer_requests(&mut self) {
-        // Whoever asked may be gone.
+        // The caller may have stopped waiting.
         for request in self.backlog.requests.drain(..) {
             match request {
                 Request::Snapshot(reply) => drop(reply.send(self.writer.snapshot())),

@@ -103,9 +103,15 @@ impl Writer {
         }
     }
 
+    pub(super) fn discard_compaction(&mut self) {
+        if let Some(compaction) = self.compaction.take() {
+            compaction.discard(&*self.env.disk);
+        }
+    }
+
     /// Gives up a compaction that cannot be completed now; it is due again when the journal has grown as much again.
     fn cancel_compaction(&mut self, why: &str) {
-        self.compaction = None;
+        self.discard_compaction();
         self.has_erased = true;
         self.journal.reset_closed_bytes();
         (self.env.report)(EngineEvent::CompactionFailed { why: why.to_owned() });

@@ -72,7 +72,8 @@ impl Writer {
 
     /// Detaches the index from readers until [`Writer::reattach_index`].
     fn detach_index(&mut self) {
-        (self.verifier, self.compaction, self.index) = (None, None, None);
+        self.discard_compaction();
+        (self.verifier, self.index) = (None, None);
         drop(self.reader.take_index().map(wait_until_unused));
         self.reader.set_health(StoreHealth::Full);
     }
