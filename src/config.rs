@@ -144,6 +144,8 @@ pub struct HttpSettings {
     pub max_body: usize,
     /// Maximum size of a body that defines a form.
     pub max_definition: usize,
+    /// Bytes of a batch of submissions.
+    pub max_batch: usize,
     /// Maximum length of the request target.
     pub max_uri: usize,
     /// Maximum total size of the headers.
@@ -182,6 +184,7 @@ impl Default for HttpSettings {
         Self {
             max_body: 1 << 20,
             max_definition: 2 << 20,
+            max_batch: 8 << 20,
             max_uri: 8 << 10,
             max_head: 32 << 10,
             max_headers: 64,

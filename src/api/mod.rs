@@ -2,6 +2,7 @@
 //!
 //! Shapes only; `contract` is what they must match. Nothing here decides anything.
 
+mod batches;
 mod deliveries;
 mod forms;
 mod integrations;
@@ -15,6 +16,7 @@ use serde::{Serialize, Serializer};
 
 use crate::secret::Secret;
 
+pub use batches::{BatchResult, BatchResults};
 pub use deliveries::{
     Attempt, AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
     EventRef, IntegrationRef,

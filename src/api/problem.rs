@@ -101,11 +101,11 @@ codes! {
     VersionMismatch "version_mismatch" 412 "The form or submission was changed after you read it"
         "The form or submission is not at the revision in `If-Match`. Read it again, check whether the change still applies, and send it with the new `ETag`.";
     BodyTooLarge "body_too_large" 413 "The body is too large"
-        "`GET /api/v1/limits` shows the limits (`max_body`, `max_definition`).";
+        "`GET /api/v1/limits` shows the limits (`max_body`, `max_definition`, `max_batch`).";
     UriTooLong "uri_too_long" 414 "The address is too long"
         "`GET /api/v1/limits` shows the limit (`max_uri`).";
     UnsupportedMediaType "unsupported_media_type" 415 "The body is not declared as JSON"
-        "Send the header `Content-Type: application/json` (PATCH also takes `application/merge-patch+json`), and no `Content-Encoding`.";
+        "Send the header `Content-Type: application/json` (PATCH also takes `application/merge-patch+json`, a batch `application/x-ndjson`), and no `Content-Encoding`.";
     ExpectationFailed "expectation_failed" 417 "The expectation cannot be met"
         "The only supported value of `Expect` is `100-continue`.";
     ValidationFailed "validation_failed" 422 "The request body is not valid"

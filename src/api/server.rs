@@ -68,6 +68,8 @@ pub struct LimitsView {
     pub max_body: u64,
     /// Bytes of a form's definition.
     pub max_definition: u64,
+    /// Bytes of a batch of submissions.
+    pub max_batch: u64,
     /// Questions of a form.
     pub max_questions: u64,
     /// Options of a question, and rows and columns of a matrix.

@@ -3,6 +3,7 @@
 //! Independent of HTTP and of the kind of store. Every caller (the server, a command on a data directory) goes through
 //! here.
 
+mod batches;
 mod cursor;
 mod deliveries;
 mod error;
@@ -36,6 +37,7 @@ use crate::keyed_semaphore::{FairSemaphore, KeyedSemaphore};
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
 
+pub use batches::BatchRequest;
 pub use error::{ApiError, Result};
 pub use forms::FormListRequest;
 pub use idempotency::ReplayableBody;

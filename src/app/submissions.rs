@@ -30,6 +30,9 @@ pub struct Accepted {
     pub dropped: Vec<String>,
 }
 
+/// Answers to store, and the unknown keys that are dropped.
+pub(super) type Validated = (SubmittedAnswers, Vec<String>);
+
 /// A request for a page of the list of submissions.
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionListRequest {
@@ -53,7 +56,7 @@ impl Session {
         request: IdempotentRequest<'_>,
         notify: bool,
     ) -> Result<Accepted> {
-        self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
+        self.require_submit(notify)?;
         for _ in 0..MAX_TRIES {
             let current = self.current(form).await?;
             // Before the lookup: the request that takes the last place may be this one, sent twice.
@@ -97,15 +100,20 @@ impl Session {
         body: &str,
         notify: bool,
     ) -> Result<(FormId, SubmittedAnswers, Vec<String>)> {
-        self.require_scope(if notify { Scope::Submit } else { Scope::Write })?;
+        self.require_submit(notify)?;
         let current = self.current(form).await?;
         let accepting = self.accepting(&current.form).await?;
         let (sent, dropped) = self.validate(&current, body, accepting).await?;
         Ok((current.form.id, sent, dropped))
     }
 
+    /// Requires the scope for new submissions: without `notify` it is `write`.
+    pub(super) fn require_submit(&self, notify: bool) -> Result<()> {
+        self.require_scope(if notify { Scope::Submit } else { Scope::Write })
+    }
+
     /// Returns whether `form` accepts answers now.
-    async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>> {
+    pub(super) async fn accepting(&self, form: &Form) -> Result<Result<(), AcceptingReason>> {
         // Most forms have no limit, and need no counting.
         let responses = match form.settings.max_responses {
             Some(_) => self.store.count_submissions(form.reference()).await?,
@@ -120,7 +128,7 @@ impl Session {
         current: &Current,
         body: &str,
         accepting: Result<(), AcceptingReason>,
-    ) -> Result<(SubmittedAnswers, Vec<String>)> {
+    ) -> Result<Validated> {
         let (limits, now) = (self.limits, self.now());
         let is_costly = is_costly(&current.version, body.len());
         let (current, body) = (current.clone(), body.to_owned());
@@ -319,7 +327,7 @@ fn submission_id(id: &str) -> Result<SubmissionId> {
     id.parse().map_err(|_invalid| ApiError::not_found(Code::SubmissionNotFound, id))
 }
 
-fn body_error(why: BodyError) -> ApiError {
+pub(super) fn body_error(why: BodyError) -> ApiError {
     match why {
         BodyError::Syntax(error) => error.into(),
         BodyError::Shape(violations) => Refusal::InvalidAnswers(violations).into(),
@@ -336,13 +344,13 @@ fn is_costly(version: &Version, bytes: usize) -> bool {
 }
 
 /// Validates `body`, unless the form is not `accepting` answers. Returns the answers to store, and the unknown keys to drop.
-fn validate_body(
+pub(super) fn validate_body(
     current: &Current,
     body: &str,
     accepting: Result<(), AcceptingReason>,
     limits: &Limits,
     now: Timestamp,
-) -> Result<(SubmittedAnswers, Vec<String>)> {
+) -> Result<Validated> {
     let sent = submission::read(body, limits).map_err(body_error)?;
     accepting.map_err(|why| Refusal::not_accepting(&current.form, why))?;
     let (sent, dropped) = drop_unknown(current, sent);

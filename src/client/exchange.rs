@@ -20,11 +20,13 @@ pub(super) struct Request {
     pub(super) body: Option<String>,
     /// Value of `If-Match`, if the request applies to one revision only.
     at: Option<Revision>,
+    /// Value of `Idempotency-Key`, if it is not random: a repeated command repeats the request.
+    idempotency_key: Option<String>,
 }
 
 impl Request {
     pub(super) fn new(method: Method, path: String) -> Self {
-        Self { method, path, body: None, at: None }
+        Self { method, path, body: None, at: None, idempotency_key: None }
     }
 
     pub(super) fn body(mut self, body: impl Into<String>) -> Self {
@@ -42,6 +44,11 @@ impl Request {
             let separator = if self.path.contains('?') { '&' } else { '?' };
             self.path += &format!("{separator}{parameter}");
         }
+        self
+    }
+
+    pub(super) fn idempotency_key(mut self, key: String) -> Self {
+        self.idempotency_key = Some(key);
         self
     }
 
@@ -182,7 +189,8 @@ impl Client {
         if request.method == Method::POST && request.is_write() {
             let mut bytes = [0; 16];
             self.random.fill(&mut bytes);
-            headers.push(("idempotency-key", format!("{:032x}", u128::from_be_bytes(bytes))));
+            let random = || format!("{:032x}", u128::from_be_bytes(bytes));
+            headers.push(("idempotency-key", request.idempotency_key.clone().unwrap_or_else(random)));
         }
         headers
     }

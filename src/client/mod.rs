@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::api::{
-    Code, DeliveryCount, DeliveryDetail, FormCreated, FormDetail, FormEntry, Problem, SubmissionBody,
-    SubmissionDetail, VersionView, Whoami,
+    BatchResults, Code, DeliveryCount, DeliveryDetail, FormCreated, FormDetail, FormEntry, Problem,
+    SubmissionBody, SubmissionDetail, VersionView, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -219,6 +219,22 @@ impl Client {
     ) -> Received<SubmissionBody> {
         let request = Request::new(Method::POST, join(&["forms", form, "submissions"])?).body(body);
         self.call(request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify)).await
+    }
+
+    /// Creates submissions from a batch in JSON. Also returns whether an earlier request with this `idempotency_key` did.
+    pub async fn create_submissions(
+        &self,
+        form: &str,
+        body: String,
+        idempotency_key: String,
+        dry_run: bool,
+        notify: bool,
+    ) -> Result<(BatchResults, bool)> {
+        let request =
+            Request::new(Method::POST, join(&["forms", form, "submissions"])? + ":batch").body(body);
+        let request = request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify);
+        let answer = self.send(&request.idempotency_key(idempotency_key)).await?;
+        Ok((self.decode(&answer.body)?, answer.headers.contains_key("idempotency-replayed")))
     }
 
     /// Lists the submissions of a form, newest first, `page` at a time.

@@ -20,8 +20,8 @@ pub use deliveries::{
 };
 pub use error::{Result, StoreError};
 pub use step::{
-    CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewForm, NewKey, NewSubmission,
-    NewWorkspace, Page, Restored, StepResult, SubmissionRows,
+    BatchResponse, CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewBatch, NewForm,
+    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows,
 };
 
 pub use version_cache::VersionCache;
@@ -152,6 +152,10 @@ pub trait Submissions: Send + Sync {
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>>;
+
+    /// Stores the submissions of a batch in one write, as many as the form has places for. `Done` and `Replayed` both return
+    /// the response.
+    async fn accept_batch(&self, new: NewBatch, now: Timestamp) -> Result<StepResult<String>>;
 
     /// Counts the submissions outside the trash of a form, in the trash or not; 0 if the form does not exist.
     async fn count_submissions(&self, form: FormRef) -> Result<u64>;

@@ -82,6 +82,7 @@ pub struct IdempotencyKey {
 pub enum IdempotentOperation {
     CreateForm,
     CreateSubmission(FormId),
+    CreateBatch(FormId),
     RestoreForm(FormId),
     RestoreSubmission(FormId, SubmissionId),
     CreateKey,
@@ -153,6 +154,24 @@ pub struct NewSubmission<'a> {
     pub notify: bool,
     pub idempotency_key: Option<IdempotencyKey>,
 }
+
+/// Validated answers of a batch, to be stored together.
+pub struct NewBatch {
+    pub form: FormRef,
+    /// The revision and version of the form that they were validated against.
+    pub checked_revision: u64,
+    pub checked_version: u32,
+    /// The answers and the metadata of each submission, JSON objects as received.
+    pub rows: Vec<(Box<str>, Option<Box<str>>)>,
+    /// Whether the form's integrations are notified.
+    pub notify: bool,
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// Makes the response, which is recorded for replays.
+    pub respond: BatchResponse,
+}
+
+/// Makes the response to a batch from the ids of its submissions; `None` where the form had no place left.
+pub type BatchResponse = Box<dyn FnOnce(&[Option<SubmissionId>]) -> String + Send>;
 
 /// A validated edit of a submission.
 #[derive(Debug, Clone)]

@@ -127,6 +127,9 @@ struct LimitFlags {
     /// Maximum size of a form definition
     #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "1KiB", "16MiB"), default_value = "2MiB", hide_short_help = true)]
     max_definition: usize,
+    /// Maximum size of a batch of submissions
+    #[arg(long, value_name = "SIZE", value_parser = in_range(bytes, "1KiB", "16MiB"), default_value = "8MiB", hide_short_help = true)]
+    max_batch: usize,
     /// Maximum number of questions in a form
     #[arg(long, value_name = "N", value_parser = in_range(count, "1", "10000"), default_value_t = 500, hide_short_help = true)]
     max_questions: usize,
@@ -245,6 +248,7 @@ impl Serve {
         config.http = HttpSettings {
             max_body: limits.max_body,
             max_definition: limits.max_definition,
+            max_batch: limits.max_batch,
             max_uri: limits.max_uri,
             max_head: limits.max_head,
             max_headers: limits.max_headers,

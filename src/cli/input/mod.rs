@@ -10,5 +10,6 @@ pub mod document;
 pub mod draft;
 pub mod editor;
 pub mod prompt;
+pub mod rows;
 pub mod secret_file;
 pub mod values;

@@ -405,6 +405,15 @@ impl Output {
         ProgressBar::new_spinner().with_style(style.expect("the template is valid"))
     }
 
+    /// Shows how many of `total` items have been processed, as [`progress`](Self::progress) does.
+    pub fn progress_of(&self, total: usize, unit: &str) -> ProgressBar {
+        let bar = self.progress();
+        let template = format!("{{bar:30}} {unit} {{human_pos}} of {{human_len}}, {{eta}} left");
+        bar.set_style(ProgressStyle::with_template(&template).expect("the template is valid"));
+        bar.set_length(total as u64);
+        bar
+    }
+
     /// Fits a page that is made for 80 columns to a narrower terminal.
     pub fn fit_page(&self, page: &str) -> String {
         match self.width.filter(|width| self.stdout.is_terminal && *width < 80) {

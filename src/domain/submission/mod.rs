@@ -1,5 +1,6 @@
 //! Submissions: answers as sent, stored verbatim.
 
+pub mod batch;
 pub mod check_answers;
 pub mod edit;
 pub mod filter;

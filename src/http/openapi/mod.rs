@@ -12,6 +12,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 
 use crate::api::{IntegrationHealth, Problem, schema};
+use crate::http::wire::accept::JSON_LINES;
 
 /// The document without its operations.
 #[derive(OpenApi)]
@@ -159,7 +160,8 @@ fn add_examples(operation: &mut Value, examples: &Map<String, Value>) {
             "request" => &mut operation["requestBody"],
             status => &mut operation["responses"][status],
         };
-        for (_, content) in members(&mut body["content"]) {
+        // Lines of JSON have an example in their schema, which is text.
+        for (_, content) in members(&mut body["content"]).filter(|(kind, _)| *kind != JSON_LINES) {
             content["example"] = example.clone();
         }
     }

@@ -70,7 +70,7 @@ fn own(operation: &str) -> &'static [Code] {
         "delete_workspace" => &[Code::WorkspaceInUse],
         "get_backup" => &[Code::BackupInProgress],
         "get_version" => &[Code::VersionNotFound],
-        "create_submission" => &[
+        "create_submission" | "create_submissions" => &[
             Code::FormNotPublished,
             Code::FormClosed,
             Code::FormNotOpenYet,

@@ -7,7 +7,7 @@ pub(super) fn needed(method: &str, path: &str, id: &str) -> Option<&'static str>
     let resource = path.strip_prefix("/api/v1/")?;
     Some(match (id, resource.split(['/', ':']).next()?) {
         ("get_form" | "get_schema", _) => "`read` or `submit`",
-        ("create_submission", _) => "`submit`",
+        ("create_submission" | "create_submissions", _) => "`submit`",
         (_, "forms" | "deliveries") if method == "get" => "`read`",
         (_, "forms" | "deliveries") => "`write`",
         ("rotate_key", _) => "`admin`",

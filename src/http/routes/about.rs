@@ -46,6 +46,7 @@ fn limits_view(http: &HttpSettings, content: &Limits) -> LimitsView {
     LimitsView {
         max_body: number(http.max_body),
         max_definition: number(http.max_definition),
+        max_batch: number(http.max_batch),
         max_questions: number(content.questions),
         max_options: number(content.options),
         max_title: number(content.title),

@@ -6,19 +6,19 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
+use crate::api::{BatchResults, HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
 use crate::app::Result;
-use crate::app::{Accepted, SubmissionListRequest};
+use crate::app::{Accepted, BatchRequest, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::http::routes::forms::PurgeQuery;
 use crate::http::wire::call::Call;
 use crate::http::wire::conditional::{IfMatch, with_etag};
-use crate::http::wire::extract::{read_empty_body, read_json, read_patch};
+use crate::http::wire::extract::{read_batch, read_empty_body, read_json, read_patch};
 use crate::http::wire::query::{FromQuery, PageQuery, QueryReader, point_to_where};
 use crate::http::wire::responses::{
-    created_response, json_text, with_dropped_keys, with_next_link, with_replayed,
+    created_response, json_text, replayable, with_dropped_keys, with_next_link, with_replayed,
 };
 
 #[derive(IntoParams)]
@@ -90,6 +90,32 @@ pub(crate) async fn create_submission(
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
+}
+
+/// Create a batch of submissions
+///
+/// At most 1000, as an object with `submissions` or as lines of JSON. The valid ones are stored together, in one write; each has
+/// a result as if it had been sent alone, with numeric HTTP statuses. `dry_run=true` checks them, and stores nothing.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions:batch", tag = "submissions", params(CreateSubmissionQuery),
+    request_body(
+        content(
+            (ref("#/components/schemas/NewBatch") = "application/json"),
+            (ref("#/components/schemas/NewBatchLines") = "application/x-ndjson")
+        ),
+        description = "The submissions"
+    ),
+    responses((status = 200, body = BatchResults, description = "A result for each submission"))
+)]
+pub(crate) async fn create_submissions(
+    Call { session, shared, path: form, query, .. }: Call<String, CreateSubmissionQuery>,
+    request: Request,
+) -> Result<Response> {
+    let CreateSubmissionQuery { dry_run, notify } = query;
+    let (body, format) = read_batch(request, shared.settings.max_batch, &shared).await?;
+    let (request, max_submission) = (body.repeatable()?, shared.settings.max_body);
+    let batch = BatchRequest { request, format, max_submission, dry_run, notify };
+    Ok(replayable(session.create_batch(&form, batch).await?))
 }
 
 /// List submissions

@@ -201,7 +201,7 @@ fn check_head(request: &Request, settings: &HttpSettings) -> Result<()> {
 
 /// Returns the time after which `request` is given up: longer than any operation takes that still makes progress.
 fn max_duration(request: &Request, settings: &HttpSettings) -> Duration {
-    let most = settings.max_body.max(settings.max_definition) as u64;
+    let most = settings.max_body.max(settings.max_definition).max(settings.max_batch) as u64;
     let size = request.body().size_hint().exact().map_or(most, |size| size.min(most));
     let receiving =
         settings.body_timeout + Duration::from_secs(size / u64::from(settings.min_body_rate.max(1)));

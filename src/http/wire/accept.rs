@@ -12,6 +12,9 @@ pub(crate) const JSON: &str = "application/json";
 /// The media type of a JSON Schema.
 pub(crate) const SCHEMA: &str = "application/schema+json";
 
+/// The media type of lines of JSON.
+pub(crate) const JSON_LINES: &str = "application/x-ndjson";
+
 /// The media type of an archive.
 pub(crate) const TAR: &str = "application/x-tar";
 

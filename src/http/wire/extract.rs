@@ -12,9 +12,10 @@ use crate::api::Code;
 use crate::app::IdempotentRequest;
 use crate::app::{ApiError, Result};
 use crate::domain::json;
+use crate::domain::submission::batch::BatchFormat;
 use crate::domain::validation::fields::Fields;
 use crate::http::server::budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
-use crate::http::wire::accept::JSON;
+use crate::http::wire::accept::{JSON, JSON_LINES};
 use crate::http::wire::body::read_body;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
@@ -72,6 +73,18 @@ impl BodyText {
 pub(crate) async fn read_json(request: Request, limit: usize, shared: &Shared) -> Result<BodyText> {
     check_type(request.headers(), &[JSON])?;
     read_text(request, limit, None, shared).await
+}
+
+/// Reads the body of a batch of at most `limit` bytes, in the format that its media type names.
+pub(crate) async fn read_batch(
+    request: Request,
+    limit: usize,
+    shared: &Shared,
+) -> Result<(BodyText, BatchFormat)> {
+    check_type(request.headers(), &[JSON, JSON_LINES])?;
+    let is_json = check_type(request.headers(), &[JSON]).is_ok();
+    let format = if is_json { BatchFormat::Json } else { BatchFormat::JsonLines };
+    Ok((read_text(request, limit, Some(&shared.budgets.changes), shared).await?, format))
 }
 
 /// Reads an optional JSON body. If there is one, its media type must be right.

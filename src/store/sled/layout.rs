@@ -239,6 +239,7 @@ fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
         IdempotentOperation::CancelDelivery(delivery) => (11, [0; 8], delivery.to_bytes().to_vec()),
         IdempotentOperation::RedeliverAll => (12, [0; 8], Vec::new()),
         IdempotentOperation::CancelDeliveries => (13, [0; 8], Vec::new()),
+        IdempotentOperation::CreateBatch(form) => (14, form.to_bytes(), Vec::new()),
     };
     [&idempotency_key.caller.to_bytes()[..], &[operation], &form, &object, &idempotency_key.key.to_be_bytes()]
         .concat()

@@ -31,6 +31,7 @@ mod row_source;
 mod search;
 mod slugs;
 mod submission_codec;
+mod submission_insert;
 mod submission_search;
 mod submission_trash;
 mod submissions;

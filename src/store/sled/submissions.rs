@@ -7,11 +7,11 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::forms::{find_cached, find_live};
 use super::layout;
-use super::row_source::RowSource;
 use super::search::{Found, SearchGoal};
+use super::submission_insert::insert;
 use super::submission_trash::{begin_erasure, record_deletion, remove_from_trash};
 use super::{
-    Context, SledStore, Stop, block, delivery_upkeep, events, idempotency, locate, submission_codec,
+    Context, SledStore, Stop, delivery_upkeep, events, idempotency, locate, submission_codec,
     submission_trash,
 };
 use crate::clock::Timestamp;
@@ -20,13 +20,11 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
-use crate::id::{FormId, FormRef, Random, SubmissionId, SubmissionRef};
+use crate::id::{FormRef, SubmissionId, SubmissionRef};
 use crate::store::{
-    CheckedEdit, IdempotencyKey, NewSubmission, Page, Result, StepResult, SubmissionRows, Submissions,
+    CheckedEdit, IdempotencyKey, NewBatch, NewSubmission, Page, Result, StepResult, SubmissionRows,
+    Submissions,
 };
-
-/// Maximum backward clock step that ids ignore; a larger step is followed.
-const TOLERATED_STEP_MILLIS: i64 = 60_000;
 
 #[async_trait]
 impl Submissions for SledStore {
@@ -51,31 +49,45 @@ impl Submissions for SledStore {
                 }
                 Admission::Recheck => return Err(Stop::Recheck),
             }
-            let random = &*context.random;
-            let id = next_id(tx, random, counters.last, now)?;
-            let (id, block) = match counters.highest {
-                Some(highest) if id <= highest => find_gap(tx, random, form, id)?,
-                Some(_) | None => (id, counters.block),
-            };
-            let block = append_to_block(tx, form, &encoded, block, id);
-            let counters = Counters {
-                responses: counters.responses + 1,
-                last: Some(id),
-                highest: counters.highest.max(Some(id)),
-                block: counters.block.max(Some(block)),
-                ..counters
-            };
-            let counters = match notify {
-                true => events::record_completed(tx, &head, counters, id)?,
-                false => {
-                    events::record_file_change(tx, &head)?;
-                    counters
-                }
-            };
+            let (id, counters) = insert(tx, context, &head, counters, &encoded, notify, now)?;
             counters.put(tx, form);
             let made = u128::from_be_bytes(id.to_bytes());
             idempotency::insert_record(tx, idempotency_key.as_ref(), made, Vec::new(), now);
             Ok(id)
+        })
+        .await
+    }
+
+    async fn accept_batch(&self, new: NewBatch, now: Timestamp) -> Result<StepResult<String>> {
+        let NewBatch { form, checked_revision, rows, notify, idempotency_key, respond, .. } = new;
+        let encode = |(answers, metadata): &(Box<str>, Option<Box<str>>)| {
+            submission_codec::encode(new.checked_version, answers, metadata.as_deref(), None)
+        };
+        let rows = rows.iter().map(encode).collect::<Result<Vec<_>>>()?;
+        let kind = WriteKind::for_size(rows.iter().map(Vec::len).sum());
+        self.step_and_wake(kind, form, move |tx, context| {
+            let head = find_cached(tx, context, form)?;
+            let head = head.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
+            idempotency::replay(tx, idempotency_key.as_ref(), now, |record| {
+                String::from_utf8(record.extra).map_err(|_invalid| layout::undecodable("a recorded response"))
+            })?;
+            let mut counters = Counters::of(tx, head.id)?;
+            if admit(&head, counters.responses, checked_revision, None, now)? == Admission::Recheck {
+                return Err(Stop::Recheck);
+            }
+            let mut ids = Vec::with_capacity(rows.len());
+            for row in &rows {
+                let has_place = head.check_capacity(counters.responses).is_ok();
+                let stored = has_place.then(|| insert(tx, context, &head, counters, row, notify, now));
+                ids.push(stored.transpose()?.map(|(id, after)| {
+                    counters = after;
+                    id
+                }));
+            }
+            counters.put(tx, head.id);
+            let response = respond(&ids);
+            idempotency::insert_record(tx, idempotency_key.as_ref(), 0, response.clone().into_bytes(), now);
+            Ok(response)
         })
         .await
     }
@@ -271,76 +283,4 @@ impl Submissions for SledStore {
         }
         Ok(purged.map(drop))
     }
-}
-
-/// Appends a submission to `block`, the one before `id`, if this group has written it and it has space, else starts a
-/// new block. Returns the first id of the block.
-fn append_to_block(
-    tx: &mut Tx<'_>,
-    form: FormId,
-    encoded: &[u8],
-    block: Option<SubmissionId>,
-    id: SubmissionId,
-) -> SubmissionId {
-    if let Some(block) = block {
-        let key = layout::block(form, block);
-        if let Some(longer) = tx
-            .staged(&key)
-            .filter(|block| block::has_space(block, encoded))
-            .map(|block| block::append(block, id, encoded))
-        {
-            tx.put(key, longer);
-            return block;
-        }
-    }
-    // No block can exist at an id that was just assigned.
-    tx.put_new(layout::block(form, id), block::single(id, encoded));
-    id
-}
-
-/// Finds an id at or after `id` between two blocks, and the first id of the block before it. After the clock was set
-/// back, ids of earlier times may lie inside existing blocks.
-fn find_gap(
-    tx: &Tx<'_>,
-    random: &dyn Random,
-    form: FormId,
-    mut id: SubmissionId,
-) -> Result<(SubmissionId, Option<SubmissionId>)> {
-    loop {
-        let Some((key, block)) = locate::block_up_to(tx, form, id)? else { return Ok((id, None)) };
-        let last = block::last_id(&block)?;
-        if last < id {
-            return Ok((id, Some(layout::listed_submission(&key)?.1)));
-        }
-        // Ids after the last one of a block may belong to submissions that were trashed from it.
-        id = last.beyond(random);
-    }
-}
-
-/// Returns the next id of a form: above the last one assigned, so that ids are in commit order. A single wrong boot
-/// clock must not move all later ids into the far future, so a large step back is followed. Cursors issued before
-/// would then skip new submissions, so a new signing key invalidates them: once for all forms.
-fn next_id(
-    tx: &mut Tx<'_>,
-    random: &dyn Random,
-    last: Option<SubmissionId>,
-    now: Timestamp,
-) -> Result<SubmissionId> {
-    let is_ahead = |millis: i64| millis - now.millis() > TOLERATED_STEP_MILLIS;
-    let stepped_back = last.filter(|last| is_ahead(last.millis()));
-    let id = SubmissionId::after(last.filter(|_| stepped_back.is_none()), now.millis(), random);
-    let latest = tx.read(layout::LATEST_ID, layout::decode_time)?.map(Timestamp::millis);
-    let ends_cursors = stepped_back.filter(|_| latest.is_none_or(is_ahead));
-    if let Some(ahead) = ends_cursors {
-        tracing::warn!(last = %ahead, now = %now, "the clock was set back; submission times follow it, cursors end");
-        let mut signing_key = [0; 32];
-        random.fill(&mut signing_key);
-        tx.put(layout::SIGNING_KEY.to_vec(), signing_key.to_vec());
-    }
-    if ends_cursors.is_some() || latest.is_none_or(|latest| latest < id.millis()) {
-        // Ahead of the id, so that it is written once a minute.
-        let latest = Timestamp::from_millis(id.millis() + TOLERATED_STEP_MILLIS);
-        tx.put(layout::LATEST_ID.to_vec(), layout::encode_time(latest));
-    }
-    Ok(id)
 }

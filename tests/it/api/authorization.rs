@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 51] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 53] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -31,6 +31,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 51] = [
     ("get", "/api/v1/forms/{form}/versions/1", READ),
     ("get", "/api/v1/forms/{form}/submissions", READ),
     ("post", "/api/v1/forms/{form}/submissions", SUBMIT),
+    ("post", "/api/v1/forms/{form}/submissions:batch", SUBMIT),
     ("get", "/api/v1/forms/{form}/submissions/{submission}", READ),
     ("patch", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
     ("delete", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
@@ -38,6 +39,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 51] = [
     ("get", "/api/v1/forms/{form}/submissions/{submission}/history", READ),
     ("get", "/api/v1/forms/{form}/responses", READ),
     ("post", "/api/v1/forms/{form}/responses", SUBMIT),
+    ("post", "/api/v1/forms/{form}/responses:batch", SUBMIT),
     ("get", "/api/v1/forms/{form}/responses/{submission}", READ),
     ("patch", "/api/v1/forms/{form}/responses/{submission}", WRITE),
     ("delete", "/api/v1/forms/{form}/responses/{submission}", WRITE),
@@ -126,6 +128,9 @@ pub(super) fn operation(server: &Server, method: &str, path: &str, ids: &Ids) ->
         "post" if path == "/api/v1/keys" => server.post(path, json!({"name": "CI", "scopes": ["read"]})),
         "post" if path == "/api/v1/workspaces" => server.post(path, json!({"name": "Other"})),
         "post" if path.ends_with("/integrations") => server.post(path, webhook()),
+        "post" if path.ends_with(":batch") => {
+            server.post(path, json!({"submissions": [{"answers": {"q1": "Ada"}}]}))
+        }
         "post" if path.starts_with("/api/v1/deliveries:") => server.post(path, json!({})),
         "post" if !path.ends_with("/submissions") && !path.ends_with("/responses") => {
             server.call(Method::POST, path)

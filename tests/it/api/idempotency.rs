@@ -41,6 +41,7 @@ async fn every_operation_is_replayed_and_its_key_serves_no_other_request() {
         let other = match path.rsplit('/').next().unwrap() {
             "forms" => json!({"title": "Other"}),
             "submissions" | "responses" => json!({"answers": {"q1": "Bob"}}),
+            "submissions:batch" | "responses:batch" => json!({"submissions": [{"answers": {"q1": "Bob"}}]}),
             "integrations" => json!({"type": "csv_file", "path": "a.csv"}),
             "keys" | "workspaces" => json!({"name": "Second"}),
             "deliveries:redeliver" | "deliveries:cancel" => json!({"dry_run": false}),

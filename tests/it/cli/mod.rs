@@ -3,6 +3,7 @@
 mod answers;
 mod arguments;
 mod batch;
+mod bulk;
 mod client;
 mod columns;
 mod completion;

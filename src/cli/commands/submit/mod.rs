@@ -1,6 +1,7 @@
 //! `forms submit`.
 
 mod ask;
+mod bulk;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use crate::cli::connection::target::Target;
 use crate::cli::input::answer_args;
 use crate::cli::input::answers::{self, AnswerSources};
 use crate::cli::input::document;
+use crate::cli::input::rows::RowFile;
 use crate::cli::output::columns::SUBMISSION;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::output::{Output, visible};
@@ -33,8 +35,14 @@ standard input; for a text that begins with @, write KEY=\\@text. KEY:=JSON is
 sent unchanged. Prints the submission's id.
 
 --file takes one record, {\"answers\": {\"q1\": \"hello\"}} or the inner map alone,
-with values as in the API; KEY=VALUE overrides the file. Other users of this
-machine can see arguments while the command runs, but not the content of files.
+with values as in the API; KEY=VALUE overrides the file. A .csv, .xlsx or .jsonl
+file, or a list in .json, has many: columns named by the ids or titles of
+questions, with values or labels of options, several joined by `; `. All rows
+are checked first, then sent in batches. Stopped and run again within 24 hours,
+the same command adds what is missing; a changed file is another import.
+
+Other users of this machine can see arguments while the command runs, but not
+the content of files.
 On a terminal, without answers all questions are asked, in an editor if there
 are more than 20; otherwise only the required ones that are missing. --no-input
 asks nothing.
@@ -45,6 +53,7 @@ Examples:
   forms submit frm_7k2m9q4x1abz colour=red colour=blue comment=@comment.txt
   forms submit frm_7k2m9q4x1abz 'other:={\"other\":\"purple\"}'
   forms submit frm_7k2m9q4x1abz --file answers.json
+  forms submit frm_7k2m9q4x1abz --file old.csv --metadata date --no-notify
   forms submit frm_7k2m9q4x1abz --dry-run q1=hello")]
 pub struct Submit {
     /// Form, by id or slug
@@ -52,9 +61,12 @@ pub struct Submit {
     /// Answers
     #[arg(value_name = "KEY=VALUE")]
     answers: Vec<String>,
-    /// Answers in JSON or YAML, - for standard input
+    /// Answers in JSON or YAML, - for standard input; or a table of many
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Keep a column of the file as metadata; repeatable
+    #[arg(long, value_name = "COLUMN", requires = "file")]
+    metadata: Vec<String>,
     /// Do not send the submission to the form's integrations
     #[arg(long)]
     no_notify: bool,
@@ -64,10 +76,26 @@ pub struct Submit {
 }
 
 impl Run for Submit {
-    const COLUMNS: Columns = SUBMISSION;
+    fn columns(&self) -> Columns {
+        if self.rows().is_some() { bulk::COLUMNS } else { SUBMISSION }
+    }
 
     /// Sends the answers, after checking all of them.
     async fn run(self, session: &Session) -> Result<(), CliError> {
+        if let Some(file) = self.rows() {
+            if let Some(answer) = self.answers.first() {
+                let message = format!("`{answer}` cannot be added to the rows of {}", file.name());
+                return Err(CliError::usage_with_help(
+                    message,
+                    "give answers as arguments, or many in a file",
+                ));
+            }
+            return bulk::run(&self, &file, session).await;
+        }
+        if let Some(column) = self.metadata.first() {
+            let message = format!("--metadata {column} needs a file with many rows");
+            return Err(CliError::usage_with_help(message, "name it .csv, .xlsx or .jsonl"));
+        }
         let sources = self.read(session).await?;
         let form = session.client().await?.get_form(&self.form).await?;
         let (command, given) = (self.retry_command(session), sources.args.len());
@@ -89,6 +117,11 @@ impl Run for Submit {
 }
 
 impl Submit {
+    /// Returns the file, if it has many submissions.
+    fn rows(&self) -> Option<RowFile> {
+        self.file.as_deref().and_then(RowFile::detect)
+    }
+
     async fn send(
         &self,
         session: &Session,

@@ -79,9 +79,12 @@ impl<'a> Tx<'a> {
         self.own.contains_key(key) || self.group.get(key).is_some()
     }
 
-    /// Returns the body that an earlier operation of the group has given a key, ignoring the index.
+    /// Returns the body that the group has given a key so far, ignoring the index.
     pub fn staged(&self, key: &[u8]) -> Option<&[u8]> {
-        self.group.get(key).flatten()
+        match self.own.get(key) {
+            Some(staged) => staged.body.as_deref(),
+            None => self.group.get(key).flatten(),
+        }
     }
 
     /// Returns at most `limit` rows of a range.
@@ -136,7 +139,8 @@ impl<'a> Tx<'a> {
 
     fn stage(&mut self, key: Vec<u8>, staged: StagedRow) {
         assert!(is_application_key(&key), "the key `{}` is not for callers", key.escape_ascii());
-        self.own.insert(key, staged);
+        let is_new = staged.new || self.own.get(&key).is_some_and(|earlier| earlier.new);
+        self.own.insert(key, StagedRow { new: is_new, ..staged });
     }
 }
 
