@@ -4,6 +4,7 @@
 
 mod batches;
 mod deliveries;
+mod erasure;
 mod forms;
 mod integrations;
 mod keys;
@@ -21,6 +22,7 @@ pub use deliveries::{
     Attempt, AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
     EventRef, IntegrationRef,
 };
+pub use erasure::{ErasedSubmission, Erasure, FoundIn};
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 pub use integrations::{
     HealthState, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated, SecretView,

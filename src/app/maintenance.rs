@@ -15,7 +15,7 @@ pub enum MaintenanceOutcome {
 impl App {
     /// Runs maintenance, at the start and every hour: erases expired idempotency records, makes deliveries due that a clock set back
     /// delays, and, unless the clock has jumped ahead, erases deliveries that ended long ago, objects that have been in the trash
-    /// for more than `days`, and the files of forms that were.
+    /// for more than `days`, submissions at the age that their form sets, and the files of forms that were.
     pub async fn maintain(&self, days: u32) -> Result<MaintenanceOutcome, StoreError> {
         self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
@@ -24,7 +24,7 @@ impl App {
         let outcome = match record.wait_millis {
             0 => {
                 self.store.prune_deliveries(self.now())?;
-                MaintenanceOutcome::Erased(self.empty_trash(days).await?)
+                MaintenanceOutcome::Erased(self.erase_expired().await? + self.empty_trash(days).await?)
             }
             millis => MaintenanceOutcome::Waiting { millis },
         };

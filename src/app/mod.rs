@@ -6,6 +6,7 @@
 mod batches;
 mod cursor;
 mod deliveries;
+mod erasure;
 mod error;
 mod forms;
 mod idempotency;
@@ -13,6 +14,7 @@ mod integrations;
 mod key_uses;
 mod keys;
 mod maintenance;
+mod retention;
 mod session;
 mod store;
 mod submissions;
@@ -38,6 +40,7 @@ use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
 
 pub use batches::BatchRequest;
+pub use erasure::ErasureRequest;
 pub use error::{ApiError, Result};
 pub use forms::FormListRequest;
 pub use idempotency::ReplayableBody;

@@ -21,7 +21,7 @@ pub use deliveries::{
 pub use error::{Result, StoreError};
 pub use step::{
     BatchResponse, CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewBatch, NewForm,
-    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows,
+    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, TracePlace, Traces,
 };
 
 pub use version_cache::VersionCache;
@@ -36,7 +36,7 @@ use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
-use crate::domain::submission::filter::{Order, SubmissionFilter};
+use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::submission::{ReplacedState, Submission};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
@@ -202,6 +202,15 @@ pub trait Submissions: Send + Sync {
         limit: usize,
     ) -> Result<Option<Page<ReplacedState, u32>>>;
 
+    /// Finds all submissions of a form, in the trash or not, that match `query` in their answers or metadata: live ones,
+    /// trashed ones, and states that edits have replaced; more than `limit` ends the search. `None` if the form does not exist.
+    async fn find_traces(
+        &self,
+        form: FormRef,
+        query: SubmissionQuery,
+        limit: usize,
+    ) -> Result<Option<Traces>>;
+
     /// Applies an edit and keeps the replaced state, unless the submission has been edited since.
     async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>>;
 
@@ -221,7 +230,7 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<Submission>>;
 
-    /// Erases a submission at the expected revision, in the trash or not; then, in the background and continued after
+    /// Erases a submission at the expected revision, in the trash or not, as its form; then, in the background and continued after
     /// a restart, the states that its edits replaced.
     async fn purge_submission(
         &self,

@@ -32,6 +32,9 @@ pub struct Settings {
     pub confirmation: Option<Confirmation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_answers: Option<UnknownAnswers>,
+    /// Age in days at which submissions are erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<u32>,
     /// Language of the form, a BCP 47 tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
@@ -93,6 +96,7 @@ impl Settings {
                 Rule::InvalidRange,
                 &UnknownAnswers::ALL.map(|value| (value.name(), value)),
             ),
+            retention_days: fields.count("retention_days", 1..=3_650).and_then(|days| days.try_into().ok()),
             language: fields.text("language", MAX_LANGUAGE),
         };
         if let (Some(opens), Some(closes)) = (settings.opens_at, settings.closes_at)

@@ -83,20 +83,19 @@ impl SubmissionFilter {
     /// Whether a submission within the [range of ids](Self::id_range) with these answers, a JSON object, matches. Most texts
     /// are ruled out without parsing them.
     pub fn matches(&self, answers: &str) -> bool {
-        if !self.reads_answers() {
-            return true;
-        }
-        // Without escapes, a text is contained verbatim.
-        let may_have = |text: &Regex| text.is_match(answers) || answers.contains('\\');
-        if !self.text.as_ref().is_none_or(may_have) {
-            return false;
-        }
-        let Ok(Value::Object(members)) = json::parse(answers) else { return false };
-        self.answers.as_ref().is_none_or(|clause| clause.holds(&members))
-            && self
-                .text
-                .as_ref()
-                .is_none_or(|text| members.iter().any(|(_, value)| contains_text(value, text)))
+        self.text.as_ref().is_none_or(|text| object_has_text(answers, text)) && self.holds(answers)
+    }
+
+    /// Whether a submission matches whose metadata may have the text, too.
+    pub fn matches_with_metadata(&self, answers: &str, metadata: Option<&str>) -> bool {
+        let has_text =
+            |text| [Some(answers), metadata].into_iter().flatten().any(|one| object_has_text(one, text));
+        self.text.as_ref().is_none_or(has_text) && self.holds(answers)
+    }
+
+    fn holds(&self, answers: &str) -> bool {
+        let Some(clause) = &self.answers else { return true };
+        matches!(json::parse(answers), Ok(Value::Object(members)) if clause.holds(&members))
     }
 }
 
@@ -135,6 +134,13 @@ fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
         let message = format!("{} characters are too many", text.chars().count());
         vec![Violation::new("/q", Rule::TooLong, message)]
     })
+}
+
+/// Whether a value of `object`, in JSON, has the text. Most are ruled out without parsing them: without escapes, a text is
+/// contained verbatim.
+fn object_has_text(object: &str, text: &Regex) -> bool {
+    let may_have = text.is_match(object) || object.contains('\\');
+    may_have && json::parse(object).is_ok_and(|value| contains_text(&value, text))
 }
 
 fn contains_text(answer: &Value, text: &Regex) -> bool {

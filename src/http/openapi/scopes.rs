@@ -8,6 +8,7 @@ pub(super) fn needed(method: &str, path: &str, id: &str) -> Option<&'static str>
     Some(match (id, resource.split(['/', ':']).next()?) {
         ("get_form" | "get_schema", _) => "`read` or `submit`",
         ("create_submission" | "create_submissions", _) => "`submit`",
+        ("erase_submissions", _) => "`admin`",
         (_, "forms" | "deliveries") if method == "get" => "`read`",
         (_, "forms" | "deliveries") => "`write`",
         ("rotate_key", _) => "`admin`",

@@ -28,6 +28,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
     let submissions = [
         routes!(submissions::list_submissions, submissions::create_submission),
         routes!(submissions::create_submissions),
+        routes!(submissions::erase_submissions),
         routes!(submissions::get_submission, submissions::edit_submission, submissions::delete_submission),
         routes!(submissions::restore_submission),
         routes!(submissions::list_submission_history),

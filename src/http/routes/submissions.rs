@@ -6,9 +6,9 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{BatchResults, HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
+use crate::api::{BatchResults, Erasure, HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
 use crate::app::Result;
-use crate::app::{Accepted, BatchRequest, SubmissionListRequest};
+use crate::app::{Accepted, BatchRequest, ErasureRequest, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
@@ -116,6 +116,41 @@ pub(crate) async fn create_submissions(
     let (request, max_submission) = (body.repeatable()?, shared.settings.max_body);
     let batch = BatchRequest { request, format, max_submission, dry_run, notify };
     Ok(replayable(session.create_batch(&form, batch).await?))
+}
+
+impl FromQuery for ErasureRequest {
+    fn from_query(query: &mut QueryReader) -> Self {
+        let (text, answers, dry_run) = (query.text("q"), query.filter(), query.flag("dry_run"));
+        Self { query: SubmissionQuery { text, answers, ..SubmissionQuery::default() }, dry_run }
+    }
+}
+
+/// Erase what a form has of someone
+///
+/// Finds the text `q`, ignoring case, in answers and metadata, and answers that satisfy all tests of `where`: in submissions
+/// outside and in the trash, also of a form in the trash, and in the states that edits replaced. Each submission with a match is
+/// erased as a whole, with its history; its deliveries that wait are canceled. A form without the questions of `where` has no
+/// match. With `dry_run=true` nothing is erased. Erased text leaves the files of the store within a day, or when
+/// `POST /api/v1/store/compact` is done; backups, and what was delivered, keep it.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions:erase", tag = "submissions",
+    params(
+        ("q" = Option<String>, Query, description = "The text to find, ignoring case."),
+        ("where" = Option<Vec<String>>, Query, style = Form, explode, example = json!(["email.eq=ann@example.com"]),
+            description = "Tests of answers, as in the list of submissions."),
+        ("filter" = Option<Object>, Query, style = DeepObject, explode, description = "The same tests, as in the list of submissions."),
+        ("dry_run" = bool, Query, description = "Find the submissions, and erase nothing.")
+    ),
+    responses((status = 200, body = Erasure, description = "What was erased, or would be"))
+)]
+pub(crate) async fn erase_submissions(
+    Call { session, shared, path: form, query: erasure, .. }: Call<String, ErasureRequest>,
+    request: Request,
+) -> Result<Response> {
+    let uri = request.uri().clone();
+    let body = read_empty_body(request, &shared).await?;
+    let erased = session.erase_submissions(&form, erasure, body.repeatable()?).await;
+    Ok(replayable(erased.map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?))
 }
 
 /// List submissions

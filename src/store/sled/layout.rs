@@ -240,6 +240,7 @@ fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
         IdempotentOperation::RedeliverAll => (12, [0; 8], Vec::new()),
         IdempotentOperation::CancelDeliveries => (13, [0; 8], Vec::new()),
         IdempotentOperation::CreateBatch(form) => (14, form.to_bytes(), Vec::new()),
+        IdempotentOperation::EraseSubmissions(form) => (15, form.to_bytes(), Vec::new()),
     };
     [&idempotency_key.caller.to_bytes()[..], &[operation], &form, &object, &idempotency_key.key.to_be_bytes()]
         .concat()
@@ -327,6 +328,11 @@ pub(super) fn history(form: FormId, submission: SubmissionId, before: Option<u32
         key(b'H', &[&form.to_bytes(), &submission.to_bytes()]),
         before.map(|before| replaced_state(form, submission, before)),
     )
+}
+
+/// Range of the replaced states of all submissions of `form`.
+pub(super) fn replaced_states(form: FormId) -> KeyRange {
+    with_prefix(key(b'H', &[&form.to_bytes()]))
 }
 
 /// Ranges of all rows of `form` whose number is not bounded.

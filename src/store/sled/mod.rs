@@ -35,6 +35,7 @@ mod submission_insert;
 mod submission_search;
 mod submission_trash;
 mod submissions;
+mod traces;
 mod workspaces;
 
 use std::path::Path;

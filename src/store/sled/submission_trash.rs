@@ -101,6 +101,10 @@ pub(super) fn record_deletion(
     let counters = Counters::of(tx, form.id)?;
     Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form.id);
     events::record_file_change(tx, form)?;
+    if form.deleted_at.is_some() {
+        // Nobody is notified of what happens to a form in the trash.
+        return Ok(());
+    }
     let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
     events::record(tx, context, form, deleted, None, now)
 }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
-use super::forms::{find_cached, find_live};
+use super::forms::{find, find_cached, find_live};
 use super::layout;
 use super::search::{Found, SearchGoal};
 use super::submission_insert::insert;
@@ -18,12 +18,12 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::{Admission, Refusal, admit};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::domain::submission::filter::{Order, SubmissionFilter};
+use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::submission::{EditInfo, ReplacedState, Submission};
 use crate::id::{FormRef, SubmissionId, SubmissionRef};
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewBatch, NewSubmission, Page, Result, StepResult, SubmissionRows,
-    Submissions,
+    Submissions, Traces,
 };
 
 #[async_trait]
@@ -174,6 +174,15 @@ impl Submissions for SledStore {
         self.read_page(range, (limit, limit), decode, |one| one.number).await.map(Some)
     }
 
+    async fn find_traces(
+        &self,
+        form: FormRef,
+        query: SubmissionQuery,
+        limit: usize,
+    ) -> Result<Option<Traces>> {
+        self.search_traces(form, query, limit).await
+    }
+
     async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {
         let kind = WriteKind::for_size(checked.edit.answers.len());
         let CheckedEdit { submission: SubmissionRef { form, id }, seen_edits, edit } = checked;
@@ -262,7 +271,7 @@ impl Submissions for SledStore {
     ) -> Result<StepResult<()>> {
         let SubmissionRef { form, id } = submission;
         let work = move |tx: &mut Tx<'_>, context: &Context| {
-            let live_form = find_live(tx, form)?.ok_or(Stop::Missing)?;
+            let owner = find(tx, form)?.ok_or(Stop::Missing)?;
             let live = locate::find(tx, form.id, id)?;
             let in_trash = submission_trash::read(tx, form.id, id)?;
             let found = live.as_ref().map(|found| &found.submission).or(in_trash.as_ref());
@@ -271,7 +280,7 @@ impl Submissions for SledStore {
             match live {
                 Some(located) => {
                     located.remove(tx)?;
-                    record_deletion(tx, context, &live_form, id, now)?;
+                    record_deletion(tx, context, &owner, id, now)?;
                 }
                 None => remove_from_trash(tx, &found),
             }

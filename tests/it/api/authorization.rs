@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 53] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 55] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -32,6 +32,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 53] = [
     ("get", "/api/v1/forms/{form}/submissions", READ),
     ("post", "/api/v1/forms/{form}/submissions", SUBMIT),
     ("post", "/api/v1/forms/{form}/submissions:batch", SUBMIT),
+    ("post", "/api/v1/forms/{form}/submissions:erase", ADMIN),
     ("get", "/api/v1/forms/{form}/submissions/{submission}", READ),
     ("patch", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
     ("delete", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
@@ -40,6 +41,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 53] = [
     ("get", "/api/v1/forms/{form}/responses", READ),
     ("post", "/api/v1/forms/{form}/responses", SUBMIT),
     ("post", "/api/v1/forms/{form}/responses:batch", SUBMIT),
+    ("post", "/api/v1/forms/{form}/responses:erase", ADMIN),
     ("get", "/api/v1/forms/{form}/responses/{submission}", READ),
     ("patch", "/api/v1/forms/{form}/responses/{submission}", WRITE),
     ("delete", "/api/v1/forms/{form}/responses/{submission}", WRITE),
@@ -131,6 +133,7 @@ pub(super) fn operation(server: &Server, method: &str, path: &str, ids: &Ids) ->
         "post" if path.ends_with(":batch") => {
             server.post(path, json!({"submissions": [{"answers": {"q1": "Ada"}}]}))
         }
+        "post" if path.ends_with(":erase") => server.call(Method::POST, format!("{path}?q=nobody")),
         "post" if path.starts_with("/api/v1/deliveries:") => server.post(path, json!({})),
         "post" if !path.ends_with("/submissions") && !path.ends_with("/responses") => {
             server.call(Method::POST, path)
@@ -187,7 +190,9 @@ async fn deleted_objects(server: &Server, path: &str) -> Ids {
         return ids;
     }
     let end = path.find('}').map_or(path.len(), |end| end + 1);
-    let purge = if path.ends_with("{form}/restore") { "?purge=true" } else { "" };
+    // What works in the trash, too, must be erased.
+    let is_purged = path.ends_with("{form}/restore") || path.ends_with(":erase");
+    let purge = if is_purged { "?purge=true" } else { "" };
     let deleted = operation(server, "delete", &format!("{}{purge}", &path[..end]), &ids).send().await;
     assert_eq!(deleted.status, 204, "{path}: {}", deleted.text());
     ids

@@ -9,6 +9,7 @@ mod cors; // which web origins may read responses
 mod damage; // damaged rows of the index
 mod deliveries; // listing deliveries, sending them again, canceling them
 mod earlier_versions; // stores written by earlier versions
+mod erasure; // erasing all that forms have of someone; retention
 mod error_details; // `allowed`, `help` and `related` of errors
 mod filters; // filters and order of submission lists
 mod form_lifecycle; // versions, settings, when a form accepts answers

@@ -143,6 +143,10 @@ async fn the_examples_match_requests_and_responses() {
     let batch =
         server.post(format!("{submissions}:batch"), request(&whole, "create_submissions")).send().await;
     check("create_submissions", &batch);
+    check(
+        "erase_submissions",
+        &server.call(Method::POST, format!("{submissions}:erase?q=radio")).send().await,
+    );
     check("get_limits", &server.get("/api/v1/limits").send().await);
     check("explain_problem", &server.get("/problems/form_not_found").send().await);
     check("get_health", &server.get("/healthz").send().await);
