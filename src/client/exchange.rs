@@ -20,11 +20,13 @@ pub(super) struct Request {
     pub(super) body: Option<String>,
     /// Value of `If-Match`, if the request applies to one revision only.
     at: Option<Revision>,
+    /// The media type of the response.
+    accept: &'static str,
 }
 
 impl Request {
     pub(super) fn new(method: Method, path: String) -> Self {
-        Self { method, path, body: None, at: None }
+        Self { method, path, body: None, at: None, accept: "application/json" }
     }
 
     pub(super) fn body(mut self, body: impl Into<String>) -> Self {
@@ -43,6 +45,10 @@ impl Request {
             self.path += &format!("{separator}{parameter}");
         }
         self
+    }
+
+    pub(super) fn accept(self, accept: &'static str) -> Self {
+        Self { accept, ..self }
     }
 
     pub(super) fn at(mut self, revision: Option<&Revision>) -> Self {
@@ -173,7 +179,7 @@ impl Client {
     }
 
     pub(super) fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
-        let mut headers = vec![("accept", "application/json".to_owned())];
+        let mut headers = vec![("accept", request.accept.to_owned())];
         headers.extend(self.key.as_ref().map(|key| ("authorization", format!("Bearer {}", key.reveal()))));
         if request.body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));
