@@ -8,6 +8,7 @@ mod cursor;
 mod deliveries;
 mod erasure;
 mod error;
+mod export;
 mod forms;
 mod idempotency;
 mod integrations;
@@ -42,6 +43,7 @@ use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, Versi
 pub use batches::BatchRequest;
 pub use erasure::ErasureRequest;
 pub use error::{ApiError, Result};
+pub use export::{Export, ExportFormat};
 pub use forms::FormListRequest;
 pub use idempotency::ReplayableBody;
 pub use keys::{bootstrap, oldest_workspace};
@@ -52,6 +54,9 @@ pub use submissions::{Accepted, SubmissionListRequest};
 /// Maximum attempts to store a change. A submission is validated again if its form is edited meanwhile. Edits of one object
 /// wait for each other, but one whose caller has disconnected may still be written.
 const MAX_TRIES: usize = 3;
+
+/// Maximum number of exports in progress.
+const MAX_EXPORTS: usize = 16;
 
 /// Approximate bytes of memory for compiled versions.
 const VERSION_BYTES: u64 = 64 << 20;
@@ -79,6 +84,8 @@ pub struct App {
     idempotent_requests: KeyedSemaphore<(KeyId, u128)>,
     /// One permit: backups share the disk with submissions.
     backups: Arc<Semaphore>,
+    /// Exports in progress, limited fairly by API key: each holds a page of submissions.
+    exports: FairSemaphore<KeyId>,
 }
 
 /// A form with the current version of its questions.
@@ -116,12 +123,13 @@ impl App {
             jobs: FairSemaphore::new(pool.limits.jobs, pool.limits.max_wait),
             versions: VersionCache::new(Arc::clone(&store), pool.clone(), VERSION_BYTES),
             store,
-            pool,
             key_uses: KeyUses::default(),
             form_edits: KeyedSemaphore::new(1),
             submission_edits: KeyedSemaphore::new(1),
             idempotent_requests: KeyedSemaphore::new(1),
             backups: Arc::new(Semaphore::new(1)),
+            exports: FairSemaphore::new(MAX_EXPORTS, pool.limits.max_wait),
+            pool,
         }
     }
 

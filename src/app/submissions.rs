@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Prepares `query`, on the pool if it tests answers: compiling its patterns may take 50 ms.
-    async fn filter(&self, form: &Form, query: SubmissionQuery) -> Result<SubmissionFilter> {
+    pub(super) async fn filter(&self, form: &Form, query: SubmissionQuery) -> Result<SubmissionFilter> {
         if query.answers.is_empty() {
             return SubmissionFilter::new(&query, &[]).map_err(ApiError::invalid_query);
         }

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use reqwest::Method;
 
 use super::exchange::Request;
 use super::transport::{MAX_RESPONSE_BYTES, RawResponse};
-use super::{Client, Result, join};
+use super::{Client, ReceivedBody, Result, join};
+use crate::api::SubmissionDetail;
 
 /// A body that is being received.
 pub struct Download<'a> {
@@ -22,7 +23,17 @@ pub struct Download<'a> {
 impl Client {
     /// Begins to receive the body at `path`. It is not tried again; the timeout holds for each piece.
     pub async fn download(&self, path: &[&str]) -> Result<Download<'_>> {
-        let request = Request::new(Method::GET, join(path)?);
+        self.begin(Request::new(Method::GET, join(path)?)).await
+    }
+
+    /// Begins to receive all submissions of a form, newest first.
+    pub async fn stream_submissions(&self, form: &str) -> Result<SubmissionStream<'_>> {
+        let request = Request::new(Method::GET, join(&["forms", form, "submissions"])?);
+        let download = self.begin(request.accept("application/x-ndjson")).await?;
+        Ok(SubmissionStream { download, unread: BytesMut::new(), received: 0 })
+    }
+
+    async fn begin(&self, request: Request) -> Result<Download<'_>> {
         let (started, timeout) = (Instant::now(), self.retry_policy.timeout);
         let response = self.transport.open(&request, &self.headers(&request), timeout).await?;
         let (parts, body) = response.into_parts();
@@ -40,6 +51,42 @@ impl Client {
         let received = Ok(answer);
         self.observe(&request, &received, started);
         self.classify(&request, received?, false).map(|_success| download).map_err(|failure| failure.error)
+    }
+}
+
+/// Submissions that are being received.
+pub struct SubmissionStream<'a> {
+    download: Download<'a>,
+    unread: BytesMut,
+    received: u64,
+}
+
+impl SubmissionStream<'_> {
+    /// Returns the next submission; `None` after the last.
+    ///
+    /// # Errors
+    /// If the connection was lost before the end, or no piece came in time.
+    pub async fn next(&mut self) -> Result<Option<ReceivedBody<SubmissionDetail>>> {
+        let (client, mut searched) = (self.download.client, 0);
+        loop {
+            let found = self.unread[searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = found {
+                return client.decode(&self.unread.split_to(searched + end + 1)).map(Some);
+            }
+            searched = self.unread.len();
+            let piece = self.download.piece().await?;
+            match piece.filter(|_| searched <= MAX_RESPONSE_BYTES) {
+                Some(piece) => self.unread.extend_from_slice(&piece),
+                None if searched == 0 => return Ok(None),
+                None => return Err(client.foreign("its answer has no lines")),
+            }
+            self.received += (self.unread.len() - searched) as u64;
+        }
+    }
+
+    /// Returns the number of bytes received so far.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 }
 

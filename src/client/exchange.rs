@@ -22,11 +22,13 @@ pub(super) struct Request {
     at: Option<Revision>,
     /// Value of `Idempotency-Key`, if it is not random: a repeated command repeats the request.
     idempotency_key: Option<String>,
+    /// The media type of the response.
+    accept: &'static str,
 }
 
 impl Request {
     pub(super) fn new(method: Method, path: String) -> Self {
-        Self { method, path, body: None, at: None, idempotency_key: None }
+        Self { method, path, body: None, at: None, idempotency_key: None, accept: "application/json" }
     }
 
     pub(super) fn body(mut self, body: impl Into<String>) -> Self {
@@ -50,6 +52,10 @@ impl Request {
     pub(super) fn idempotency_key(mut self, key: String) -> Self {
         self.idempotency_key = Some(key);
         self
+    }
+
+    pub(super) fn accept(self, accept: &'static str) -> Self {
+        Self { accept, ..self }
     }
 
     pub(super) fn at(mut self, revision: Option<&Revision>) -> Self {
@@ -180,7 +186,7 @@ impl Client {
     }
 
     pub(super) fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
-        let mut headers = vec![("accept", "application/json".to_owned())];
+        let mut headers = vec![("accept", request.accept.to_owned())];
         headers.extend(self.key.as_ref().map(|key| ("authorization", format!("Bearer {}", key.reveal()))));
         if request.body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));

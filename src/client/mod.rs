@@ -23,14 +23,14 @@ use serde_json::error::Category;
 
 use crate::api::{
     BatchResults, Code, DeliveryCount, DeliveryDetail, FormCreated, FormDetail, FormEntry, Problem,
-    SubmissionBody, SubmissionDetail, VersionView, Whoami,
+    ReplacedView, SubmissionBody, SubmissionDetail, VersionView, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
 
 pub use reqwest::Url;
 
-pub use download::Download;
+pub use download::{Download, SubmissionStream};
 pub use pages::{MAX_PAGE, Pages};
 pub use query::{FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;
@@ -159,6 +159,29 @@ impl Client {
         self.call(Request::new(Method::PATCH, join(path)?).json(patch)).await
     }
 
+    /// Updates a submission by a JSON merge patch, if `at` is still its revision.
+    pub async fn edit_submission(
+        &self,
+        form: &str,
+        submission: &str,
+        patch: &str,
+        at: &Revision,
+    ) -> Received<SubmissionDetail> {
+        let path = join(&["forms", form, "submissions", submission])?;
+        self.call(Request::new(Method::PATCH, path).body(patch).at(Some(at))).await
+    }
+
+    /// Lists the states of a submission that edits have replaced, newest first, `page` at a time.
+    pub fn list_history(
+        &self,
+        form: &str,
+        submission: &str,
+        page: usize,
+    ) -> Result<Pages<'_, ReceivedBody<ReplacedView>>> {
+        let path = join(&["forms", form, "submissions", submission, "history"])?;
+        Ok(Pages::new(self, path, format!("limit={page}"), "history"))
+    }
+
     /// Deletes what is at `path`: a form or submission into the trash, unless `purge` is set.
     pub async fn delete(&self, path: &[&str], purge: bool) -> Result<()> {
         self.send(&Request::new(Method::DELETE, join(path)?).parameter("purge=true", purge)).await.map(drop)
@@ -188,10 +211,14 @@ impl Client {
         Ok(Pages::new(self, path, format!("limit={MAX_PAGE}"), "versions"))
     }
 
-    pub async fn get_revision(&self, form: &str) -> Result<(ReceivedBody<FormDetail>, Revision)> {
-        let answer = self.send(&Request::new(Method::GET, join(&["forms", form])?)).await?;
+    /// Returns the form or submission at `path` with its revision.
+    pub async fn get_revision<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+    ) -> Result<(ReceivedBody<T>, Revision)> {
+        let answer = self.send(&Request::new(Method::GET, join(path)?)).await?;
         let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-        let tag = tag.ok_or_else(|| self.foreign("a form came without its revision"))?;
+        let tag = tag.ok_or_else(|| self.foreign("its answer has no revision"))?;
         Ok((self.decode(&answer.body)?, Revision(tag.to_owned())))
     }
 

@@ -24,6 +24,8 @@ pub struct SubmissionQuery {
     pub until: Option<String>,
     /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
+    /// `asc` for the oldest first.
+    pub order: Option<&'static str>,
     /// Conditions on answers: question, operator and value.
     #[serde(skip)]
     pub answers: Vec<(String, String, String)>,

@@ -20,9 +20,9 @@ use super::render::Versions;
 use super::{DeliveryService, report};
 use crate::domain::delivery::Delivery;
 use crate::domain::delivery::attempt::{Outcome, SendReport};
-use crate::domain::form::{Form, Version};
+use crate::domain::form::Version;
 use crate::domain::integration::Integration;
-use crate::domain::integration::csv_file::{CsvFile, CsvRows};
+use crate::domain::integration::csv_file::{CsvFile, CsvRows, csv_record};
 use crate::domain::integration::row::{FIRST_COLUMNS, column_name};
 use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
@@ -74,7 +74,8 @@ impl DeliveryService {
         let Some(settings) = integration.csv_file() else {
             return Ok(Err(io::ErrorKind::InvalidInput.into()));
         };
-        let columns = self.columns(form, integration).await?;
+        let selection = integration.fields.as_ref();
+        let columns = self.versions.columns(form.reference(), Order::OldestFirst, selection).await?;
         let target = CsvTarget { exports: self.settings.exports.clone(), form: form.id, settings };
         let mut file = match on_disk(move || CsvWriter::create(target, columns)).await? {
             Ok(file) => file,
@@ -107,29 +108,6 @@ impl DeliveryService {
                 return Ok(on_disk(move || file.finish()).await?.map(|()| Some(shown)));
             }
         }
-    }
-
-    /// Returns the columns of the questions of all versions of a form, in the order in which they were asked first.
-    async fn columns(&self, form: &Form, integration: &Integration) -> Result<Vec<String>> {
-        let mut numbers = Vec::new();
-        let mut before = None;
-        while let Some(page) = self.store.list_versions(form.reference(), before, PAGE).await? {
-            numbers.extend(page.rows.iter().map(|version| version.number));
-            before = page.next;
-            if before.is_none() {
-                break;
-            }
-        }
-        let (rows, mut columns, mut known) = (CsvRows::new(integration), Vec::new(), HashSet::new());
-        for number in numbers.into_iter().rev() {
-            let Some(version) = self.versions.find(form.reference(), number).await? else { continue };
-            for id in rows.columns(&version) {
-                if known.insert(id.to_owned()) {
-                    columns.push(id.to_owned());
-                }
-            }
-        }
-        Ok(columns)
     }
 }
 
@@ -252,7 +230,7 @@ impl CsvWriter {
         let mut writer = Self { folder, name, temporary, file, columns, delimiter };
         let names: Vec<_> = writer.columns.iter().map(|column| column_name(column)).collect();
         let header = FIRST_COLUMNS.into_iter().chain(names.iter().map(AsRef::as_ref));
-        write_record(&mut writer.file, header, delimiter)?;
+        writer.file.write_all(csv_record(header, delimiter).as_bytes())?;
         Ok(writer)
     }
 
@@ -275,7 +253,7 @@ impl CsvWriter {
                 cell.map_or("", |(_, text)| text.as_str())
             };
             let cells = [&*row.id, &*row.submitted_at].into_iter().chain(self.columns.iter().map(cell));
-            write_record(&mut self.file, cells, self.delimiter)?;
+            self.file.write_all(csv_record(cells, self.delimiter).as_bytes())?;
             found.extend(Some(submission.id).filter(|id| wanted.contains(id)));
         }
         Ok(found)
@@ -288,27 +266,4 @@ impl CsvWriter {
         renameat(&self.folder, &*self.temporary, &self.folder, &*self.name)?;
         Ok(fsync(&self.folder)?)
     }
-}
-
-/// Writes a record as RFC 4180 says.
-fn write_record<'a>(
-    file: &mut impl Write,
-    cells: impl Iterator<Item = &'a str>,
-    delimiter: char,
-) -> io::Result<()> {
-    let mut text = String::new();
-    for (place, cell) in cells.enumerate() {
-        if place > 0 {
-            text.push(delimiter);
-        }
-        if cell.contains([delimiter, '"', '\r', '\n']) {
-            text.push('"');
-            text.push_str(&cell.replace('"', "\"\""));
-            text.push('"');
-        } else {
-            text.push_str(cell);
-        }
-    }
-    text.push_str("\r\n");
-    file.write_all(text.as_bytes())
 }

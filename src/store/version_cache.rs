@@ -1,5 +1,6 @@
 //! Compiled versions of forms. A version never changes, so a cached one is never stale.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -9,10 +10,16 @@ use tokio::time::timeout;
 use super::{Result, Store, StoreError};
 use crate::cpu_pool::CpuPool;
 use crate::domain::form::{StoredVersion, Version};
+use crate::domain::integration::FieldSelection;
+use crate::domain::integration::row::column_questions;
+use crate::domain::submission::filter::Order;
 use crate::id::{FormId, FormRef};
 
 /// Initial size of a cache, in versions.
 const EXPECTED_VERSIONS: usize = 1_000;
+
+/// Versions listed at once.
+const PAGE: usize = 1_000;
 
 /// Bytes of memory for each byte of the questions' JSON: 14 were measured where options are short.
 const MEMORY_PER_TEXT_BYTE: usize = 16;
@@ -60,6 +67,35 @@ impl VersionCache {
             Ok(Err(Some(error))) => Err(error),
             Err(_elapsed) => Err(StoreError::Overloaded),
         }
+    }
+
+    /// Returns the ids of the questions of all versions of a form outside the trash that have columns: those of the first version
+    /// in `order`, then those that each further one adds.
+    pub async fn columns(
+        &self,
+        form: FormRef,
+        order: Order,
+        selection: Option<&FieldSelection>,
+    ) -> Result<Vec<String>> {
+        let (mut numbers, mut before) = (Vec::new(), None);
+        while let Some(page) = self.store.list_versions(form, before, PAGE).await? {
+            numbers.extend(page.rows.iter().map(|version| version.number));
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        if order == Order::OldestFirst {
+            numbers.reverse();
+        }
+        let (mut columns, mut known) = (Vec::new(), HashSet::new());
+        for number in numbers {
+            let Some(version) = self.find(form, number).await? else { continue };
+            let added =
+                column_questions(&version, selection).filter(|(id, _)| known.insert((*id).to_owned()));
+            columns.extend(added.map(|(id, _)| id.to_owned()));
+        }
+        Ok(columns)
     }
 }
 

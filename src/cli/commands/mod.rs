@@ -17,6 +17,7 @@ pub mod keys;
 pub mod list;
 pub mod listen;
 pub mod login;
+pub mod man;
 pub mod publish;
 pub mod responses;
 pub mod serve;
@@ -133,6 +134,7 @@ subcommands! {
         Explain(explain::Explain),
         Completions(completions::Completions),
         Listen(listen::Listen),
+        Man(man::Man),
         Help(help::Help),
     }
 }

@@ -35,7 +35,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::humanize::grouped;
 use crate::cli::output::table::Table;
 use crate::cli::output::text::wrap_lines;
-use crate::cli::output::workbook::{MAX_COLUMNS, Workbook};
+use crate::cli::output::workbook::Workbook;
 use crate::domain::json::Value;
 
 pub use crate::cli::output::json::value_of;
@@ -154,16 +154,21 @@ impl Output {
                 (workbook.save(&mut file).and_then(|cut| file.save().map(|()| cut)), path)
             }
         };
-        let cut = saved.map_err(|error| unwritable(&path, error))?;
-        if cut > 0 {
-            let texts =
-                if cut == 1 { "1 text was".to_owned() } else { format!("{} texts were", grouped(cut)) };
-            self.warn(&format!(
-                "{texts} cut to 32,767 characters, the maximum of an XLSX cell; -o csv has them whole"
-            ));
-        }
+        self.warn_of_cut(saved.map_err(|error| unwritable(&path, error))?, "-o csv");
         self.success(&format!("saved to {}", path.display()));
         Ok(())
+    }
+
+    /// Warns if texts were cut in a workbook; the flag `whole` selects a format without that limit.
+    pub fn warn_of_cut(&self, count: u64, whole: &str) {
+        let texts = match count {
+            0 => return,
+            1 => "1 text was".to_owned(),
+            _ => format!("{} texts were", grouped(count)),
+        };
+        self.warn(&format!(
+            "{texts} cut to 32,767 characters, the maximum of an XLSX cell; {whole} has them whole"
+        ));
     }
 
     pub fn write(&self, text: &str) -> Result<(), CliError> {
@@ -297,10 +302,7 @@ impl Output {
             return self.data(&table.csv_header());
         }
         let columns = table.headers.len();
-        if columns > MAX_COLUMNS {
-            let message = format!("XLSX has room for {MAX_COLUMNS} columns, and the answers have {columns}");
-            return Err(CliError::usage_with_help(message, "select some with --columns, or use -o csv"));
-        }
+        workbook::check_width(columns, "select some with --columns, or use -o csv")?;
         let mut state = self.state.borrow_mut();
         if let Sink::File(file, path) = std::mem::take(&mut state.sink) {
             let workbook = Workbook::new(file.folder(), table.headers.clone());

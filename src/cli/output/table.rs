@@ -18,12 +18,14 @@ pub struct Cell {
     display: Option<String>,
     /// Whether it is text rather than a number: only text can be mistaken for a formula by a spreadsheet.
     pub is_text: bool,
+    /// Whether it is a date, or a date with a time, if it can be read as one.
+    pub is_date: bool,
     colour: Option<Color>,
 }
 
 impl Cell {
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), display: None, is_text: true, colour: None }
+        Self { text: text.into(), display: None, is_text: true, is_date: false, colour: None }
     }
 
     pub fn empty() -> Self {
@@ -31,7 +33,12 @@ impl Cell {
     }
 
     pub fn number(number: impl ToString) -> Self {
-        Self { text: number.to_string(), display: None, is_text: false, colour: None }
+        Self { is_text: false, ..Self::text(number.to_string()) }
+    }
+
+    /// Creates the cell of a date or of a date with a time, which has a type of its own in a workbook.
+    pub fn date(text: impl Into<String>) -> Self {
+        Self { is_date: true, ..Self::text(text) }
     }
 
     /// Creates a time cell, displayed as the time passed since.
@@ -225,7 +232,8 @@ fn one_line(cells: impl Iterator<Item = comfy_table::Cell>) -> Row {
     row
 }
 
-fn csv_line(cells: &[Cell], raw: bool) -> String {
+/// Formats a row as CSV. Unless `raw`, text that a spreadsheet would run as a formula gets a leading `'`.
+pub fn csv_line(cells: &[Cell], raw: bool) -> String {
     let field = |cell: &Cell| {
         let escape = if !raw && cell.is_text && is_formula(&cell.text) { "'" } else { "" };
         let text = format!("{escape}{}", cell.text);

@@ -7,9 +7,7 @@ use crate::domain::integration::event::EventType;
 use crate::domain::integration::kind::{Kind, Rendering};
 use crate::domain::integration::outbound::Outbound;
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer, holds};
-use crate::domain::integration::row::{
-    RowBody, SCHEDULE, VALUES, answer_text, column_questions, is_raw, render_row,
-};
+use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, answer_text, is_raw, render_row};
 use crate::domain::integration::settings::{PATH, Settings};
 use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
 use crate::domain::json::Value;
@@ -87,7 +85,7 @@ impl Kind for CsvExport {
     }
 }
 
-/// The rows and columns of a CSV file.
+/// The rows of a CSV file.
 pub struct CsvRows<'a> {
     integration: &'a Integration,
     condition: Option<Condition>,
@@ -96,11 +94,6 @@ pub struct CsvRows<'a> {
 impl<'a> CsvRows<'a> {
     pub fn new(integration: &'a Integration) -> Self {
         Self { integration, condition: integration.condition() }
-    }
-
-    /// The ids of the questions of a version that have columns.
-    pub fn columns<'v>(&'v self, version: &'v Version) -> impl Iterator<Item = &'v str> {
-        column_questions(version, self.integration.fields.as_ref()).map(|(id, _)| id)
     }
 
     /// Returns the row of a submission; `None` if the integration's condition does not hold.
@@ -153,7 +146,9 @@ fn cell(question: &Question, answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
         Value::Bool(_) | Value::Number(_) => answer.to_string(),
-        Value::String(_) | Value::Array(_) | Value::Object(_) => plain(answer_text(question, answer)),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            escape_formula(answer_text(question, answer))
+        }
     }
 }
 
@@ -161,13 +156,13 @@ fn cell(question: &Question, answer: &Value) -> String {
 fn raw_cell(answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
-        Value::String(text) => plain(text.clone()),
+        Value::String(text) => escape_formula(text.clone()),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => answer.to_string(),
     }
 }
 
 /// Returns text with a leading `'` if a spreadsheet would run it as a formula.
-fn plain(text: String) -> String {
+pub fn escape_formula(text: String) -> String {
     if is_formula(&text) { format!("'{text}") } else { text }
 }
 
@@ -179,4 +174,23 @@ const FORMULA_STARTS: [char; 12] =
 pub fn is_formula(text: &str) -> bool {
     let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
     text.starts_with(FORMULA_STARTS) && !is_number
+}
+
+/// Returns a record of a CSV file (RFC 4180).
+pub fn csv_record<'a>(cells: impl IntoIterator<Item = &'a str>, delimiter: char) -> String {
+    let mut record = String::new();
+    for (place, cell) in cells.into_iter().enumerate() {
+        if place > 0 {
+            record.push(delimiter);
+        }
+        if cell.contains([delimiter, '"', '\r', '\n']) {
+            record.push('"');
+            record.push_str(&cell.replace('"', "\"\""));
+            record.push('"');
+        } else {
+            record.push_str(cell);
+        }
+    }
+    record.push_str("\r\n");
+    record
 }

@@ -85,7 +85,7 @@ pub(super) fn is_raw(settings: &Settings) -> bool {
 }
 
 /// The questions of `version` that take an answer and that `selection` lets through, with their ids.
-pub(super) fn column_questions<'a>(
+pub fn column_questions<'a>(
     version: &'a Version,
     selection: Option<&'a FieldSelection>,
 ) -> impl Iterator<Item = (&'a str, &'a Question)> {
@@ -125,6 +125,21 @@ pub fn answer_text(question: &Question, value: &Value) -> String {
                 rows.iter().map(|(row, value)| row_text(question, row, value)).collect::<Vec<_>>().join("; ")
             }
         },
+    }
+}
+
+/// Returns an answer as programs read it in a cell: with the values of options, several joined with "; ", and other objects than
+/// `{"other": "text"}` as JSON.
+pub fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join("; "),
+        Value::Object(members) => match &members[..] {
+            [(name, Value::String(other))] if name == "other" => other.clone(),
+            _ => value.to_string(),
+        },
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
 

@@ -1,24 +1,30 @@
 //! Handlers of submissions. `/responses` is an alias of `/submissions`, with the same handlers.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
+use std::io;
+
+use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{StatusCode, Uri};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use futures_util::stream::try_unfold;
 use utoipa::IntoParams;
 
 use crate::api::{BatchResults, Erasure, HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
 use crate::app::Result;
-use crate::app::{Accepted, BatchRequest, ErasureRequest, SubmissionListRequest};
+use crate::app::{Accepted, BatchRequest, ErasureRequest, Export, ExportFormat, SubmissionListRequest};
 use crate::clock::Timestamp;
 use crate::domain::submission::filter::{Order, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::http::routes::forms::PurgeQuery;
-use crate::http::wire::call::Call;
+use crate::http::wire::accept::{CSV, preferred};
+use crate::http::wire::call::{Call, Sends, SendsExport};
 use crate::http::wire::conditional::{IfMatch, with_etag};
 use crate::http::wire::extract::{read_batch, read_empty_body, read_json, read_patch};
-use crate::http::wire::query::{FromQuery, PageQuery, QueryReader, point_to_where};
+use crate::http::wire::query::{FromQuery, PageQuery, QueryReader, point_to_where, refuse_parameters};
 use crate::http::wire::responses::{
-    created_response, json_text, replayable, with_dropped_keys, with_next_link, with_replayed,
+    created_response, json_text, replayable, with_dropped_keys, with_header, with_next_link, with_replayed,
 };
 
 #[derive(IntoParams)]
@@ -157,6 +163,12 @@ pub(crate) async fn erase_submissions(
 ///
 /// Newest first. `next_cursor` and the header `Link` lead to the next page. A filter names questions of the form's current
 /// version and compares stored answers by their current type: an answer of another type does not match.
+///
+/// With `Accept: application/x-ndjson` or `text/csv`, all that match are sent as one body, without `limit`, `cursor` and `count`:
+/// the same objects, one a line, or a table with the columns `id`, `submitted_at` and one for each question, those of removed
+/// questions at the end. In a cell, several options are joined with `; `, and a text that a spreadsheet would run as a formula
+/// gets a leading `'`. The table is without submissions to a version of the form that was made since it began. A body that cannot
+/// be completed is cut: over HTTP/1.1 without the last chunk, over HTTP/2 by a reset.
 #[utoipa::path(
     get, path = "/api/v1/forms/{form}/submissions", tag = "submissions",
     params(
@@ -180,15 +192,28 @@ pub(crate) async fn erase_submissions(
             description = "Only submissions whose answers satisfy all tests, each a question, an operator of \
                 `filter` and a value: `score.gte=4`, `q3=yes`.")
     ),
-    responses((status = 200, body = SubmissionList, description = "A page of submissions"))
+    responses((status = 200, description = "A page of submissions, or all of them",
+        content(
+            (SubmissionList = "application/json"),
+            (String = "application/x-ndjson"),
+            (String = "text/csv")
+        )))
 )]
 pub(crate) async fn list_submissions(
-    Call { session, path: form, query: request, .. }: Call<String, SubmissionListRequest>,
+    Call { session, path: form, query: request, .. }: Call<String, SubmissionListRequest, SendsExport>,
     uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response> {
-    let limit = request.limit;
+    let (limit, query) = (request.limit, uri.query().unwrap_or_default());
+    if let Some(media_type) = preferred(&headers, SendsExport::OTHERS) {
+        refuse_parameters(query, &["limit", "cursor", "count"])?;
+        let format = if media_type == CSV { ExportFormat::Csv } else { ExportFormat::JsonLines };
+        let export = session.export(&form, request, format).await;
+        let export = export.map_err(|error| point_to_where(error, query))?;
+        return Ok(with_header(Response::new(export_body(export)), CONTENT_TYPE, media_type));
+    }
     let found = session.list_submissions(&form, request).await;
-    let found = found.map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?;
+    let found = found.map_err(|error| point_to_where(error, query))?;
     let next = found.next.as_deref();
     Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
 }
@@ -275,6 +300,18 @@ pub(crate) async fn list_submission_history(
     let PageQuery { limit, cursor } = query;
     let found = session.list_history(&form, &submission, cursor.as_deref(), limit).await?;
     Ok(with_next_link(json_text(HistoryList::json(&found.items)), &uri, limit, found.next.as_deref()))
+}
+
+/// Returns the text of `export` as a body, which reads the next page when the client has received the one before.
+fn export_body(export: Export) -> Body {
+    Body::from_stream(try_unfold(export, |mut export| async move {
+        let part = export.next().await.map_err(|error| {
+            let code = error.problem.code;
+            tracing::warn!(%code, cause = ?error.cause, "an export cannot be completed");
+            io::Error::other("the export cannot be completed")
+        });
+        Ok::<_, io::Error>(part?.map(|part| (part, export)))
+    }))
 }
 
 /// Returns one submission, with the `ETag` of its revision.

@@ -12,8 +12,11 @@ pub(crate) const JSON: &str = "application/json";
 /// The media type of a JSON Schema.
 pub(crate) const SCHEMA: &str = "application/schema+json";
 
-/// The media type of lines of JSON.
+/// The media type of JSON objects, one a line.
 pub(crate) const JSON_LINES: &str = "application/x-ndjson";
+
+/// The media type of a table.
+pub(crate) const CSV: &str = "text/csv";
 
 /// The media type of an archive.
 pub(crate) const TAR: &str = "application/x-tar";
@@ -28,12 +31,27 @@ pub(crate) fn check_accept(headers: &HeaderMap, others: &[&str]) -> Result<()> {
     Err(ApiError::with_detail(Code::NotAcceptable, format!("`Accept` must admit `{types}`")))
 }
 
-/// Whether `Accept` admits `media_type`: the most specific matching range decides. Without the header, every type is admitted.
+/// Whether `Accept` admits `media_type`.
 pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    weight(headers, media_type) > 0.0
+}
+
+/// Returns the one of `others` that `Accept` prefers to JSON, and to those after it.
+pub(crate) fn preferred(headers: &HeaderMap, others: &[&'static str]) -> Option<&'static str> {
+    let weighed = |media_type: &&'static str| (weight(headers, media_type), Some(*media_type));
+    let best = |best: (f32, _), other: (f32, _)| if other.0 > best.0 { other } else { best };
+    others.iter().map(weighed).fold((weight(headers, JSON), None), best).1
+}
+
+/// Returns the weight of `media_type` in `Accept`: the most specific matching range decides. Without the header, every type has
+/// the same.
+fn weight(headers: &HeaderMap, media_type: &str) -> f32 {
+    if !headers.contains_key(ACCEPT) {
+        return 1.0;
+    }
     let matching = weighted(headers, ACCEPT)
         .filter_map(|(range, weight)| Some((match_specificity(range, media_type)?, weight)));
-    let decisive = matching.max_by_key(|(specificity, _)| *specificity);
-    !headers.contains_key(ACCEPT) || decisive.is_some_and(|(_, weight)| weight > 0.0)
+    matching.max_by_key(|(specificity, _)| *specificity).map_or(0.0, |(_, weight)| weight)
 }
 
 /// Returns how specifically a media range matches `media_type`; `None` if it does not.

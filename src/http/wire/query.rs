@@ -218,6 +218,17 @@ impl QueryReader {
     }
 }
 
+/// Refuses the parameters in `names`, which have no effect on a `query` whose result is sent as a whole.
+pub(crate) fn refuse_parameters(query: &str, names: &[&str]) -> Result<()> {
+    let sent = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| names.contains(&&**name));
+    let refused = sent.map(|(name, _)| {
+        let message = "cannot be used with a list that is sent as a whole";
+        Violation::new(param_pointer(&name), Rule::UnknownField, message)
+    });
+    let refused: Vec<_> = refused.collect();
+    if refused.is_empty() { Ok(()) } else { Err(ApiError::invalid_query(refused)) }
+}
+
 fn param_pointer(name: &str) -> String {
     join("", &shortened(name))
 }

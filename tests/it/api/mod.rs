@@ -11,6 +11,7 @@ mod deliveries; // listing deliveries, sending them again, canceling them
 mod earlier_versions; // stores written by earlier versions
 mod erasure; // erasing all that forms have of someone; retention
 mod error_details; // `allowed`, `help` and `related` of errors
+mod export; // lists of submissions as a whole, in JSON lines and CSV
 mod filters; // filters and order of submission lists
 mod form_lifecycle; // versions, settings, when a form accepts answers
 mod forms; // creating, changing and listing forms

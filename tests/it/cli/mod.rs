@@ -13,6 +13,7 @@ mod create;
 mod edit;
 mod editor;
 mod errors;
+mod export;
 mod fake_server;
 mod filters;
 mod form_files;

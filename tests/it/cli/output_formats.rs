@@ -44,14 +44,6 @@ fn calls(command: &str) -> Calls {
         "submit" => {
             (&["FORM q1=x", "FORM q1=x --dry-run", "FORM --file set.json"], &[(6, "FORM"), (3, "nope q1=x")])
         }
-        "responses" => (&["FORM", "NEW", "FORM --trashed"], &[(3, "nope")]),
-        "responses list" => (&["FORM", "FORM --limit 1"], &[(3, "nope")]),
-        "responses delete" => (
-            &["FORM SUBMISSION --dry-run", "ANSWERED --yes", "ANSWERED --yes --purge"],
-            &[(2, "FORM SUBMISSION"), (3, "FORM nope --yes")],
-        ),
-        "responses restore" => (&["DISCARDED"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
-        "responses show" => (&["FORM SUBMISSION"], &[(3, "FORM nope")]),
         "serve" => (&[], &[(5, "--data store"), (2, "")]),
         "login" => (
             &["URL --key-file store/operator-key", "--key-file store/operator-key --name a"],
@@ -76,8 +68,45 @@ fn calls(command: &str) -> Calls {
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
         // A completion script has no output format.
         "completions" => (&[], &[(2, "nope")]),
+        "man" => (&["pages"], &[(2, ""), (70, "set.json")]),
         "help" => (&["exit-codes", "environment", "formatting", "submit", "responses list"], &[(2, "nope")]),
+        command if command.starts_with("responses") => calls_about_responses(command),
         command => calls_about_integrations(command),
+    }
+}
+
+fn calls_about_responses(command: &str) -> Calls {
+    match command {
+        "responses" => (&["FORM", "NEW", "FORM --trashed"], &[(3, "nope")]),
+        "responses list" => (&["FORM", "FORM --limit 1"], &[(3, "nope")]),
+        "responses delete" => (
+            &["FORM SUBMISSION --dry-run", "ANSWERED --yes", "ANSWERED --yes --purge"],
+            &[(2, "FORM SUBMISSION"), (3, "FORM nope --yes")],
+        ),
+        "responses restore" => (&["DISCARDED"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
+        "responses show" => (&["FORM SUBMISSION"], &[(3, "FORM nope")]),
+        // It does not end.
+        "responses watch" => (&[], &[(2, "FORM --interval x")]),
+        "responses export" => (
+            &["FORM --to out", "FORM NEW --to out --format xlsx --labels"],
+            &[
+                (3, "nope --to out"),
+                (2, "FORM"),
+                (2, "FORM --to out --format jsonl --labels"),
+                (70, "FORM --to set.json"),
+            ],
+        ),
+        "responses edit" => (
+            &["FORM SUBMISSION q3=2", "ANSWERED q3=4 q1=y", "ANSWERED -f set.json"],
+            &[
+                (6, "FORM SUBMISSION q3=9"),
+                (3, "FORM nope q1=x"),
+                (2, "FORM SUBMISSION"),
+                (6, "FORM SUBMISSION q1="),
+            ],
+        ),
+        "responses history" => (&["FORM SUBMISSION"], &[(3, "FORM nope")]),
+        _ => panic!("add calls of `forms {command}` to this table"),
     }
 }
 

@@ -28,7 +28,7 @@ fn part(workbook: &[u8], name: &str) -> String {
 
 /// Returns the cells of each row of a sheet, the header included: the texts, numbers and booleans as they are written.
 #[track_caller]
-fn rows(workbook: &[u8], sheet: u32) -> Vec<Vec<String>> {
+pub(super) fn rows(workbook: &[u8], sheet: u32) -> Vec<Vec<String>> {
     let xml = part(workbook, &format!("xl/worksheets/sheet{sheet}.xml"));
     let value = |cell: &str| {
         let (_, begin) = cell.split_once("<v>").or(cell.split_once("<t>")).unwrap();

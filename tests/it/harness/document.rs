@@ -40,7 +40,8 @@ pub(crate) fn check_headers(answer: &TestResponse) {
     assert!(!answer.header("x-request-id").unwrap().is_empty(), "{answer:?}");
     let stray = ["server", "x-powered-by", "set-cookie"];
     assert!(!stray.iter().any(|name| answer.headers.contains_key(*name)), "{answer:?}");
-    let known = "application/json, application/problem+json, application/schema+json, application/x-tar, text/plain; charset=utf-8";
+    let known = "application/json, application/problem+json, application/schema+json, application/x-ndjson, \
+                 application/x-tar, text/csv, text/plain; charset=utf-8";
     match answer.header("content-type") {
         Some(kind) => assert!(known.split(", ").any(|known| known == kind), "{kind}"),
         None => assert!(answer.body.is_empty(), "{answer:?}"),
@@ -85,7 +86,9 @@ pub(crate) fn check(method: &Method, path: &str, answer: &TestResponse) {
     let Some(kind) = answer.header("content-type") else { return };
     let content = &response["content"][kind.split(';').next().unwrap()];
     assert!(content.is_object(), "{kind} is not documented: {place}");
-    if answer.body.len() > MAX_BODY || !kind.ends_with("json") || answer.header("content-encoding").is_some()
+    if answer.body.len() > MAX_BODY
+        || !(kind.ends_with("/json") || kind.ends_with("+json"))
+        || answer.header("content-encoding").is_some()
     {
         return;
     }

@@ -94,7 +94,7 @@ pub(super) struct EditBase {
 
 impl EditBase {
     pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
-        let (form, revision) = session.client().await?.get_revision(name).await?;
+        let (form, revision) = session.client().await?.get_revision(&["forms", name]).await?;
         let definition = yaml::authoring(&form)?;
         Ok(Self { form, definition, revision })
     }

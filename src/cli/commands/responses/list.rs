@@ -87,7 +87,7 @@ impl Run for List {
         }
         let Self { limit, all, since, until, clauses, trashed, raw, .. } = self;
         let limit = ListLimit { limit, all };
-        let query = SubmissionQuery { since, until, answers: clauses, trashed };
+        let query = SubmissionQuery { since, until, answers: clauses, trashed, order: None };
         let mut pages = client.list_submissions(&self.form, &query, limit.page_size(output.format))?;
         let has_others = Flag::new(false);
         let columns = columns(&ids, &has_others, trashed, now);
@@ -121,7 +121,7 @@ async fn add_removed_questions(
 /// A submission with its answers, parsed once for all columns.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Response {
+pub(super) struct Response {
     submission: ReceivedBody<SubmissionDetail>,
     #[serde(skip)]
     answers: Value,
@@ -136,7 +136,7 @@ impl From<ReceivedBody<SubmissionDetail>> for Response {
 
 /// Returns the columns of responses with the questions `ids`. The first one sets `has_others` if there are answers to other
 /// questions.
-fn columns<'a>(
+pub(super) fn columns<'a>(
     ids: &'a [String],
     has_others: &'a Flag<bool>,
     trashed: bool,

@@ -1,20 +1,29 @@
 //! `forms responses`: commands on submissions, one file each.
 
+mod edit;
+mod export;
+mod export_table;
 mod filter;
+mod history;
 mod list;
 mod show;
 mod trash;
+mod watch;
 
 use clap::Args;
 
 use crate::cli::commands::{CliError, Columns, Run, Session, subcommands};
 use crate::cli::output::destination::Destination;
 
+use edit::Edit;
+use export::Export;
+use history::History;
 use list::List;
 use show::Show;
 use trash::{Delete, Restore};
+use watch::Watch;
 
-/// List, show, delete and restore the answers to a form
+/// List, export, edit and delete the answers to a form
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "submissions",
@@ -27,7 +36,7 @@ responses list` has more about --where.
 Examples:
   forms responses frm_7k2m9q4x1abz
   forms responses frm_7k2m9q4x1abz -o csv > answers.csv
-  forms responses frm_7k2m9q4x1abz -o xlsx --to answers.xlsx
+  forms responses export --all --to exports
   forms responses frm_7k2m9q4x1abz -o jsonl | jq -r .answers.q1"
 )]
 pub struct Responses {
@@ -41,6 +50,10 @@ subcommands! {
     enum ResponsesCommand {
         List(List),
         Show(Show),
+        Watch(Watch),
+        Export(Export),
+        Edit(Edit),
+        History(History),
         Delete(Delete),
         Restore(Restore),
     }

@@ -96,7 +96,7 @@ impl Run for Submit {
             let message = format!("--metadata {column} needs a file with many rows");
             return Err(CliError::usage_with_help(message, "name it .csv, .xlsx or .jsonl"));
         }
-        let sources = self.read(session).await?;
+        let sources = read_sources(session, self.file.as_deref(), &self.answers).await?;
         let form = session.client().await?.get_form(&self.form).await?;
         let (command, given) = (self.retry_command(session), sources.args.len());
         let mut unsent = Unsent { command, sources, given, output: &session.output };
@@ -175,21 +175,26 @@ impl Submit {
         let flags = [(self.no_notify, " --no-notify"), (self.dry_run, " --dry-run")];
         flags.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| flag).collect()
     }
+}
 
-    async fn read(&self, session: &Session) -> Result<AnswerSources, CliError> {
-        let (file, answers) = (self.file.clone(), self.answers.clone());
-        let stdin = Path::new("-");
-        if file.as_deref() == Some(stdin) || answers.iter().any(|answer| answer.ends_with("=@-")) {
-            session.announce_stdin(stdin);
-        }
-        read_input(move || {
-            let file = file.as_deref();
-            let args = answer_args::parse(&answers, file.as_slice(), answer_args::read_file)?;
-            let record = file.map(document::record).transpose()?.unwrap_or_default();
-            Ok(AnswerSources { args, record })
-        })
-        .await
+/// Reads the answers given as arguments and in `file`.
+pub(super) async fn read_sources(
+    session: &Session,
+    file: Option<&Path>,
+    answers: &[String],
+) -> Result<AnswerSources, CliError> {
+    let (file, answers) = (file.map(Path::to_owned), answers.to_owned());
+    let stdin = Path::new("-");
+    if file.as_deref() == Some(stdin) || answers.iter().any(|answer| answer.ends_with("=@-")) {
+        session.announce_stdin(stdin);
     }
+    read_input(move || {
+        let file = file.as_deref();
+        let args = answer_args::parse(&answers, file.as_slice(), answer_args::read_file)?;
+        let record = file.map(document::record).transpose()?.unwrap_or_default();
+        Ok(AnswerSources { args, record })
+    })
+    .await
 }
 
 /// Returns the number of deliveries of a submission that wait; 0 if they cannot be listed, since it was stored.

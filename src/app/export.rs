@@ -1,0 +1,168 @@
+//! Exports: all submissions that match a request, as text that is read page by page while it is sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::submissions::SubmissionListRequest;
+use super::{ApiError, Result, Session};
+use crate::api::{Code, SubmissionDetail};
+use crate::domain::form::Form;
+use crate::domain::integration::csv_file::{csv_record, escape_formula};
+use crate::domain::integration::row::{FIRST_COLUMNS, column_name, value_text};
+use crate::domain::json::{Value, parse_object};
+use crate::domain::submission::Submission;
+use crate::domain::submission::filter::{Order, SubmissionFilter};
+use crate::domain::workspace::Scope;
+use crate::id::SubmissionId;
+use crate::keyed_semaphore::FairPermit;
+use crate::store::SubmissionRows;
+
+/// Submissions read at once.
+const PAGE: usize = 1_000;
+
+/// Tries to read a page while the server is overloaded.
+const MAX_TRIES: usize = 60;
+
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The text of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// The objects of the list, one a line.
+    JsonLines,
+    /// A table with a header.
+    Csv,
+}
+
+/// An export in progress.
+pub struct Export {
+    session: Session,
+    form: Arc<Form>,
+    trashed: bool,
+    filter: SubmissionFilter,
+    order: Order,
+    /// The ids of the questions that have columns; `None` for JSON lines.
+    columns: Option<Arc<[String]>>,
+    /// What is sent before the next page.
+    text: String,
+    after: Option<SubmissionId>,
+    at_end: bool,
+    _one_of_few: FairPermit,
+}
+
+impl Session {
+    /// Begins to export the submissions of a form that match `request`, whose `cursor`, `limit` and `count` have no effect.
+    ///
+    /// # Errors
+    /// Also if too many exports are in progress.
+    pub async fn export(
+        self,
+        form: &str,
+        request: SubmissionListRequest,
+        format: ExportFormat,
+    ) -> Result<Export> {
+        self.require_scope(Scope::Read)?;
+        let form = self.form(form).await?;
+        let permit = self.exports.acquire(self.caller.id).await.ok_or_else(ApiError::overloaded)?;
+        let filter = self.filter(&form, request.query).await?;
+        let columns = match format {
+            ExportFormat::JsonLines => None,
+            ExportFormat::Csv => {
+                Some(self.versions.columns(form.reference(), Order::NewestFirst, None).await?.into())
+            }
+        };
+        let text = columns.as_deref().map(header).unwrap_or_default();
+        let SubmissionListRequest { trashed, order, .. } = request;
+        let (session, after, at_end) = (self, None, false);
+        Ok(Export {
+            session,
+            form,
+            trashed,
+            filter,
+            order,
+            columns,
+            text,
+            after,
+            at_end,
+            _one_of_few: permit,
+        })
+    }
+}
+
+impl Export {
+    /// Returns the next part of the text, which is not empty; `None` at the end.
+    ///
+    /// # Errors
+    /// If the store fails, or the form is not outside the trash any more: then the text is not whole.
+    pub async fn next(&mut self) -> Result<Option<String>> {
+        while self.text.is_empty() && !self.at_end {
+            (self.text, self.after) = self.page().await?;
+            self.at_end = self.after.is_none();
+        }
+        Ok(Some(std::mem::take(&mut self.text)).filter(|text| !text.is_empty()))
+    }
+
+    /// Returns the text of the next page, and where it ends. While the server is overloaded it waits: what was sent so far would be
+    /// in vain.
+    async fn page(&self) -> Result<(String, Option<SubmissionId>)> {
+        for _ in 1..MAX_TRIES {
+            match self.try_page().await {
+                Err(error) if error.problem.code == Code::Overloaded => sleep(PAUSE).await,
+                read => return read,
+            }
+        }
+        self.try_page().await
+    }
+
+    async fn try_page(&self) -> Result<(String, Option<SubmissionId>)> {
+        let (columns, version) = (self.columns.clone(), self.form.version);
+        let page = self.read().await?;
+        let page = page.ok_or_else(|| ApiError::not_found(Code::FormNotFound, &self.form.id.to_string()))?;
+        let (rows, next) = (page.rows, page.next);
+        let text = move || match columns {
+            None => Ok(rows.iter().map(|row| SubmissionDetail::json(row) + "\n").collect()),
+            // Later versions may have other columns.
+            Some(columns) => {
+                let shown = rows.iter().filter(|row| row.form_version <= version);
+                Ok(shown.map(|row| record(row, &columns)).collect())
+            }
+        };
+        Ok((self.session.run_here_or_job(self.columns.is_some(), text).await?, next))
+    }
+
+    async fn read(&self) -> Result<Option<SubmissionRows>> {
+        let Self { session, filter, order, after, .. } = self;
+        let form = self.form.reference();
+        let _permit = match filter.reads_answers() {
+            true => Some(session.job_permit().await?),
+            false => None,
+        };
+        Ok(match self.trashed {
+            true => session.store.list_trashed_submissions(form, *after, PAGE).await?,
+            false => session.store.list_submissions(form, filter, *order, *after, PAGE).await?,
+        })
+    }
+}
+
+/// Returns the first record, with the names of the columns.
+fn header(columns: &[String]) -> String {
+    let names: Vec<_> = columns.iter().map(|column| column_name(column)).collect();
+    csv_record(FIRST_COLUMNS.into_iter().chain(names.iter().map(AsRef::as_ref)), ',')
+}
+
+fn record(submission: &Submission, columns: &[String]) -> String {
+    let answers = parse_object(&submission.answers).unwrap_or_default();
+    let answers: HashMap<_, _> = answers.iter().map(|(key, answer, _)| (key, answer)).collect();
+    let cell = |column: &String| match answers.get(column) {
+        Some(answer @ (Value::Bool(_) | Value::Number(_))) => answer.to_string(),
+        Some(answer) => escape_formula(value_text(answer)),
+        None => String::new(),
+    };
+    let first = [submission.id.to_string(), submission.submitted_at().to_string()];
+    let cells: Vec<_> = first.into_iter().chain(columns.iter().map(cell)).collect();
+    csv_record(cells.iter().map(String::as_str), ',')
+}

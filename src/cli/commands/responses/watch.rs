@@ -1,0 +1,95 @@
+//! `forms responses watch`: prints new submissions.
+
+use std::cell::Cell as Flag;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::api::SubmissionDetail;
+use crate::cli::commands::responses::list::{Response, columns};
+use crate::cli::commands::{CliError, Columns, Run, Session};
+use crate::cli::connection::target::Target;
+use crate::cli::input::answers;
+use crate::cli::input::values::duration;
+use crate::cli::output::Format;
+use crate::cli::output::listing::Listing;
+use crate::client::{ClientError, MAX_PAGE, ReceivedBody, SubmissionQuery};
+
+/// Print new answers to a form as they come
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Asks the server for them again and again, until Ctrl-C; also while the server is
+away. The columns are those of `forms responses list`; with -o json or -o jsonl
+each is an object on one line.
+
+Examples:
+  forms responses watch lunch
+  forms responses watch lunch -o jsonl | jq --unbuffered -r .answers.q1")]
+pub(super) struct Watch {
+    /// Form, by id or slug
+    form: String,
+    /// Pause between two requests
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2s")]
+    interval: Duration,
+}
+
+impl Run for Watch {
+    const COLUMNS: Columns = Columns::Dynamic;
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let output = &*session.output;
+        if matches!(output.format, Format::Csv | Format::Yaml | Format::Xlsx) {
+            return Err(CliError::usage("answers are lines: use -o table, -o json or -o jsonl"));
+        }
+        if matches!(session.target()?, Target::Data(_)) {
+            let message = "--data cannot be used with this command: nobody else can store answers meanwhile";
+            return Err(CliError::usage_with_help(message, "start a server: forms serve --data DIR"));
+        }
+        let client = session.client().await?;
+        let form = client.get_form(&self.form).await?;
+        let ids = answers::answerable_ids(&answers::parse_questions(&form.questions));
+        let newest = client.list_submissions(&self.form, &SubmissionQuery::default(), 1)?.next().await?;
+        let mut last = newest.unwrap_or_default().pop();
+        output.status(&format!("waiting for answers to \"{}\", Ctrl-C stops", form.title));
+        loop {
+            let since = last.as_ref().map(|last| last.submitted_at.to_string());
+            let query = SubmissionQuery { since, order: Some("asc"), ..SubmissionQuery::default() };
+            let mut pages = client.list_submissions(&self.form, &query, MAX_PAGE)?;
+            loop {
+                let page = match pages.next().await {
+                    Err(error @ ClientError::Unreachable { .. }) => {
+                        output.status(&format!("{error}; trying again"));
+                        break;
+                    }
+                    page => page?,
+                };
+                let Some(mut page) = page else { break };
+                page.retain(|one| last.as_ref().is_none_or(|last| one.id > last.id));
+                last = page.last().cloned().or(last);
+                self.print(session, &ids, page)?;
+            }
+            tokio::time::sleep(self.interval).await;
+        }
+    }
+}
+
+impl Watch {
+    fn print(
+        &self,
+        session: &Session,
+        ids: &[String],
+        new: Vec<ReceivedBody<SubmissionDetail>>,
+    ) -> Result<(), CliError> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let output = &*session.output;
+        if output.format != Format::Table {
+            return output.json_lines(&new);
+        }
+        let has_others = Flag::new(false);
+        let columns = columns(ids, &has_others, false, session.now());
+        Listing::new(output, "submissions", "", columns)
+            .show_items(new.into_iter().map(Response::from).collect())
+    }
+}
