@@ -13,6 +13,7 @@ mod integrations;
 mod key_uses;
 mod keys;
 mod maintenance;
+mod metrics;
 mod session;
 mod store;
 mod submissions;
@@ -34,6 +35,7 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::Caller;
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::keyed_semaphore::{FairSemaphore, KeyedSemaphore};
+use crate::metrics::Metrics;
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
 
@@ -62,6 +64,8 @@ pub struct App {
     pub limits: Limits,
     /// Seals secrets, sends tests and renders what is delivered.
     pub deliveries: Arc<DeliveryService>,
+    /// What the server counts about itself.
+    pub metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     versions: VersionCache,
@@ -105,8 +109,11 @@ impl App {
         limits: Limits,
         deliveries: Arc<DeliveryService>,
     ) -> Self {
+        let metrics = Arc::clone(&deliveries.metrics);
+        metrics::add_series(&metrics);
         Self {
             deliveries,
+            metrics,
             clock,
             random,
             limits,

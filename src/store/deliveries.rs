@@ -150,6 +150,8 @@ pub struct TypeStats {
     pub oldest_due_at: Option<Timestamp>,
     /// Delivered within the last 24 hours, counted by the hour.
     pub delivered: u64,
+    /// Integrations that are paused because their receivers fail.
+    pub paused_integrations: u64,
 }
 
 /// Whether a confirmation may be sent to a respondent.
@@ -244,6 +246,10 @@ pub trait Deliveries: Send + Sync {
         workspace: WorkspaceId,
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>>;
+
+    /// Returns statistics of the deliveries of all workspaces. The cost depends on the number of integrations, not of
+    /// deliveries.
+    async fn all_delivery_stats(&self, now: Timestamp) -> Result<Vec<(&'static str, TypeStats)>>;
 
     /// Makes the deliveries due that wait longer than their schedule says, because the clock was set back.
     async fn bring_forward(&self, now: Timestamp) -> Result<()>;

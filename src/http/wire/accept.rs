@@ -15,6 +15,9 @@ pub(crate) const SCHEMA: &str = "application/schema+json";
 /// The media type of lines of JSON.
 pub(crate) const JSON_LINES: &str = "application/x-ndjson";
 
+/// The media type of metrics.
+pub(crate) const TEXT: &str = "text/plain";
+
 /// The media type of an archive.
 pub(crate) const TAR: &str = "application/x-tar";
 

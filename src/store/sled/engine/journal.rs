@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use super::base::Base;
 use super::digest::IndexDigest;
@@ -26,6 +27,8 @@ pub(crate) struct Journal {
     /// The next segment may exist already: no frame is appended to this one.
     must_rotate: bool,
     builder: FrameBuilder,
+    /// How long the last sync of a frame took.
+    last_sync: Duration,
     preallocated: Option<JoinHandle<io::Result<PreallocatedSegment>>>,
 }
 
@@ -75,8 +78,9 @@ impl Journal {
         closed_bytes: u64,
         file: Box<dyn DiskFile>,
     ) -> Journal {
-        let builder = FrameBuilder::default();
-        Journal { disk, options, end, closed_bytes, file, must_rotate: false, builder, preallocated: None }
+        let (builder, last_sync) = (FrameBuilder::default(), Duration::ZERO);
+        let (must_rotate, preallocated) = (false, None);
+        Journal { disk, options, end, closed_bytes, file, must_rotate, builder, last_sync, preallocated }
     }
 
     pub(crate) fn end(&self) -> JournalEnd {
@@ -98,6 +102,10 @@ impl Journal {
         if self.end.last.position.sequence == base.sequence {
             self.end.last = LastFrame::before(base);
         }
+    }
+
+    pub(crate) fn last_sync(&self) -> Duration {
+        self.last_sync
     }
 
     pub(crate) fn last(&self) -> LastFrame {
@@ -147,7 +155,9 @@ impl Journal {
         let sequence = self.next_sequence();
         let bytes = self.builder.finish(self.end.header.seed(), sequence, digest);
         self.file.write_at(bytes, at).map_err(failed("write to the journal"))?;
+        let begun = Instant::now();
         self.file.sync().map_err(failed("sync the journal"))?;
+        self.last_sync = begun.elapsed();
         let position = Position { ordinal: self.end.header.ordinal, offset: at, sequence };
         self.end.last = LastFrame { position, digest, is_seal, length: bytes.len() };
         self.end.at = at + length;
