@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::time::sleep;
@@ -240,7 +239,8 @@ impl DeliveryService {
         FinishedAttempt { delivery, result }: &FinishedAttempt,
         now: Timestamp,
     ) {
-        let count = |result| self.metrics.count_deliveries(integration.type_name(), result, 1);
+        let kind = integration.type_name();
+        let count = |result| self.metrics.deliveries.with_label_values(&[kind, result]).inc();
         let (report, jitter) = match result {
             AttemptEnd::Sent { report, jitter, .. } => (report, *jitter),
             AttemptEnd::Skipped => return count("skipped"),
@@ -252,7 +252,7 @@ impl DeliveryService {
         let error = report.outcome.error().map_or_else(String::new, |error| error.code.to_string());
         let result = report.outcome.result();
         let duration = report.duration_ms;
-        self.metrics.observe_delivery(Duration::from_millis(duration));
+        self.metrics.delivery_duration.observe(duration as f64 / 1_000.0);
         tracing::debug!(delivery = %id, %form, integration = name, host, number, %result, error, duration, "attempt");
         let schedule = integration.retry_schedule(self.settings.retry_schedule.as_deref());
         let status = delivery.finish_attempt(report, schedule, jitter, now).status;

@@ -44,7 +44,7 @@ pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
         budgets: Arc::clone(&budgets),
         openapi: document_text(document),
     });
-    let observer = RequestObserver::new(metrics, templates.into_iter());
+    let observer = RequestObserver::new(metrics, templates);
     HttpService::new(routes.with_state(shared), settings, budgets).with_observer(observer)
 }
 

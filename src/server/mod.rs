@@ -36,6 +36,7 @@ use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
 use crate::store::{Maintenance, OpenError, Store, StoreError, StoreHealth, is_held_by_ended_process};
 
+pub use mail::check_mail;
 pub use operator_key::{read_operator_key, write_operator_key};
 
 /// Why a server does not start, or a data directory does not open.
@@ -296,13 +297,16 @@ async fn open_serving(
     let pool = CpuPool::default();
     let metrics = Arc::new(Metrics::new(SystemClock.now()));
     let (groups, compactions) = (Arc::clone(&metrics), Arc::clone(&metrics));
-    let on_group = move |operations, sync| groups.count_group(operations, sync);
+    let on_group = move |operations, sync: Duration| {
+        groups.group_operations.observe(operations as f64);
+        groups.sync_duration.observe(sync.as_secs_f64());
+    };
     let options = EngineOptions { on_group: Arc::new(on_group), ..options(config) };
     let mut opening = pin!(open_store(config, options, pool.clone(), move |event| match *event {
         EngineEvent::Progress { done, total } => {
             progress.send_replace(StoreHealth::Rebuilding { done, total });
         }
-        EngineEvent::Compacted { .. } => compactions.count_compaction(),
+        EngineEvent::Compacted { .. } => compactions.compactions.inc(),
         _ => {}
     }));
     let health = Arc::new(move || health.borrow().clone());

@@ -247,10 +247,6 @@ pub trait Deliveries: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>>;
 
-    /// Returns statistics of the deliveries of all workspaces. The cost depends on the number of integrations, not of
-    /// deliveries.
-    async fn all_delivery_stats(&self, now: Timestamp) -> Result<Vec<(&'static str, TypeStats)>>;
-
     /// Makes the deliveries due that wait longer than their schedule says, because the clock was set back.
     async fn bring_forward(&self, now: Timestamp) -> Result<()>;
 

@@ -145,7 +145,7 @@ impl Service<Request> for HttpService {
 impl RequestService for HttpService {
     fn on_connections(&self, open: usize) {
         if let Some(observer) = &self.observer {
-            observer.set_connections(open);
+            observer.metrics.connections.set(open as f64);
         }
     }
 }

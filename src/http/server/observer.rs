@@ -7,45 +7,33 @@ use axum::http::{Method, StatusCode};
 
 use crate::metrics::Metrics;
 
-/// The route of a request that none matches.
-const UNMATCHED: &str = "unmatched";
-
-/// The route at which the metrics are: its series exist before its first response.
-const METRICS: &str = "/metrics";
-
 /// Counts the requests to some routes.
 pub(crate) struct RequestObserver {
-    metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     routes: matchit::Router<String>,
 }
 
 impl RequestObserver {
     /// Counts requests to routes with these templates, such as `/api/v1/forms/{form}`.
-    pub(crate) fn new(metrics: Arc<Metrics>, templates: impl Iterator<Item = String>) -> Self {
+    pub(crate) fn new(metrics: Arc<Metrics>, templates: Vec<String>) -> Self {
         let mut routes = matchit::Router::new();
         for template in templates {
+            // The series exist before the first response.
+            metrics.request_duration.with_label_values(&[&template]);
+            metrics.requests.with_label_values(&[&template, "GET", "200"]);
             routes.insert(template.clone(), template).expect("the API's router has the same routes");
         }
-        metrics.add_route(METRICS);
         Self { metrics, routes }
-    }
-
-    pub(crate) fn set_connections(&self, open: usize) {
-        self.metrics.set_connections(open);
     }
 
     /// Counts a request. Its path only selects the route: what clients send is no label.
     pub(crate) fn count(&self, path: &str, method: &Method, status: StatusCode, took: Duration) {
-        let route = self.routes.at(path).map_or(UNMATCHED, |found| found.value);
-        self.metrics.count_request(route, method_label(method), status.as_str(), took);
-    }
-}
-
-/// Returns the method; one name for all that clients may invent.
-fn method_label(method: &Method) -> &str {
-    match *method {
-        Method::GET | Method::HEAD | Method::POST | Method::PATCH => method.as_str(),
-        Method::PUT | Method::DELETE | Method::OPTIONS => method.as_str(),
-        _ => "other",
+        let route = self.routes.at(path).map_or("unmatched", |found| found.value);
+        let method = match *method {
+            Method::GET | Method::HEAD | Method::POST | Method::PATCH | Method::DELETE => method.as_str(),
+            _ => "other",
+        };
+        self.metrics.requests.with_label_values(&[route, method, status.as_str()]).inc();
+        self.metrics.request_duration.with_label_values(&[route]).observe(took.as_secs_f64());
     }
 }

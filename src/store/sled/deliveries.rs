@@ -22,7 +22,6 @@ use crate::domain::delivery::health::Health;
 use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::Integration;
 use crate::id::{DeliveryId, FormId, FormRef, WorkspaceId};
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
@@ -199,7 +198,7 @@ impl Deliveries for SledStore {
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>> {
         self.scan_on_pool(usize::MAX, move |store| {
-            let mut collected = BTreeMap::new();
+            let mut collected = BTreeMap::<&'static str, TypeStats>::new();
             for is_trashed in [false, true] {
                 let entries = layout::list(workspace, is_trashed, None);
                 for (entry, _) in store.reader.scan_all(entries)? {
@@ -208,22 +207,27 @@ impl Deliveries for SledStore {
                         continue;
                     };
                     for integration in &form.integrations {
-                        store.add_stats(&mut collected, (workspace, &form, integration), now)?;
+                        let stats = collected.entry(integration.type_name()).or_default();
+                        let key = (form.id, integration.id);
+                        let queue = QueueId { workspace, form: form.id, integration: integration.id };
+                        let counts = QueueCounts::read(&store.reader, key)?;
+                        let in_flight = (store.context.claims.count(queue) as u64).min(counts.pending);
+                        let waiting = counts.pending - in_flight;
+                        stats.in_flight += in_flight;
+                        stats.paused += counts.paused;
+                        stats.dead += counts.dead;
+                        stats.delivered += counts.delivered_since_yesterday(now);
+                        let health = StoredQueue::read(&store.reader, key)?.health;
+                        stats.paused_integrations += u64::from(health.paused.is_some());
+                        if form.deleted_at.is_some() || !integration.enabled || health.paused.is_some() {
+                            stats.paused += waiting;
+                            continue;
+                        }
+                        stats.pending += waiting;
+                        let oldest = store.first_due(queue)?.filter(|_| waiting > 0);
+                        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(oldest).min();
                     }
                 }
-            }
-            Ok(collected.into_iter().collect())
-        })
-        .await
-    }
-
-    async fn all_delivery_stats(&self, now: Timestamp) -> Result<Vec<(&'static str, TypeStats)>> {
-        self.scan_on_pool(usize::MAX, move |store| {
-            let mut collected = BTreeMap::new();
-            for QueueId { workspace, form, integration } in store.queues(keys::QUEUES)? {
-                let Some(form) = store.form(workspace.form(form))? else { continue };
-                let Some(integration) = form.integration(integration) else { continue };
-                store.add_stats(&mut collected, (workspace, &form, integration), now)?;
             }
             Ok(collected.into_iter().collect())
         })
@@ -245,37 +249,6 @@ impl Deliveries for SledStore {
         for queue in self.queues(keys::INDEX)? {
             self.engine.background(move |tx| delivery_upkeep::prune(tx, queue, now));
         }
-        Ok(())
-    }
-}
-
-impl SledStore {
-    /// Adds the statistics of an integration to those of its type.
-    fn add_stats(
-        &self,
-        collected: &mut BTreeMap<&'static str, TypeStats>,
-        (workspace, form, integration): (WorkspaceId, &Form, &Integration),
-        now: Timestamp,
-    ) -> Result<()> {
-        let stats = collected.entry(integration.type_name()).or_default();
-        let key = (form.id, integration.id);
-        let queue = QueueId { workspace, form: form.id, integration: integration.id };
-        let counts = QueueCounts::read(&self.reader, key)?;
-        let in_flight = (self.context.claims.count(queue) as u64).min(counts.pending);
-        let waiting = counts.pending - in_flight;
-        stats.in_flight += in_flight;
-        stats.paused += counts.paused;
-        stats.dead += counts.dead;
-        stats.delivered += counts.delivered_since_yesterday(now);
-        let is_paused = StoredQueue::read(&self.reader, key)?.health.paused.is_some();
-        stats.paused_integrations += u64::from(is_paused && integration.enabled);
-        if form.deleted_at.is_some() || !integration.enabled || is_paused {
-            stats.paused += waiting;
-            return Ok(());
-        }
-        stats.pending += waiting;
-        let oldest = self.first_due(queue)?.filter(|_| waiting > 0);
-        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(oldest).min();
         Ok(())
     }
 }
