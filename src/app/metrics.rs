@@ -1,11 +1,13 @@
 //! The server's metrics, with the figures that the store keeps.
 
+use std::collections::BTreeMap;
+
 use super::{Accepted, App, Result, Session};
 use crate::clock::Timestamp;
 use crate::domain::integration::IntegrationType;
 use crate::domain::workspace::Scope;
 use crate::metrics::Metrics;
-use crate::store::{self, TypeStats};
+use crate::store;
 
 /// Adds the series whose labels are known, with zeros: the first event is a change too.
 pub(super) fn add_series(metrics: &Metrics) {
@@ -40,35 +42,32 @@ impl Session {
 impl App {
     /// Returns the metrics as text. Figures of a store that cannot be read now stay as they were.
     pub async fn render_metrics(&self) -> String {
-        let (metrics, now) = (&self.metrics, self.now());
+        let metrics = &self.metrics;
         if let Ok(usage) = self.store.usage().await {
             metrics.journal_bytes.set(usage.journal_bytes as f64);
             metrics.index_bytes.set(usage.index_bytes as f64);
             metrics.free_bytes.set(usage.free_bytes as f64);
         }
-        if let Ok(stats) = self.all_delivery_stats(now).await {
-            let total = |count: fn(&TypeStats) -> u64, kind: Option<&str>| {
-                let matching = stats.iter().filter(|(name, _)| kind.is_none_or(|kind| kind == *name));
-                matching.map(|(_, stats)| count(stats)).sum::<u64>() as f64
-            };
-            for kind in IntegrationType::ALL.map(IntegrationType::name) {
-                let pending = total(|stats| stats.pending + stats.in_flight, Some(kind));
-                metrics.deliveries_pending.with_label_values(&[kind]).set(pending);
-            }
-            metrics.integrations_paused.set(total(|stats| stats.paused_integrations, None));
-            let oldest = stats.iter().filter_map(|(_, stats)| stats.oldest_due_at).min();
-            let millis = oldest.map_or(0, |due| now.millis().saturating_sub(due.millis()).max(0));
-            metrics.oldest_due.set(millis as f64 / 1_000.0);
-        }
+        let _stale_if_unavailable = self.set_delivery_figures(self.now()).await;
         metrics.render()
     }
 
-    /// Returns the statistics of each workspace and type. They are counters, so the cost is that of reading the forms.
-    async fn all_delivery_stats(&self, now: Timestamp) -> store::Result<Vec<(&'static str, TypeStats)>> {
-        let mut stats = Vec::new();
+    /// Sets the figures of deliveries. The store counts them, so the cost is that of reading the forms.
+    async fn set_delivery_figures(&self, now: Timestamp) -> store::Result<()> {
+        let mut pending = BTreeMap::from(IntegrationType::ALL.map(|kind| (kind.name(), 0)));
+        let (mut paused, mut oldest) = (0, now);
         for workspace in self.store.list_workspaces().await? {
-            stats.extend(self.store.delivery_stats(workspace.id, now).await?);
+            for (kind, stats) in self.store.delivery_stats(workspace.id, now).await? {
+                *pending.entry(kind).or_default() += stats.pending + stats.in_flight;
+                paused += stats.paused_integrations;
+                oldest = stats.oldest_due_at.map_or(oldest, |due| oldest.min(due));
+            }
         }
-        Ok(stats)
+        for (kind, count) in pending {
+            self.metrics.deliveries_pending.with_label_values(&[kind]).set(count as f64);
+        }
+        self.metrics.integrations_paused.set(paused as f64);
+        self.metrics.oldest_due.set((now.millis() - oldest.millis()) as f64 / 1_000.0);
+        Ok(())
     }
 }

@@ -296,12 +296,12 @@ async fn open_serving(
     let (progress, health) = watch::channel(StoreHealth::Rebuilding { done: 0, total: 0 });
     let pool = CpuPool::default();
     let metrics = Arc::new(Metrics::new(SystemClock.now()));
-    let (groups, compactions) = (Arc::clone(&metrics), Arc::clone(&metrics));
-    let on_group = move |operations, sync: Duration| {
-        groups.group_operations.observe(operations as f64);
-        groups.sync_duration.observe(sync.as_secs_f64());
+    let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(&metrics));
+    let options = EngineOptions {
+        on_group: Arc::new(move |operations| groups.group_operations.observe(operations as f64)),
+        on_sync: Arc::new(move |took| syncs.sync_duration.observe(took.as_secs_f64())),
+        ..options(config)
     };
-    let options = EngineOptions { on_group: Arc::new(on_group), ..options(config) };
     let mut opening = pin!(open_store(config, options, pool.clone(), move |event| match *event {
         EngineEvent::Progress { done, total } => {
             progress.send_replace(StoreHealth::Rebuilding { done, total });

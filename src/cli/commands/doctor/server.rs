@@ -90,7 +90,6 @@ pub(super) async fn check(session: &Session) -> Vec<Check> {
         }
         Err(error) => Check::failed("key", session, error.into()),
     });
-    checks.push(check_version(session, &client).await);
     checks.extend(check_store(session, &client).await);
     checks
 }
@@ -123,39 +122,28 @@ fn check_clock(state: &ServerState, now: Timestamp) -> Check {
     Check::warning("clock", format!("{seconds} {direction} this machine"), "synchronise both clocks by NTP")
 }
 
-async fn check_version(session: &Session, client: &Client) -> Check {
-    let document = match client.get_bytes(&["openapi.json"]).await {
-        Ok(document) => serde_json::from_slice::<Value>(&document).unwrap_or_default(),
-        Err(error) => return Check::failed("version", session, error.into()),
-    };
-    let (own, server) =
-        (env!("CARGO_PKG_VERSION"), document["info"]["version"].as_str().unwrap_or("unknown"));
-    if server == own {
-        return Check::ok("version", own);
-    }
-    let detail = format!("the server has {server}, this command {own}");
-    Check::warning(
-        "version",
-        detail,
-        "commands work with other versions; upgrade the older one for new features",
-    )
-}
-
 /// Checks what only an operator sees of the store, as far as this version of the server reports it.
 async fn check_store(session: &Session, client: &Client) -> Vec<Check> {
     let store = match client.get_bytes(&["store"]).await {
         Ok(store) => serde_json::from_slice::<Value>(&store).unwrap_or_default(),
         Err(error) if error.status() == Some(403) || error.status() == Some(401) => {
-            return vec![Check::skipped("disk", "needs a key with the scope operator")];
+            return vec![Check::skipped("store", "needs a key with the scope operator")];
         }
-        Err(error) => return vec![Check::failed("disk", session, error.into())],
+        Err(error) => return vec![Check::failed("store", session, error.into())],
     };
     let (free, least) = (store["free_bytes"].as_u64().unwrap_or_default(), Config::new("").min_free);
     let detail = format!("{} free", bytes(free));
-    let mut checks = vec![match free / least {
+    let (own, version) = (env!("CARGO_PKG_VERSION"), store["version"].as_str().unwrap_or_default());
+    let mut checks = vec![match version == own {
+        true => Check::ok("version", own),
+        false => {
+            Check::warning("version", format!("{version}, of this command {own}"), "upgrade the older one")
+        }
+    }];
+    checks.push(match free / least {
         0..4 => Check::warning("disk", detail, "free space: below --min-free (128 MiB) writes are refused"),
         _ => Check::ok("disk", detail),
-    }];
+    });
     let time = |name: &str| Timestamp::parse(store[name].as_str()?);
     checks.extend(time("verified_at").map(|at| Check::ok("store", format!("verified at {at}"))));
     checks.extend(time("erasure_due_at").map(|due| match due < session.now() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::base::Base;
 use super::digest::IndexDigest;
@@ -27,8 +27,6 @@ pub(crate) struct Journal {
     /// The next segment may exist already: no frame is appended to this one.
     must_rotate: bool,
     builder: FrameBuilder,
-    /// How long the last sync of a frame took.
-    last_sync: Duration,
     preallocated: Option<JoinHandle<io::Result<PreallocatedSegment>>>,
 }
 
@@ -78,9 +76,8 @@ impl Journal {
         closed_bytes: u64,
         file: Box<dyn DiskFile>,
     ) -> Journal {
-        let (builder, last_sync) = (FrameBuilder::default(), Duration::ZERO);
-        let (must_rotate, preallocated) = (false, None);
-        Journal { disk, options, end, closed_bytes, file, must_rotate, builder, last_sync, preallocated }
+        let builder = FrameBuilder::default();
+        Journal { disk, options, end, closed_bytes, file, must_rotate: false, builder, preallocated: None }
     }
 
     pub(crate) fn end(&self) -> JournalEnd {
@@ -102,10 +99,6 @@ impl Journal {
         if self.end.last.position.sequence == base.sequence {
             self.end.last = LastFrame::before(base);
         }
-    }
-
-    pub(crate) fn last_sync(&self) -> Duration {
-        self.last_sync
     }
 
     pub(crate) fn last(&self) -> LastFrame {
@@ -157,7 +150,7 @@ impl Journal {
         self.file.write_at(bytes, at).map_err(failed("write to the journal"))?;
         let begun = Instant::now();
         self.file.sync().map_err(failed("sync the journal"))?;
-        self.last_sync = begun.elapsed();
+        (self.options.on_sync)(begun.elapsed());
         let position = Position { ordinal: self.end.header.ordinal, offset: at, sequence };
         self.end.last = LastFrame { position, digest, is_seal, length: bytes.len() };
         self.end.at = at + length;

@@ -159,7 +159,7 @@ impl Writer {
         let has_space = match written {
             Ok(()) => {
                 if !changes.is_empty() {
-                    (self.env.options.on_group)(waiting.len(), self.journal.last_sync());
+                    (self.env.options.on_group)(waiting.len());
                 }
                 true
             }
