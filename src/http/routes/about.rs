@@ -110,9 +110,7 @@ pub(crate) async fn explain_problem(
 /// their own.
 #[utoipa::path(
     get, path = "/metrics", tag = "server",
-    responses((
-        status = 200, body = String, description = "The metrics", content_type = "text/plain; version=0.0.4; charset=utf-8"
-    ))
+    responses((status = 200, body = String, description = "The metrics", content_type = "text/plain"))
 )]
 pub(crate) async fn get_metrics(Call { session, .. }: Call<(), NoParams, SendsText>) -> Result<Response> {
     Ok(metrics_text(session.render_metrics().await?))
