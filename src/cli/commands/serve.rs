@@ -56,10 +56,10 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Also serve /metrics here, over HTTP and without a key
-    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address, hide_short_help = true)]
     metrics_listen: Option<SocketAddr>,
     /// Log every request to stderr, not only those that fail
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     access_log: bool,
     /// Serve HTTPS with this certificate chain (PEM); SIGHUP reloads it
     #[arg(long, value_name = "FILE", requires = "tls_key")]
