@@ -32,6 +32,14 @@ pub(super) fn count_submission(metrics: &Metrics, result: &Result<Accepted>) {
     metrics.submissions.with_label_values(&[result]).inc();
 }
 
+/// Counts a batch of which some submissions were accepted.
+pub(super) fn count_batch(metrics: &Metrics, submissions: usize, accepted: usize) {
+    let rejected = submissions.saturating_sub(accepted);
+    for (result, count) in [("accepted", accepted), ("rejected", rejected)] {
+        metrics.submissions.with_label_values(&[result]).inc_by(count as u64);
+    }
+}
+
 impl Session {
     pub async fn render_metrics(&self) -> Result<String> {
         self.require_unlimited_scope(Scope::Operator)?;

@@ -31,6 +31,8 @@ async fn requests_and_submissions_are_counted_without_names_and_ids() {
         server.post(&path, body).header("idempotency-key", "once").send().await.expect(201);
     }
     server.post(&path, json!({"answers": {"q1": 5}})).send().await.expect(422);
+    let rows = json!({"submissions": [{"answers": {"q1": "a"}}, {"answers": {"q1": "b"}}, {"answers": {}}]});
+    server.post(format!("{path}:batch"), rows).send().await.expect(200);
     server.get(format!("{FORMS}/{form}/responses")).send().await.expect(200);
     server.get("/secret-path?q1=canary").send().await.expect(404);
     server.call(Method::from_bytes(b"INVENTED").unwrap(), "/healthz").send().await.expect(405);
@@ -47,7 +49,7 @@ async fn requests_and_submissions_are_counted_without_names_and_ids() {
     let submissions =
         r#"forms_http_request_duration_seconds_count{route="/api/v1/forms/{form}/submissions"}"#;
     assert_eq!(value(&metrics, submissions), 3.0);
-    for (result, count) in [("accepted", 1.0), ("replayed", 1.0), ("rejected", 1.0), ("failed", 0.0)] {
+    for (result, count) in [("accepted", 3.0), ("replayed", 1.0), ("rejected", 2.0), ("failed", 0.0)] {
         let series = format!("forms_submissions_total{{result=\"{result}\"}}");
         assert_eq!(value(&metrics, &series), count, "{result}");
     }

@@ -27,8 +27,8 @@ flags, or from the variables that `forms serve` reads too.
 Prints a line for each check: its name, ok, warning, problem or skipped, what
 was found, and what to do. Exit code 1 if there is a warning or a problem.
 
-With --wait, first waits until the server accepts answers; exit code 7 if it does
-not in time.
+With --wait, first waits until the server accepts answers; exit code 7 if it
+does not in time.
 
 Examples:
   forms doctor
