@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use time::format_description::well_known::{Rfc2822, Rfc3339};
 
 pub const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -29,6 +29,12 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self::from_millis)
+    }
+
+    /// Reads a date as in HTTP headers (RFC 9110 §5.6.7).
+    pub fn parse_http_date(text: &str) -> Option<Self> {
+        let moment = OffsetDateTime::parse(text, &Rfc2822).ok()?;
+        Some(Self::from_millis(moment.unix_timestamp().saturating_mul(1_000)))
     }
 }
 

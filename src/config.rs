@@ -23,6 +23,8 @@ pub struct Config {
     pub data: PathBuf,
     /// Where to listen. Port 0 lets the system choose.
     pub listen: SocketAddr,
+    /// Where metrics are served without a key, besides the API.
+    pub metrics_listen: Option<SocketAddr>,
     /// Whether plain HTTP may be served on an address that other machines can reach.
     pub insecure_http: bool,
     /// The certificate with which HTTPS is served. `None`: plain HTTP.
@@ -45,6 +47,7 @@ impl Config {
         Self {
             data: data.into(),
             listen: (Ipv4Addr::LOCALHOST, 8787).into(),
+            metrics_listen: None,
             insecure_http: false,
             tls: None,
             min_free: 128 << 20,
@@ -177,6 +180,8 @@ pub struct HttpSettings {
     pub base_url: Option<BaseUrl>,
     /// Web origins whose scripts may read responses (CORS).
     pub cors_origins: Vec<WebOrigin>,
+    /// Whether every request is logged, not only those that fail.
+    pub access_log: bool,
 }
 
 impl Default for HttpSettings {
@@ -200,6 +205,7 @@ impl Default for HttpSettings {
             trusted_proxies: Vec::new(),
             base_url: None,
             cors_origins: Vec::new(),
+            access_log: false,
         }
     }
 }

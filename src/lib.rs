@@ -36,7 +36,8 @@
 //! | Module | Purpose | Knows nothing of |
 //! |---|---|---|
 //! | [`clock`], [`id`], [`secret`] | time, randomness, identifiers, keys: passed in, never global | everything else |
-//! | [`process`] | open file limits, free disk space, whether another process lives | everything else |
+//! | [`process`] | open file limits, free disk space, what this process uses, whether another one lives | everything else |
+//! | [`metrics`] | what the server counts about itself, for Prometheus | what is counted |
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
 //! | [`keyed_semaphore`] | a limit of permits for each id | everything else |
 //! | [`request_error`] | why a request to another server failed, in words | everything else |
@@ -108,6 +109,7 @@
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/` | the golden OpenAPI document |
 //! | a command | a file in `cli/commands/`, its line in `Command` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
+//! | a metric | a field of [`metrics::Metrics`], where it is counted, its row in `docs/operating.md` | the test that each documented one is exposed |
 //! | a problem code | a row in `api/problem.rs`, an arm in `app/error.rs` | the compiler; the test that each code is reached |
 
 pub mod api;
@@ -123,6 +125,7 @@ pub mod domain;
 pub mod http;
 pub mod id;
 pub mod keyed_semaphore;
+pub mod metrics;
 pub mod process;
 pub mod receiver;
 pub mod request_error;

@@ -3,9 +3,11 @@
 //! Lock files and runtime files outlive the processes that wrote them: these functions find out whether those still live.
 
 use std::path::Path;
+use std::time::Duration;
 use std::{fs, io};
 
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Whether the process `pid` has ended, or is at least losing its memory.
 ///
@@ -36,4 +38,26 @@ pub fn raise_open_files() -> usize {
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let current = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
     current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
+}
+
+/// What this process uses of the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessUsage {
+    pub resident_bytes: u64,
+    pub open_files: u64,
+    /// CPU time since its start.
+    pub cpu: Duration,
+}
+
+/// Returns what this process uses; without `/proc`, no memory and no files.
+pub fn process_usage() -> ProcessUsage {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    let kibibytes: u64 = resident.and_then(|size| size.parse().ok()).unwrap_or_default();
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    ProcessUsage {
+        resident_bytes: kibibytes * 1_024,
+        open_files: fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64),
+        cpu: cpu.try_into().unwrap_or_default(),
+    }
 }

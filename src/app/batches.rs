@@ -1,5 +1,8 @@
 //! Batches: many submissions to a form in one write.
 
+use std::sync::Arc;
+
+use super::metrics::count_batch;
 use super::submissions::{Validated, body_error, validate_body};
 use super::{ApiError, Current, IdempotentRequest, MAX_TRIES, ReplayableBody, Result, Session, into_result};
 use crate::api::{BatchResult, BatchResults, Code};
@@ -45,6 +48,7 @@ impl Session {
             let valid = checked.iter().flatten().map(|(sent, _)| sent);
             let rows = valid.map(|sent| (sent.answers.text().into(), sent.metadata.clone())).collect();
             let full = Refusal::not_accepting(&current.form, AcceptingReason::Full);
+            let metrics = Arc::clone(&self.metrics);
             let new = NewBatch {
                 form: current.form.reference(),
                 checked_revision: current.form.revision,
@@ -52,7 +56,10 @@ impl Session {
                 rows,
                 notify,
                 idempotency_key: key,
-                respond: Box::new(move |ids| response(checked, ids, 201, full)),
+                respond: Box::new(move |ids| {
+                    count_batch(&metrics, checked.len(), ids.iter().flatten().count());
+                    response(checked, ids, 201, full)
+                }),
             };
             let step = self.store.accept_batch(new, self.now()).await?;
             if !matches!(step, StepResult::Recheck) {

@@ -15,6 +15,7 @@ mod integrations;
 mod key_uses;
 mod keys;
 mod maintenance;
+mod metrics;
 mod retention;
 mod session;
 mod store;
@@ -37,6 +38,7 @@ use crate::domain::validation::limits::Limits;
 use crate::domain::workspace::Caller;
 use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::keyed_semaphore::{FairSemaphore, KeyedSemaphore};
+use crate::metrics::Metrics;
 use crate::secret::KeyId;
 use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
 
@@ -70,6 +72,8 @@ pub struct App {
     pub limits: Limits,
     /// Seals secrets, sends tests and renders what is delivered.
     pub deliveries: Arc<DeliveryService>,
+    /// What the server counts about itself.
+    pub metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     versions: VersionCache,
@@ -115,8 +119,11 @@ impl App {
         limits: Limits,
         deliveries: Arc<DeliveryService>,
     ) -> Self {
+        let metrics = Arc::clone(&deliveries.metrics);
+        metrics::add_series(&metrics);
         Self {
             deliveries,
+            metrics,
             clock,
             random,
             limits,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cursor::Cursors;
+use super::metrics::count_submission;
 use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Result, Session, into_result};
 use crate::api::Code;
 use crate::clock::Timestamp;
@@ -51,6 +52,17 @@ impl Session {
     /// Stores the answers in the body if the form accepts them. Without `notify`, which needs the scope `write`, its
     /// integrations are not notified.
     pub async fn create_submission(
+        &self,
+        form: &str,
+        request: IdempotentRequest<'_>,
+        notify: bool,
+    ) -> Result<Accepted> {
+        let result = self.store_submission(form, request, notify).await;
+        count_submission(&self.metrics, &result);
+        result
+    }
+
+    async fn store_submission(
         &self,
         form: &str,
         request: IdempotentRequest<'_>,

@@ -37,7 +37,8 @@ impl Client {
         let (started, timeout) = (Instant::now(), self.retry_policy.timeout);
         let response = self.transport.open(&request, &self.headers(&request), timeout).await?;
         let (parts, body) = response.into_parts();
-        let mut answer = RawResponse { status: parts.status, headers: parts.headers, body: Vec::new() };
+        let (status, headers) = (parts.status, parts.headers);
+        let mut answer = RawResponse { status, headers, body: Vec::new(), certificate: None };
         let mut download = Download { client: self, body, timeout };
         if answer.status.is_success() {
             self.observe(&request, &Ok(answer), started);

@@ -135,7 +135,7 @@ impl Client {
         response: RawResponse,
         maybe_applied: bool,
     ) -> Result<RawResponse, Failure> {
-        let RawResponse { status, headers, body } = &response;
+        let RawResponse { status, headers, body, .. } = &response;
         if body.len() > MAX_RESPONSE_BYTES {
             let error = self.foreign(format!("its answer has more than {} MiB", MAX_RESPONSE_BYTES >> 20));
             return Err(request.mark_maybe_applied(error).into());

@@ -10,6 +10,7 @@ mod pages;
 mod query;
 mod received_body;
 mod redaction;
+mod server_state;
 mod transport;
 
 use std::fmt;
@@ -34,6 +35,7 @@ pub use download::{Download, SubmissionStream};
 pub use pages::{MAX_PAGE, Pages};
 pub use query::{FormQuery, SubmissionQuery};
 pub use received_body::ReceivedBody;
+pub use server_state::ServerState;
 pub use transport::{Transport, has_certificate};
 
 use exchange::Request;

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use reqwest::header::HeaderMap;
+use reqwest::tls::TlsInfo;
 use reqwest::{StatusCode, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -36,6 +37,8 @@ pub(super) struct RawResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
+    /// The certificate of the server in DER, over HTTPS.
+    pub(super) certificate: Option<Vec<u8>>,
 }
 
 impl Transport {
@@ -50,6 +53,7 @@ impl Transport {
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
+            .tls_info(true)
             .user_agent(concat!("forms/", env!("CARGO_PKG_VERSION")));
         if is_loopback {
             builder = builder.no_proxy();
@@ -156,13 +160,15 @@ impl Transport {
 async fn receive(request: reqwest::RequestBuilder) -> reqwest::Result<RawResponse> {
     let mut answer = request.send().await?;
     let (status, headers) = (answer.status(), answer.headers().clone());
+    let tls = answer.extensions().get::<TlsInfo>();
+    let certificate = tls.and_then(|tls| tls.peer_certificate()).map(<[u8]>::to_vec);
     let mut body = Vec::new();
     while body.len() <= MAX_RESPONSE_BYTES
         && let Some(part) = answer.chunk().await?
     {
         body.extend_from_slice(&part);
     }
-    Ok(RawResponse { status, headers, body })
+    Ok(RawResponse { status, headers, body, certificate })
 }
 
 async fn call(
@@ -183,5 +189,5 @@ async fn call(
 async fn collect(answer: Response) -> std::result::Result<RawResponse, axum::Error> {
     let (parts, body) = answer.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await?;
-    Ok(RawResponse { status: parts.status, headers: parts.headers, body: body.into() })
+    Ok(RawResponse { status: parts.status, headers: parts.headers, body: body.into(), certificate: None })
 }

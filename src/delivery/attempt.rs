@@ -213,7 +213,7 @@ impl DeliveryService {
             let now = self.clock.now();
             match self.store.finish(batch.queue, finished.clone(), written, now).await {
                 Ok(health) => {
-                    finished.iter().for_each(|attempt| self.log(&batch.integration, attempt, now));
+                    finished.iter().for_each(|attempt| self.report(&batch.integration, attempt, now));
                     if let Some(reason) = health.paused {
                         tracing::warn!(form = %batch.form.id, %integration, reason, "the integration is paused");
                     }
@@ -231,24 +231,39 @@ impl DeliveryService {
         }
     }
 
-    /// Logs an attempt, and whether the delivery is dead: neither what was sent nor the answer, and of the URL the host.
-    fn log(
+    /// Counts and logs an attempt, and whether the delivery is dead: neither what was sent nor the answer, and of the URL the
+    /// host.
+    fn report(
         &self,
         integration: &Integration,
         FinishedAttempt { delivery, result }: &FinishedAttempt,
         now: Timestamp,
     ) {
-        let AttemptEnd::Sent { report, jitter, .. } = result else { return };
+        let kind = integration.type_name();
+        let count = |result| self.metrics.deliveries.with_label_values(&[kind, result]).inc();
+        let (report, jitter) = match result {
+            AttemptEnd::Sent { report, jitter, .. } => (report, *jitter),
+            AttemptEnd::Skipped => return count("skipped"),
+            AttemptEnd::Canceled => return count("canceled"),
+            AttemptEnd::NotSent => return,
+        };
         let (id, form, host) = (delivery.id(), delivery.form, integration.destination());
         let (name, number) = (&integration.name, delivery.attempts + 1);
         let error = report.outcome.error().map_or_else(String::new, |error| error.code.to_string());
         let result = report.outcome.result();
         let duration = report.duration_ms;
+        self.metrics.delivery_duration.observe(duration as f64 / 1_000.0);
         tracing::debug!(delivery = %id, %form, integration = name, host, number, %result, error, duration, "attempt");
         let schedule = integration.retry_schedule(self.settings.retry_schedule.as_deref());
-        if delivery.finish_attempt(report, schedule, *jitter, now).status == DeliveryStatus::Dead {
+        let status = delivery.finish_attempt(report, schedule, jitter, now).status;
+        if status == DeliveryStatus::Dead {
             tracing::warn!(delivery = %id, %form, integration = name, host, number, error, "a delivery is dead");
         }
+        count(match status {
+            DeliveryStatus::Delivered => "delivered",
+            DeliveryStatus::Dead => "dead",
+            _ => "retried",
+        });
     }
 }
 

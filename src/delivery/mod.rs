@@ -41,6 +41,7 @@ use crate::domain::integration::address::AddressPolicy;
 use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::outbound::HttpRequest;
 use crate::id::Random;
+use crate::metrics::Metrics;
 use crate::store::{Store, VersionCache};
 use crate::vault::Vault;
 
@@ -87,6 +88,7 @@ pub struct DeliveryService {
     versions: VersionCache,
     dispatcher: Dispatcher,
     tokens: TokenCache,
+    pub metrics: Arc<Metrics>,
     /// Attempts at earlier events may have been begun by an earlier process.
     started_at: Timestamp,
 }
@@ -113,8 +115,15 @@ impl DeliveryService {
             versions,
             dispatcher: Dispatcher::default(),
             tokens: TokenCache::default(),
+            metrics: Arc::new(Metrics::new(started_at)),
             started_at,
         }
+    }
+
+    /// Returns it counting in `metrics`.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Returns it sending mail by `mailer`.

@@ -21,7 +21,9 @@ use crate::config::HttpSettings;
 use crate::http::openapi::document_text;
 use crate::http::routes::about;
 use crate::http::server::budget::Budgets;
+use crate::http::server::observer::RequestObserver;
 use crate::http::server::rate_limiter::RateLimiter;
+use crate::http::wire::responses::metrics_text;
 use crate::http::wire::state::AppState;
 use crate::store::StoreHealth;
 
@@ -30,6 +32,8 @@ pub use crate::http::wire::state::{ClientAddress, LocalOperator};
 
 pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
     let (routes, document) = routes::operations();
+    let templates = routes::templates(&document);
+    let metrics = Arc::clone(&app.metrics);
     let budgets = Arc::new(Budgets::new(app.pool.clone(), settings.max_connections));
     let settings = Arc::new(settings);
     let shared = Arc::new(AppState {
@@ -40,7 +44,21 @@ pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
         budgets: Arc::clone(&budgets),
         openapi: document_text(document),
     });
-    HttpService::new(routes.with_state(shared), settings, budgets)
+    let observer = RequestObserver::new(metrics, templates);
+    HttpService::new(routes.with_state(shared), settings, budgets).with_observer(observer)
+}
+
+/// Returns the service of the metrics' own address, which asks for no key.
+pub fn metrics_only(app: Arc<App>, settings: HttpSettings) -> HttpService {
+    let render = move || {
+        let app = Arc::clone(&app);
+        async move { metrics_text(app.render_metrics().await) }
+    };
+    let routes = Router::new()
+        .route("/metrics", get(render))
+        .fallback(routes::route_not_found)
+        .method_not_allowed_fallback(routes::method_not_allowed);
+    HttpService::of_routes(routes, settings)
 }
 
 /// Returns the service used while the store opens, which may take long: `/healthz`, `/readyz`, and 503 for everything else.

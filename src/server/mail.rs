@@ -16,17 +16,36 @@ const FOLDER_SENDER: &str = "forms@forms.invalid";
 /// Returns the mailer, with the password read from its file.
 pub(super) fn new_mailer(config: &MailConfig) -> Result<Arc<dyn Mailer>, ServerError> {
     config.check().map_err(|why| ServerError::InvalidConfig(why.to_owned()))?;
-    let default_sender = || MailFrom { name: None, address: FOLDER_SENDER.to_owned() };
-    let from = config.from.clone().unwrap_or_else(default_sender);
-    if let Some(folder) = &config.folder {
-        return Ok(Arc::new(MailFolder::new(folder.clone(), from)));
-    }
-    let Some(url) = config.smtp_url.clone() else { return Ok(Arc::new(NoMailer)) };
+    Ok(match (&config.folder, smtp_mailer(config)?) {
+        (Some(folder), _) => Arc::new(MailFolder::new(folder.clone(), sender(config))),
+        (None, Some(mailer)) => Arc::new(mailer),
+        (None, None) => Arc::new(NoMailer),
+    })
+}
+
+/// Logs in to the mail server of the settings, if they name one, and sends nothing. Returns why mail could not be sent.
+///
+/// # Errors
+/// If the settings cannot be used.
+pub async fn check_mail(config: &MailConfig) -> Result<Option<String>, ServerError> {
+    config.check().map_err(|why| ServerError::InvalidConfig(why.to_owned()))?;
+    let Some(mailer) = smtp_mailer(config)? else { return Ok(None) };
+    let refused = mailer.check().await.err();
+    Ok(refused.and_then(|outcome| Some(outcome.error()?.message.clone())))
+}
+
+fn smtp_mailer(config: &MailConfig) -> Result<Option<SmtpMailer>, ServerError> {
+    let Some(url) = config.smtp_url.clone() else { return Ok(None) };
     let credentials = match (&config.smtp_username, &config.smtp_password_file) {
         (Some(user), Some(file)) => Some((user.clone(), read_password(file)?)),
         _ => None,
     };
-    Ok(Arc::new(SmtpMailer::new(SmtpSettings { url, credentials, from })))
+    Ok(Some(SmtpMailer::new(SmtpSettings { url, credentials, from: sender(config) })))
+}
+
+fn sender(config: &MailConfig) -> MailFrom {
+    let default_sender = || MailFrom { name: None, address: FOLDER_SENDER.to_owned() };
+    config.from.clone().unwrap_or_else(default_sender)
 }
 
 fn read_password(path: &Path) -> Result<Secret<String>, ServerError> {

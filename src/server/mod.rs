@@ -29,12 +29,14 @@ use crate::cpu_pool::CpuPool;
 use crate::domain::workspace::{ApiKey, Caller};
 use crate::http::server::accept_loop::serve;
 use crate::http::server::tls::{Tls, TlsError};
-use crate::http::{HttpService, LocalOperator, router, starting};
+use crate::http::{HttpService, LocalOperator, metrics_only, router, starting};
+use crate::metrics::Metrics;
 use crate::secret::{KeyText, SystemRandomness};
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
 use crate::store::{Maintenance, OpenError, Store, StoreError, StoreHealth, is_held_by_ended_process};
 
+pub use mail::check_mail;
 pub use operator_key::{read_operator_key, write_operator_key};
 
 /// Why a server does not start, or a data directory does not open.
@@ -105,9 +107,13 @@ pub async fn run(
         tls = load => tls?,
         () = &mut shutdown => return Ok(()),
     };
-    let listener = listen(&config).await?;
+    let listener = listen_at(&config, config.listen).await?;
     let address =
         listener.local_addr().map_err(|source| ServerError::Listen { address: config.listen, source })?;
+    let metrics_listener = match config.metrics_listen {
+        Some(address) => Some(listen_at(&config, address).await?),
+        None => None,
+    };
     let Some((listener, opened)) = open_serving(&config, listener, tls.as_ref(), &mut shutdown).await? else {
         return Ok(());
     };
@@ -128,6 +134,7 @@ pub async fn run(
     };
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
+        () = serve_metrics(metrics_listener, &opened.app, &config) => {}
         () = run_maintenance(&opened.app, config.trash_days) => {}
         () = reload_certificate(tls.as_ref(), reload) => {}
     }
@@ -137,6 +144,13 @@ pub async fn run(
     }
     store_key_uses(&opened.app).await;
     opened.close().await
+}
+
+/// Serves the metrics on an address of their own, if there is one. Never ends.
+async fn serve_metrics(listener: Option<TcpListener>, app: &Arc<App>, config: &Config) {
+    let never = std::future::pending();
+    let Some(listener) = listener else { return never.await };
+    serve(listener, metrics_only(Arc::clone(app), config.http.clone()), &config.http, None, never).await;
 }
 
 /// Reads the certificate again whenever `next` resolves. Never ends.
@@ -238,13 +252,13 @@ pub async fn open_local_with(config: &Config) -> Result<Local, ServerError> {
     };
     let pool = CpuPool::default();
     let store = open_store(config, options, pool.clone(), |_| ()).await?;
-    assemble(config, store, pool).await
+    assemble(config, store, pool, Arc::new(Metrics::new(SystemClock.now()))).await
 }
 
-/// Listens on the address of `config`. A killed server of the same store may hold the address for a while; then waits as
+/// Listens on `address`. A killed server of the same store may hold the address for a while; then waits as
 /// long as for the store.
-async fn listen(config: &Config) -> Result<TcpListener, ServerError> {
-    let (address, deadline) = (config.listen, Instant::now() + options(config).lock_wait);
+async fn listen_at(config: &Config, address: SocketAddr) -> Result<TcpListener, ServerError> {
+    let deadline = Instant::now() + options(config).lock_wait;
     let mut bound = TcpListener::bind(address).await;
     if is_in_use(&bound) && is_held_by_ended_process(&config.data) {
         tracing::warn!(%address, "a server that was killed still has the address; waiting for it to end");
@@ -281,10 +295,19 @@ async fn open_serving(
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
     let (progress, health) = watch::channel(StoreHealth::Rebuilding { done: 0, total: 0 });
     let pool = CpuPool::default();
-    let mut opening = pin!(open_store(config, options(config), pool.clone(), move |event| {
-        if let EngineEvent::Progress { done, total } = *event {
+    let metrics = Arc::new(Metrics::new(SystemClock.now()));
+    let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(&metrics));
+    let options = EngineOptions {
+        on_group: Arc::new(move |operations| groups.group_operations.observe(operations as f64)),
+        on_sync: Arc::new(move |took| syncs.sync_duration.observe(took.as_secs_f64())),
+        ..options(config)
+    };
+    let mut opening = pin!(open_store(config, options, pool.clone(), move |event| match *event {
+        EngineEvent::Progress { done, total } => {
             progress.send_replace(StoreHealth::Rebuilding { done, total });
         }
+        EngineEvent::Compacted { .. } => compactions.compactions.inc(),
+        _ => {}
     }));
     let health = Arc::new(move || health.borrow().clone());
     let mut store = None;
@@ -301,7 +324,7 @@ async fn open_serving(
         opening.await?.close().await?;
         return Ok(None);
     };
-    Ok(Some((listener, assemble(config, store?, pool).await?)))
+    Ok(Some((listener, assemble(config, store?, pool, metrics).await?)))
 }
 
 fn options(config: &Config) -> EngineOptions {
@@ -343,7 +366,12 @@ fn log(event: &EngineEvent) {
 /// Time between attempts to read an index that is being rebuilt.
 const REBUILD_POLL: Duration = Duration::from_millis(20);
 
-async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Local, ServerError> {
+async fn assemble(
+    config: &Config,
+    store: SledStore,
+    pool: CpuPool,
+    metrics: Arc<Metrics>,
+) -> Result<Local, ServerError> {
     let clock = Arc::new(SystemClock);
     let key = loop {
         match prepare(&store, config, &*clock).await {
@@ -362,7 +390,8 @@ async fn assemble(config: &Config, store: SledStore, pool: CpuPool) -> Result<Lo
     };
     let store: Arc<dyn Store> = Arc::new(store);
     let random = Arc::new(SystemRandomness);
-    let deliveries = Arc::new(deliveries::new_service(config, &store, &clock).await?);
+    let deliveries = deliveries::new_service(config, &store, &clock).await?;
+    let deliveries = Arc::new(deliveries.with_metrics(metrics));
     let app = Arc::new(App::new(store, pool, clock, random, config.content, deliveries));
     let api = router(Arc::clone(&app), config.http.clone());
     Ok(Local { api, key, operator, app })

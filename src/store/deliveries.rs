@@ -150,6 +150,8 @@ pub struct TypeStats {
     pub oldest_due_at: Option<Timestamp>,
     /// Delivered within the last 24 hours, counted by the hour.
     pub delivered: u64,
+    /// Integrations that are paused because their receivers fail.
+    pub paused_integrations: u64,
 }
 
 /// Whether a confirmation may be sent to a respondent.

@@ -9,6 +9,7 @@ pub mod completions;
 pub mod context;
 pub mod create;
 pub mod deliveries;
+pub mod doctor;
 pub mod edit;
 pub mod explain;
 pub mod help;
@@ -131,6 +132,7 @@ subcommands! {
         Context(context::Context),
         Logout(context::Logout),
         Whoami(whoami::Whoami),
+        Doctor(doctor::Doctor),
         Explain(explain::Explain),
         Completions(completions::Completions),
         Listen(listen::Listen),
@@ -160,7 +162,7 @@ pub struct Cli {
 pub fn command() -> clap::Command {
     let command = help::with_notes(refuse_empty(Cli::command()));
     command.mut_subcommands(|command| match command.get_name() {
-        "serve" => ignore_empty_variables(command),
+        "serve" | "doctor" => ignore_empty_variables(command),
         _ => command,
     })
 }

@@ -55,6 +55,12 @@ pub struct Serve {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
+    /// Also serve /metrics here, over HTTP and without a key
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address, hide_short_help = true)]
+    metrics_listen: Option<SocketAddr>,
+    /// Log every request to stderr, not only those that fail
+    #[arg(long, hide_short_help = true)]
+    access_log: bool,
     /// Serve HTTPS with this certificate chain (PEM); SIGHUP reloads it
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -231,6 +237,7 @@ impl Serve {
         let (network, delivery, limits) = (self.network, self.delivery, self.limits);
         let mut config = self.store.config(data)?;
         config.listen = self.listen;
+        config.metrics_listen = self.metrics_listen;
         config.insecure_http = insecure_http;
         let tls_files = |(certificate, key)| TlsFiles { certificate, key };
         config.tls = self.tls_cert.zip(self.tls_key).map(tls_files);
@@ -264,6 +271,7 @@ impl Serve {
             trusted_proxies: network.trusted_proxy,
             base_url: network.base_url,
             cors_origins: network.cors_origin,
+            access_log: self.access_log,
         };
         config.delivery.retry_schedule = retry_schedule(&delivery.retry_schedule)?;
         config.delivery.new_master_key = delivery.new_master_key;

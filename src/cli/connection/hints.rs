@@ -16,7 +16,7 @@ pub fn annotate(session: &Session, error: CliError) -> CliError {
             failed @ (ClientError::Unreachable { .. } | ClientError::Unexpected { .. }),
             Some(Target::Server { url, context, .. }),
         ) => {
-            notes.push(address_note(url.source, context.as_deref()));
+            notes.push(format!("address from: {}", address_origin(url.source, context.as_deref())));
             if matches!(failed, ClientError::Unreachable { was_sent: false, .. }) { start(url) } else { None }
         }
         (ClientError::Problem(problem), Some(Target::Server { url, key, .. })) => {
@@ -115,13 +115,13 @@ fn missing_key_note(session: &Session, url: &Url) -> Option<String> {
     Some(format!("your own server is at --url {}", server.url))
 }
 
-fn address_note(source: Source, context: Option<&str>) -> String {
-    let origin = match (source, context) {
+/// Returns where the address of a server came from.
+pub fn address_origin(source: Source, context: Option<&str>) -> String {
+    match (source, context) {
         (_, Some(name)) => target::context_origin(name),
         (Source::Flag, _) => "the command line".to_owned(),
         (Source::Env, _) => "FORMS_URL".to_owned(),
         (Source::Runtime, _) => "a running server's file".to_owned(),
         (Source::Context | Source::Default, _) => "default (no --url, FORMS_URL or context)".to_owned(),
-    };
-    format!("address from: {origin}")
+    }
 }

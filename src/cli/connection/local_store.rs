@@ -73,7 +73,7 @@ pub struct StoreFlags {
 /// Flags about sending mail.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Mail")]
-struct MailFlags {
+pub struct MailFlags {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     #[arg(
         help = "Mail server: smtps://HOST:465 (TLS), smtp://HOST:587 (STARTTLS), or smtp+plain://127.0.0.1:25"
@@ -108,19 +108,24 @@ impl StoreFlags {
         config.delivery.policy.allowed = self.allow_net;
         config.delivery.google = parsed("google-url", self.google_url.as_deref())?.unwrap_or_default();
         config.delivery.master_key_file = self.master_key_file;
-        let mail = self.mail.or_variables();
-        config.delivery.mail = MailConfig {
-            smtp_url: parsed("smtp-url", mail.smtp_url.as_deref())?,
-            smtp_username: mail.smtp_username,
-            smtp_password_file: mail.smtp_password_file,
-            from: mail.mail_from,
-            folder: mail.mail_dir,
-        };
+        config.delivery.mail = self.mail.config()?;
         Ok(config)
     }
 }
 
 impl MailFlags {
+    /// Returns the settings of mail.
+    pub fn config(self) -> Result<MailConfig, CliError> {
+        let mail = self.or_variables();
+        Ok(MailConfig {
+            smtp_url: parsed("smtp-url", mail.smtp_url.as_deref())?,
+            smtp_username: mail.smtp_username,
+            smtp_password_file: mail.smtp_password_file,
+            from: mail.mail_from,
+            folder: mail.mail_dir,
+        })
+    }
+
     /// Takes what no flag says from variables. A flag that names one way to send mail wins over the variables of the other.
     fn or_variables(mut self) -> Self {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());

@@ -30,7 +30,7 @@ impl Exit {
     /// Each exit code with its name and its meaning, in numerical order.
     pub const ALL: [(Self, &'static str, &'static str); 11] = [
         (Self::Done, "done", "done; also if the list is empty, or there was nothing to do"),
-        (Self::No, "no", "no: a confirmation was declined, a test failed, or damage was found"),
+        (Self::No, "no", "no: a confirmation was declined, a test failed, or a check found something"),
         (Self::Usage, "usage", "usage: a flag, a missing file, a confirmation that cannot be asked for"),
         (Self::NotFound, "not found", "not found: no such form, submission, key, workspace or context"),
         (Self::NotAllowed, "not allowed", "not allowed: no API key, a wrong one, or a missing scope"),
@@ -97,6 +97,8 @@ pub enum CliError {
     TestFailed { name: String },
     /// The journal in a data directory is damaged; the places were shown.
     Damaged { data: String, places: usize },
+    /// `doctor` found something; the checks were shown.
+    Findings { count: usize },
     /// The user declined.
     Declined,
     /// The reader of stdout closed it; nothing is reported.
@@ -155,7 +157,9 @@ impl CliError {
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,
-            Self::Declined | Self::TestFailed { .. } | Self::Damaged { .. } => Exit::No,
+            Self::Declined | Self::TestFailed { .. } | Self::Damaged { .. } | Self::Findings { .. } => {
+                Exit::No
+            }
             Self::ClosedPipe => Exit::Done,
             Self::Interrupted => Exit::Interrupted,
         }

@@ -13,7 +13,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 16] = [
+pub const CODES: [(&str, &str); 17] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -32,6 +32,7 @@ pub const CODES: [(&str, &str); 16] = [
         "failed",
         "This machine cannot do it, for the reason in the message, or this is a bug: please report it.",
     ),
+    ("findings", "`forms doctor` found something. Each check that it prints says what to do."),
     ("partial", "Some of several items failed. Each has its own problem in `failures`; the others are done."),
     (
         "test_failed",
@@ -104,6 +105,9 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
             let places = count_noun(*places, "place");
             local_diagnostic("journal_damaged", &format!("the journal in {data} is damaged in {places}"))
                 .help(Some("restore a backup: forms store restore FILE --data DIR".to_owned()))
+        }
+        CliError::Findings { count } => {
+            local_diagnostic("findings", &format!("{} above", count_noun(*count as u64, "finding")))
         }
         CliError::Declined => local_diagnostic("declined", "not confirmed, so it is unchanged"),
         CliError::ClosedPipe => local_diagnostic("closed_pipe", "the reader closed the output"),

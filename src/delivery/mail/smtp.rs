@@ -81,7 +81,8 @@ impl SmtpMailer {
         let mail = message::build(message, &self.settings.from)?;
         let deadline = Instant::now() + self.limit;
         let late = |_elapsed| report::timed_out();
-        let mut connection = timeout_at(deadline, self.log_in(&mail, dialogue)).await.map_err(late)??;
+        let mut connection =
+            timeout_at(deadline, self.log_in(mail.sender.domain(), dialogue)).await.map_err(late)??;
         let begun = timeout_at(deadline, begin(&mut connection, &mail, dialogue)).await.map_err(late);
         let result = match begun.flatten() {
             Ok(()) => {
@@ -94,13 +95,26 @@ impl SmtpMailer {
         result
     }
 
-    /// Connects, encrypts and authenticates.
+    /// Connects, encrypts, authenticates and quits, without a message.
+    ///
+    /// # Errors
+    /// If mail could not be sent: the outcome that an attempt would have.
+    pub async fn check(&self) -> Result<(), Outcome> {
+        let domain = self.settings.from.address.rsplit('@').next().unwrap_or_default();
+        let mut dialogue = Dialogue::new(&self.secrets);
+        let logged_in = timeout(self.limit, self.log_in(domain, &mut dialogue)).await;
+        let mut connection = logged_in.map_err(|_elapsed| report::timed_out())??;
+        let _unanswered = timeout(QUIT_LIMIT, connection.quit()).await;
+        Ok(())
+    }
+
+    /// Connects, encrypts and authenticates, as a client of this domain.
     async fn log_in(
         &self,
-        mail: &BuiltMail,
+        domain: &str,
         dialogue: &mut Dialogue<'_>,
     ) -> Result<AsyncSmtpConnection, Outcome> {
-        let name = ClientId::Domain(mail.sender.domain().to_owned());
+        let name = ClientId::Domain(domain.to_owned());
         let (mut connection, server) = self.connect(&name, dialogue).await?;
         if let Some((user, password)) = &self.settings.credentials {
             let credentials = Credentials::new(user.clone(), password.reveal().clone());

@@ -1,8 +1,5 @@
 //! Classifies the answers of receivers over HTTP.
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc2822;
-
 use super::DeliveryError;
 use super::attempt::{MAX_PACED_WAIT, Outcome};
 use super::error_code::ErrorCode;
@@ -105,8 +102,7 @@ fn parse_retry_after(text: &str, now: Timestamp) -> Option<i64> {
         // Saturates: a number of any length is a valid one.
         (text.parse::<f64>().ok()? * 1_000.0).ceil() as i64
     } else {
-        let date = OffsetDateTime::parse(text, &Rfc2822).ok()?;
-        date.unix_timestamp().saturating_mul(1_000).saturating_sub(now.millis())
+        Timestamp::parse_http_date(text)?.millis().saturating_sub(now.millis())
     };
     Some(wait.clamp(MIN_PACED_WAIT, MAX_PACED_WAIT))
 }

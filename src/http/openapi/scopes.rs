@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Returns the scope that the operation `id`, `method` `path`, needs; `None` if every key may call it, or it needs no key.
 pub(super) fn needed(method: &str, path: &str, id: &str) -> Option<&'static str> {
-    let resource = path.strip_prefix("/api/v1/")?;
+    let resource = path.strip_prefix("/api/v1/").or(path.strip_prefix('/'))?;
     Some(match (id, resource.split(['/', ':']).next()?) {
         ("get_form" | "get_schema", _) => "`read` or `submit`",
         ("create_submission" | "create_submissions", _) => "`submit`",
@@ -13,7 +13,7 @@ pub(super) fn needed(method: &str, path: &str, id: &str) -> Option<&'static str>
         (_, "forms" | "deliveries") => "`write`",
         ("rotate_key", _) => "`admin`",
         (_, "keys") => "`admin`, or for another `workspace` `operator`",
-        (_, "workspaces" | "store") => "`operator`",
+        (_, "workspaces" | "store" | "metrics") => "`operator`",
         _ => return None,
     })
 }

@@ -12,10 +12,10 @@ use crate::config::HttpSettings;
 use crate::domain::validation::limits::Limits;
 use crate::http::openapi::text_at;
 use crate::http::server::base_url::RequestBase;
-use crate::http::wire::call::Call;
+use crate::http::wire::call::{Call, SendsText};
 use crate::http::wire::extract::PathParams;
 use crate::http::wire::query::{NoParams, QueryParams};
-use crate::http::wire::responses::{json, json_text};
+use crate::http::wire::responses::{json, json_text, metrics_text};
 use crate::http::wire::state::Shared;
 use crate::store::StoreHealth;
 
@@ -102,6 +102,18 @@ pub(crate) async fn explain_problem(
         Some(code) => format!("{name} ({})\n{}.\n\n{meaning}\n", code.status(), code.title()),
         None => format!("{name}\n\n{meaning}\n"),
     })
+}
+
+/// Get the metrics
+///
+/// In the text format of Prometheus, version 0.0.4. `forms serve --metrics-listen` serves them without a key, on an address of
+/// their own.
+#[utoipa::path(
+    get, path = "/metrics", tag = "server",
+    responses((status = 200, body = String, description = "The metrics", content_type = "text/plain"))
+)]
+pub(crate) async fn get_metrics(Call { session, .. }: Call<(), NoParams, SendsText>) -> Result<Response> {
+    Ok(metrics_text(session.render_metrics().await?))
 }
 
 /// Check that the server is alive

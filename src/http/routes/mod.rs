@@ -36,7 +36,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
     let mut aliases = Router::new();
     for (_, paths, methods) in &submissions {
         for path in paths.paths.keys() {
-            aliases = aliases.route(&path.replace("/submissions", "/responses"), methods.clone());
+            aliases = aliases.route(&alias(path), methods.clone());
         }
     }
     let operations = OpenApiRouter::with_openapi(openapi::Api::openapi())
@@ -71,6 +71,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(store::get_store))
         .routes(routes!(store::compact))
         .routes(routes!(store::get_backup))
+        .routes(routes!(about::get_metrics))
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))
@@ -84,7 +85,19 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
     (routes, document)
 }
 
-async fn route_not_found() -> ApiError {
+/// Returns the templates of all routes in `document`, and of their second paths.
+pub(crate) fn templates(document: &Document) -> Vec<String> {
+    let paths = document.paths.paths.keys();
+    let aliases = paths.clone().filter(|path| path.contains("/submissions")).map(|path| alias(path));
+    paths.cloned().chain(aliases).collect()
+}
+
+/// Returns the second path of an operation on submissions.
+fn alias(path: &str) -> String {
+    path.replace("/submissions", "/responses")
+}
+
+pub(crate) async fn route_not_found() -> ApiError {
     ApiError::with_detail(Code::RouteNotFound, "there is nothing at this path; see /api/v1/openapi.json")
 }
 

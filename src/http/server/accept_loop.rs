@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use rustix::net::sockopt::set_socket_send_buffer_size;
@@ -39,12 +40,11 @@ const SEND_BUFFER: usize = 64 << 10;
 pub trait RequestService:
     Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 {
+    /// Learns how many connections are open, whenever that changes.
+    fn on_connections(&self, _open: usize) {}
 }
 
-impl<S> RequestService for S where
-    S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
-{
-}
+impl RequestService for Router {}
 
 /// Serves `service` on `listener` until `shutdown` resolves; then stops accepting, lets requests in progress finish for
 /// at most 10 seconds, and returns.
@@ -68,6 +68,7 @@ pub async fn serve(
     let mut last_warning = None;
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
+        service.on_connections(connections.len());
         tokio::select! {
             biased;
             () = &mut shutdown => break,

@@ -28,10 +28,12 @@ use crate::api::Code;
 use crate::app::{ApiError, Result};
 use crate::config::HttpSettings;
 use crate::cpu_pool::CpuPool;
+use crate::http::server::accept_loop::RequestService;
 use crate::http::server::base_url::{RequestBase, add_base, base_url};
 use crate::http::server::budget::{AuthenticatedKey, Budgets, uncharged};
 use crate::http::server::client_address::client_address;
 use crate::http::server::cors::Cors;
+use crate::http::server::observer::RequestObserver;
 use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::{X_REQUEST_ID, request_id};
 use crate::http::server::response_body::prepare_response;
@@ -47,14 +49,20 @@ pub struct HttpService {
     routes: Router,
     settings: Arc<HttpSettings>,
     budgets: Arc<Budgets>,
+    observer: Option<Arc<RequestObserver>>,
 }
 
 impl HttpService {
     pub(crate) fn new(routes: Router, settings: Arc<HttpSettings>, budgets: Arc<Budgets>) -> Self {
-        Self { routes, settings, budgets }
+        Self { routes, settings, budgets, observer: None }
     }
 
-    /// Returns a service of other routes than the API's, with budgets of its own.
+    /// Returns it counting its requests.
+    pub(crate) fn with_observer(self, observer: RequestObserver) -> Self {
+        Self { observer: Some(Arc::new(observer)), ..self }
+    }
+
+    /// Returns a service of other routes than the API's, with budgets of its own, which does not count its requests.
     pub fn of_routes(routes: Router, settings: HttpSettings) -> Self {
         let budgets = Budgets::new(CpuPool::default(), settings.max_connections);
         Self::new(routes, Arc::new(settings), Arc::new(budgets))
@@ -110,7 +118,11 @@ impl HttpService {
             cors.add_headers(response.headers_mut());
         }
         set_common_headers(response.headers_mut(), &id);
-        log_access(&method, uri.path(), response.status(), begun.elapsed(), text, client);
+        let took = begun.elapsed();
+        if let Some(observer) = &self.observer {
+            observer.count(uri.path(), &method, response.status(), took);
+        }
+        log_access(&method, uri.path(), &response, took, text, client, self.settings.access_log);
         response
     }
 }
@@ -130,6 +142,14 @@ impl Service<Request> for HttpService {
     }
 }
 
+impl RequestService for HttpService {
+    fn on_connections(&self, open: usize) {
+        if let Some(observer) = &self.observer {
+            observer.metrics.connections.set(open as f64);
+        }
+    }
+}
+
 /// Replaces the peer's address by the client's, and returns it with the base URL of the request.
 fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Option<IpAddr>) {
     let peer = request.extensions().get::<ClientAddress>().map(|ClientAddress(peer)| *peer);
@@ -145,24 +165,27 @@ fn resolve_proxy(request: &mut Request, settings: &HttpSettings) -> (String, Opt
     (base, client)
 }
 
-/// Writes the access log: errors at `info`, all else at `debug`. Formatting and writing a line costs as much as storing
-/// a submission, so requests refused by overload are logged at `debug` too.
+/// Writes the access log: errors at `info`, all else at `debug`, unless `is_wanted`. Formatting and writing a line costs as
+/// much as storing a submission, so requests refused by overload are logged at `debug` too. A query may hold answers, and is
+/// not logged.
 fn log_access(
     method: &Method,
     path: &str,
-    status: StatusCode,
+    response: &Response,
     took: Duration,
     request_id: &str,
     client: Option<IpAddr>,
+    is_wanted: bool,
 ) {
     let client = client.map(tracing::field::display);
+    let (status, bytes) = (response.status(), response.body().size_hint().exact());
     let is_routine = status.as_u16() < 400 || status == StatusCode::SERVICE_UNAVAILABLE;
     let status = status.as_u16();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    if is_routine {
-        tracing::debug!(target: "forms::access", %method, path, status, micros, request_id, client);
+    if is_routine && !is_wanted {
+        tracing::debug!(target: "forms::access", %method, path, status, bytes, micros, request_id, client);
     } else {
-        tracing::info!(target: "forms::access", %method, path, status, micros, request_id, client);
+        tracing::info!(target: "forms::access", %method, path, status, bytes, micros, request_id, client);
     }
 }
 

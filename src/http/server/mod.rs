@@ -9,6 +9,7 @@ pub(crate) mod connection_state;
 pub(crate) mod connection_table;
 pub(crate) mod cors;
 pub(crate) mod http_service;
+pub(crate) mod observer;
 pub(crate) mod rate_limiter;
 pub(crate) mod refusal;
 pub(crate) mod request_head;

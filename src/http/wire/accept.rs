@@ -18,6 +18,9 @@ pub(crate) const JSON_LINES: &str = "application/x-ndjson";
 /// The media type of a table.
 pub(crate) const CSV: &str = "text/csv";
 
+/// The media type of metrics.
+pub(crate) const TEXT: &str = "text/plain";
+
 /// The media type of an archive.
 pub(crate) const TAR: &str = "application/x-tar";
 

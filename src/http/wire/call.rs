@@ -13,7 +13,7 @@ use crate::app::{ApiError, Result, Session};
 use crate::domain::workspace::Caller;
 use crate::http::server::budget::AuthenticatedKey;
 use crate::http::server::client_address::client_network;
-use crate::http::wire::accept::{CSV, JSON_LINES, SCHEMA, TAR, check_accept};
+use crate::http::wire::accept::{CSV, JSON_LINES, SCHEMA, TAR, TEXT, check_accept};
 use crate::http::wire::extract::PathParams;
 use crate::http::wire::query::{FromQuery, NoParams, QueryParams};
 use crate::http::wire::state::{ClientAddress, LocalOperator, Shared};
@@ -52,6 +52,12 @@ pub(crate) struct SendsExport;
 
 impl Sends for SendsExport {
     const OTHERS: &'static [&'static str] = &[JSON_LINES, CSV];
+}
+
+pub(crate) struct SendsText;
+
+impl Sends for SendsText {
+    const OTHERS: &'static [&'static str] = &[TEXT];
 }
 
 pub(crate) struct SendsTar;

@@ -23,6 +23,12 @@ pub(crate) fn json_text(text: impl Into<Body>) -> Response {
     response
 }
 
+/// Returns metrics in the text format of Prometheus.
+pub(crate) fn metrics_text(text: String) -> Response {
+    let content_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    with_header(Response::new(text.into()), CONTENT_TYPE, content_type)
+}
+
 /// Adds the header `name`, if `value` is a valid header value.
 pub(crate) fn with_header(
     mut response: Response,

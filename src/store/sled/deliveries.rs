@@ -218,6 +218,7 @@ impl Deliveries for SledStore {
                         stats.dead += counts.dead;
                         stats.delivered += counts.delivered_since_yesterday(now);
                         let health = StoredQueue::read(&store.reader, key)?.health;
+                        stats.paused_integrations += u64::from(health.paused.is_some());
                         if form.deleted_at.is_some() || !integration.enabled || health.paused.is_some() {
                             stats.paused += waiting;
                             continue;

@@ -23,6 +23,7 @@ mod keys; // creation, listing, revocation, rotation, expiry and last use of API
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous
+mod metrics; // what Prometheus reads
 mod negotiation; // media types, charsets and encodings
 mod notifications; // the short way to write mail integrations
 mod openapi; // the OpenAPI document: its examples and schemas

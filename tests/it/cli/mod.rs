@@ -10,6 +10,7 @@ mod completion;
 mod contexts;
 mod conventions;
 mod create;
+mod doctor;
 mod edit;
 mod editor;
 mod errors;

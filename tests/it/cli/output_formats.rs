@@ -65,6 +65,8 @@ fn calls(command: &str) -> Calls {
         "workspaces delete" => (&["WORKSPACE --yes"], &[(2, "WORKSPACE"), (3, "nope --yes"), (3, "nope")]),
         "listen" => (&[], &[(2, "--status 99"), (2, "--secret-file missing"), (2, "--listen x")]),
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
+        // Its result depends on what the webhooks of other calls are.
+        "doctor" => (&[], &[(7, "--url http://127.0.0.1:1 --wait 1ms"), (2, "--wait x")]),
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
         // A completion script has no output format.
         "completions" => (&[], &[(2, "nope")]),

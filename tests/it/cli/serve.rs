@@ -325,7 +325,7 @@ fn flags_about_proxies_browsers_and_rates_have_their_effect() {
 }
 
 /// The arguments of a server on `store` with a certificate.
-fn https_args(files: &TlsFiles) -> Vec<&str> {
+pub(super) fn https_args(files: &TlsFiles) -> Vec<&str> {
     let (certificate, key) = (files.certificate.to_str().unwrap(), files.key.to_str().unwrap());
     vec!["serve", "--data", "store", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key]
 }

@@ -10,6 +10,7 @@ use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, D
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use time::OffsetDateTime;
 
 /// A certificate authority that issues certificates for `localhost` and 127.0.0.1.
 pub(crate) struct Authority {
@@ -36,18 +37,33 @@ impl Authority {
 
     /// Issues a certificate with the common name `name`.
     pub(crate) fn issue(&self, name: &str) -> TlsFiles {
-        let files = TlsFiles {
-            certificate: self.folder.path().join(format!("{name}.pem")),
-            key: self.folder.path().join(format!("{name}.key")),
-        };
+        let files = self.files(name);
         self.issue_to(name, &files);
         files
     }
 
+    /// Issues a certificate that expires at `end`.
+    pub(crate) fn issue_until(&self, end: OffsetDateTime) -> TlsFiles {
+        let files = self.files("expiring");
+        let mut params = params("expiring");
+        params.not_after = end;
+        self.write(&params, &files);
+        files
+    }
+
+    fn files(&self, name: &str) -> TlsFiles {
+        TlsFiles {
+            certificate: self.folder.path().join(format!("{name}.pem")),
+            key: self.folder.path().join(format!("{name}.key")),
+        }
+    }
+
     /// Issues a certificate with the common name `name`, and writes it and its key to `files`.
     pub(crate) fn issue_to(&self, name: &str, files: &TlsFiles) {
-        let mut params = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
+        self.write(&params(name), files);
+    }
+
+    fn write(&self, params: &CertificateParams, files: &TlsFiles) {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         fs::write(&files.certificate, certificate.pem() + &self.issuer.pem()).unwrap();
@@ -79,6 +95,12 @@ impl Authority {
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Arc::new(config)
     }
+}
+
+fn params(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
 }
 
 /// The configuration of a server with a certificate for `host` that no authority signed.

@@ -41,7 +41,7 @@ pub(crate) fn check_headers(answer: &TestResponse) {
     let stray = ["server", "x-powered-by", "set-cookie"];
     assert!(!stray.iter().any(|name| answer.headers.contains_key(*name)), "{answer:?}");
     let known = "application/json, application/problem+json, application/schema+json, application/x-ndjson, \
-                 application/x-tar, text/csv, text/plain; charset=utf-8";
+                 application/x-tar, text/csv, text/plain; charset=utf-8, text/plain; version=0.0.4; charset=utf-8";
     match answer.header("content-type") {
         Some(kind) => assert!(known.split(", ").any(|known| known == kind), "{kind}"),
         None => assert!(answer.body.is_empty(), "{answer:?}"),

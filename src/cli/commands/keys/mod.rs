@@ -60,6 +60,6 @@ pub(super) fn revealed<'a>(
 }
 
 /// Returns scopes as text.
-fn scope_names(scopes: &[OpenEnum<Scope>]) -> String {
+pub fn scope_names(scopes: &[OpenEnum<Scope>]) -> String {
     scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

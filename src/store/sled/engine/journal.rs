@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use super::base::Base;
 use super::digest::IndexDigest;
@@ -147,7 +148,9 @@ impl Journal {
         let sequence = self.next_sequence();
         let bytes = self.builder.finish(self.end.header.seed(), sequence, digest);
         self.file.write_at(bytes, at).map_err(failed("write to the journal"))?;
+        let begun = Instant::now();
         self.file.sync().map_err(failed("sync the journal"))?;
+        (self.options.on_sync)(begun.elapsed());
         let position = Position { ordinal: self.end.header.ordinal, offset: at, sequence };
         self.end.last = LastFrame { position, digest, is_seal, length: bytes.len() };
         self.end.at = at + length;

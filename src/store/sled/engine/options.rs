@@ -52,6 +52,10 @@ pub struct EngineOptions {
     /// Called with the key of each changed row, before the operation is acknowledged, and with `None` once another
     /// index serves: a damaged one may have returned outdated rows.
     pub on_change: Arc<OnChange>,
+    /// Called after each group that was synced with the number of its operations.
+    pub on_group: Arc<dyn Fn(usize) + Send + Sync>,
+    /// Called after each sync of the journal with its duration.
+    pub on_sync: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Called once with the reason when durability can no longer be guaranteed. The default ends the process.
     pub on_fatal: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -76,6 +80,8 @@ impl Default for EngineOptions {
             startup_check: Arc::new(|_| Ok(())),
             recount: Arc::new(|_| Ok(())),
             on_change: Arc::new(|_| ()),
+            on_group: Arc::new(|_| ()),
+            on_sync: Arc::new(|_| ()),
             on_fatal: Arc::new(end_process),
         }
     }

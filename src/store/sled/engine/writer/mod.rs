@@ -1,6 +1,6 @@
 //! The single writer of a store: stages operations, commits a group of them, applies it to the index, answers.
 //!
-//! It uses no clock and no thread of its own, so that tests can drive it step by step.
+//! It decides nothing by a clock and has no thread of its own, so that tests can drive it step by step.
 
 mod compaction;
 mod recovery;
@@ -157,7 +157,12 @@ impl Writer {
         let changes = group.into_changes(self.journal.next_sequence());
         let written = self.write(&changes);
         let has_space = match written {
-            Ok(()) => true,
+            Ok(()) => {
+                if !changes.is_empty() {
+                    (self.env.options.on_group)(waiting.len());
+                }
+                true
+            }
             Err(OpenError::NoSpace) => false,
             Err(error) => return self.fail(&error),
         };
