@@ -65,7 +65,7 @@ impl Request {
 
     /// Whether the request changes something on the server.
     fn is_write(&self) -> bool {
-        self.method != Method::GET && !self.path.contains("?dry_run")
+        self.method != Method::GET && !self.path.contains("dry_run=true")
     }
 
     /// Marks `error` as one after which the request may have been applied.

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::api::{
-    BatchResults, Code, DeliveryCount, DeliveryDetail, FormCreated, FormDetail, FormEntry, Problem,
+    BatchResults, Code, DeliveryCount, DeliveryDetail, Erasure, FormCreated, FormDetail, FormEntry, Problem,
     ReplacedView, SubmissionBody, SubmissionDetail, VersionView, Whoami,
 };
 use crate::id::Random;
@@ -264,6 +264,18 @@ impl Client {
         let request = request.parameter("dry_run=true", dry_run).parameter("notify=false", !notify);
         let answer = self.send(&request.idempotency_key(idempotency_key)).await?;
         Ok((self.decode(&answer.body)?, answer.headers.contains_key("idempotency-replayed")))
+    }
+
+    /// Erases the submissions of a form that match `query` in any state; a `dry_run` only finds them.
+    pub async fn erase_submissions(
+        &self,
+        form: &str,
+        query: &SubmissionQuery,
+        dry_run: bool,
+    ) -> Result<Erasure> {
+        let path = join(&["forms", form, "submissions"])?;
+        let request = Request::new(Method::POST, format!("{path}:erase?{}", query.what()));
+        self.call(request.parameter("dry_run=true", dry_run)).await
     }
 
     /// Lists the submissions of a form, newest first, `page` at a time.

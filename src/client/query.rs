@@ -24,6 +24,8 @@ pub struct SubmissionQuery {
     pub until: Option<String>,
     /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
+    /// Only submissions with this text in an answer.
+    pub q: Option<String>,
     /// `asc` for the oldest first.
     pub order: Option<&'static str>,
     /// Conditions on answers: question, operator and value.
@@ -37,11 +39,20 @@ impl SubmissionQuery {
     }
 
     pub(super) fn parameters(&self, page: usize) -> String {
+        self.with_conditions(parameters(self, page))
+    }
+
+    /// Returns the text and the conditions as the query of an erasure.
+    pub(super) fn what(&self) -> String {
+        let mut text = Serializer::new(String::new());
+        self.with_conditions(text.extend_pairs(self.q.iter().map(|text| ("q", text))).finish())
+    }
+
+    fn with_conditions(&self, parameters: String) -> String {
         let filter = |(question, operator, value): &(String, String, String)| {
             (format!("filter[{question}][{operator}]"), value.clone())
         };
-        let mut parameters = Serializer::new(parameters(self, page));
-        parameters.extend_pairs(self.answers.iter().map(filter)).finish()
+        Serializer::new(parameters).extend_pairs(self.answers.iter().map(filter)).finish()
     }
 }
 

@@ -11,6 +11,7 @@ pub mod create;
 pub mod deliveries;
 pub mod doctor;
 pub mod edit;
+pub mod erase;
 pub mod explain;
 pub mod help;
 pub mod integrations;
@@ -127,12 +128,13 @@ subcommands! {
         Deliveries(deliveries::Deliveries),
         #[command(subcommand)]
         Integrations(integrations::Integrations),
+        Doctor(doctor::Doctor),
+        Erase(erase::Erase),
         Login(login::Login),
         #[command(subcommand)]
         Context(context::Context),
         Logout(context::Logout),
         Whoami(whoami::Whoami),
-        Doctor(doctor::Doctor),
         Explain(explain::Explain),
         Completions(completions::Completions),
         Listen(listen::Listen),

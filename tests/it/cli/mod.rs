@@ -13,6 +13,7 @@ mod create;
 mod doctor;
 mod edit;
 mod editor;
+mod erase;
 mod errors;
 mod export;
 mod fake_server;

@@ -10,12 +10,12 @@ use crate::domain::question::Question;
 use crate::domain::validation::violation::{Rule, Violation, unescape};
 
 /// Question, operator and value.
-pub(super) type WhereClause = (String, String, String);
+pub(in crate::cli::commands) type WhereClause = (String, String, String);
 
 const EXPECTED: &str = "expected QUESTION=VALUE or QUESTION.OPERATOR=VALUE";
 
 /// Parses a `--where`.
-pub(super) fn parse(text: &str) -> Result<WhereClause, String> {
+pub(in crate::cli::commands) fn parse(text: &str) -> Result<WhereClause, String> {
     let (name, value) = text.split_once('=').ok_or(EXPECTED)?;
     let (question, operator) = name.split_once('.').unwrap_or((name, "eq"));
     for (sign, operator) in [('<', "lte"), ('>', "gte"), ('!', "ne")] {
@@ -27,6 +27,12 @@ pub(super) fn parse(text: &str) -> Result<WhereClause, String> {
         return Err(EXPECTED.to_owned());
     }
     Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
+}
+
+/// Whether the form does not have a question that a condition names.
+pub(super) fn asks_unknown_question(error: &ClientError) -> bool {
+    let errors = error.problem().map(|problem| &*problem.errors).unwrap_or_default();
+    errors.iter().any(|violation| violation.code == Rule::UnknownQuestion)
 }
 
 /// Rewrites the server's query errors, which name parameters, in terms of the flags. `questions` are those of the form
@@ -71,6 +77,7 @@ fn parameter<'a>(violation: &Violation, clauses: &'a [WhereClause]) -> (String, 
             let clause = clauses.iter().find(is_match);
             (clause.map_or("--where".to_owned(), |(id, operator, _)| flag(id, operator)), clause)
         }
+        Some("q") => ("--search".to_owned(), None),
         name => (format!("--{}", name.unwrap_or_default()), None),
     }
 }

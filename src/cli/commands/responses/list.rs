@@ -16,7 +16,7 @@ use crate::cli::output::Format;
 use crate::cli::output::destination::Destination;
 use crate::cli::output::listing::{Column, ListLimit, Listing};
 use crate::cli::output::table::Cell;
-use crate::client::{Pages, ReceivedBody, SubmissionQuery};
+use crate::client::{Client, FormQuery, MAX_PAGE, Pages, ReceivedBody, SubmissionQuery};
 use crate::clock::Timestamp;
 use crate::domain::integration::row::{FIRST_COLUMNS, column_name_beside};
 use crate::domain::json::{self, Value};
@@ -38,10 +38,15 @@ Examples:
   forms responses list frm_7k2m9q4x1abz --limit 10 -o json
   forms responses list frm_7k2m9q4x1abz --since 2026-11-01T00:00:00Z
   forms responses list frm_7k2m9q4x1abz -o xlsx --to answers.xlsx
-  forms responses list frm_7k2m9q4x1abz --where score.gte=4 --where colour=red")]
+  forms responses list frm_7k2m9q4x1abz --where score.gte=4 --where colour=red
+  forms responses list --all-forms --search ann@example.com")]
 pub(super) struct List {
     /// Form, by id or slug
-    form: String,
+    #[arg(required_unless_present = "all_forms", conflicts_with = "all_forms")]
+    form: Option<String>,
+    /// Search all forms
+    #[arg(long)]
+    all_forms: bool,
     // Not flattened: clap cannot tell whether a flattened struct with another one in it is present.
     /// Maximum number to show
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "all")]
@@ -58,8 +63,11 @@ pub(super) struct List {
     /// Only those with this answer, such as colour=red or score.gte=4; repeat for more
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
     clauses: Vec<filter::WhereClause>,
+    /// Only those with this text in an answer, ignoring case
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
     /// Those in the trash
-    #[arg(long, conflicts_with_all = ["since", "until", "clauses"])]
+    #[arg(long, conflicts_with_all = ["since", "until", "clauses", "search"])]
     trashed: bool,
     /// Write to this file instead of stdout, once all of it has arrived; for any format but table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -79,16 +87,18 @@ impl Run for List {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let (output, now) = (&*session.output, session.now());
         let client = session.client().await?;
-        let form = client.get_form(&self.form).await?;
+        let Some(form) = &self.form else { return self.list_all(session, &client).await };
+        let form = client.get_form(form).await?;
+        let id = form.id.to_string();
         let asked = answers::parse_questions(&form.questions);
         let mut ids = answers::answerable_ids(&asked);
         if form.version > 1 && matches!(output.format, Format::Csv | Format::Xlsx) {
-            add_removed_questions(client.list_versions(&self.form)?, &mut ids).await?;
+            add_removed_questions(client.list_versions(&id)?, &mut ids).await?;
         }
-        let Self { limit, all, since, until, clauses, trashed, raw, .. } = self;
+        let Self { limit, all, raw, trashed, .. } = self;
         let limit = ListLimit { limit, all };
-        let query = SubmissionQuery { since, until, answers: clauses, trashed, order: None };
-        let mut pages = client.list_submissions(&self.form, &query, limit.page_size(output.format))?;
+        let query = self.query();
+        let mut pages = client.list_submissions(&id, &query, limit.page_size(output.format))?;
         let has_others = Flag::new(false);
         let columns = columns(&ids, &has_others, trashed, now);
         // The server would have to scan all submissions to count trashed or filtered ones.
@@ -100,6 +110,54 @@ impl Run for List {
             output.warn("answers to removed questions are left out; -o csv, xlsx and jsonl have them");
         }
         Ok(())
+    }
+}
+
+impl List {
+    fn query(&self) -> SubmissionQuery {
+        let Self { since, until, clauses, search, trashed, .. } = self;
+        SubmissionQuery {
+            since: since.clone(),
+            until: until.clone(),
+            q: search.clone(),
+            answers: clauses.clone(),
+            trashed: *trashed,
+            order: None,
+        }
+    }
+
+    /// Lists the matching answers to all forms. A form without a question of the conditions has none.
+    async fn list_all(&self, session: &Session, client: &Client) -> Result<(), CliError> {
+        let (query, mut found) = (self.query(), Vec::new());
+        let mut forms = client.list_forms(&FormQuery::default(), MAX_PAGE);
+        while let Some(page) = forms.next().await? {
+            for form in page {
+                let mut pages = client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?;
+                loop {
+                    match pages.next().await {
+                        Ok(Some(page)) => found.extend(page),
+                        Ok(None) => break,
+                        Err(error) if filter::asks_unknown_question(&error) => break,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+        }
+        let now = session.now();
+        let columns: Vec<Column<'_, ReceivedBody<SubmissionDetail>>> = vec![
+            Column::new("form_id", |one: &ReceivedBody<SubmissionDetail>| {
+                Cell::text(one.form_id.to_string())
+            }),
+            Column::new(FIRST_COLUMNS[0], |one: &ReceivedBody<SubmissionDetail>| {
+                Cell::text(one.id.to_string())
+            }),
+            Column::new(FIRST_COLUMNS[1], move |one: &ReceivedBody<SubmissionDetail>| {
+                Cell::time(one.submitted_at, now)
+            }),
+            Column::new("answers", |one: &ReceivedBody<SubmissionDetail>| Cell::text(one.answers.get())),
+        ];
+        let listing = Listing::new(&session.output, "submissions", none(&query), columns);
+        listing.raw(self.raw).show_items(found)
     }
 }
 

@@ -3,7 +3,7 @@
 mod edit;
 mod export;
 mod export_table;
-mod filter;
+pub(in crate::cli::commands) mod filter;
 mod history;
 mod list;
 mod show;

@@ -6,9 +6,12 @@ use clap::Args;
 
 use crate::api::{Code, SubmissionDetail};
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::responses::filter;
 use crate::cli::commands::trash::Deletion;
 use crate::cli::commands::{CliError, Columns, Run, Session};
+use crate::cli::input::answers;
 use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::input::values::moment;
 use crate::cli::output::columns::{DELETED, SUBMISSION};
 use crate::cli::output::form_state::with_open_hint;
 use crate::cli::output::humanize::count_noun;
@@ -23,14 +26,23 @@ each submission.
 
 Examples:
   forms responses delete frm_7k2m9q4x1abz sub_01k3v8m2f4q6s8t0w2y4z6a8bc
-  forms responses delete --yes --purge frm_7k2m9q4x1abz \\
-    sub_01k3v8m2f4q6s8t0w2y4z6a8bc")]
+  forms responses delete frm_7k2m9q4x1abz --where email=ann@example.com --purge
+  forms responses delete frm_7k2m9q4x1abz --until 365d --yes")]
 pub(super) struct Delete {
     /// Form, by id or slug
     form: String,
     /// Submission ids
-    #[arg(required = true, value_name = "ID")]
+    #[arg(value_name = "ID", required_unless_present_any = ["clauses", "search", "until"], conflicts_with_all = ["clauses", "search", "until"])]
     submissions: Vec<String>,
+    /// Those with this answer, such as colour=red or score.gte=4; repeat for more
+    #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
+    clauses: Vec<filter::WhereClause>,
+    /// Those with this text in an answer, ignoring case
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Those before this time: 2026-11-20, 2026-11-20T09:00:00Z, or 30d
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<String>,
     #[command(flatten)]
     how: Deletion,
 }
@@ -39,11 +51,20 @@ impl Run for Delete {
     const COLUMNS: Columns = DELETED;
 
     /// Deletes the submissions, after confirming all of them at once.
-    async fn run(self, session: &Session) -> Result<(), CliError> {
-        let (Self { form, submissions, how }, client) = (&self, session.client().await?);
+    async fn run(mut self, session: &Session) -> Result<(), CliError> {
+        let client = session.client().await?;
+        let is_search = self.submissions.is_empty();
+        if is_search {
+            self.submissions = self.search(&client).await?;
+            if self.submissions.is_empty() {
+                session.output.status("no responses match");
+                return Ok(());
+            }
+        }
+        let Self { form, submissions, how, .. } = &self;
         let responses = |count: usize| count_noun(count, "response");
         if !how.yes && !how.dry_run {
-            for id in submissions {
+            for id in submissions.iter().filter(|_| !is_search) {
                 self.find(&client, id).await?;
             }
             let title = &client.get_form(form).await?.title;
@@ -62,7 +83,7 @@ impl Run for Delete {
         .await;
         let deleted = deleted.into_inner();
         if !deleted.is_empty() {
-            let undo = format!("responses restore {} {}", shell_quote(form), deleted.join(" "));
+            let undo = format!("responses restore {} {}", shell_quote(form), short_list(&deleted));
             how.report(session, &responses(deleted.len()), &undo);
         }
         ended
@@ -70,6 +91,29 @@ impl Run for Delete {
 }
 
 impl Delete {
+    /// Returns the ids of the submissions that match.
+    async fn search(&self, client: &Client) -> Result<Vec<String>, CliError> {
+        let Self { form, clauses, search, until, .. } = self;
+        let query = SubmissionQuery {
+            q: search.clone(),
+            until: until.clone(),
+            answers: clauses.clone(),
+            ..SubmissionQuery::default()
+        };
+        let (mut pages, mut ids) = (client.list_submissions(form, &query, MAX_PAGE)?, Vec::new());
+        loop {
+            match pages.next().await {
+                Ok(Some(page)) => ids.extend(page.into_iter().map(|one| one.id.to_string())),
+                Ok(None) => return Ok(ids),
+                Err(error) => {
+                    let form = client.get_form(form).await?;
+                    let asked = answers::parse_questions(&form.questions);
+                    return Err(filter::in_flags(error.into(), clauses, &asked, &form.title));
+                }
+            }
+        }
+    }
+
     /// Checks that the submission exists; with `--purge` it may be in the trash.
     async fn find(&self, client: &Client, id: &str) -> Result<(), CliError> {
         let Err(missing) = client.get::<SubmissionDetail>(&["forms", &self.form, "submissions", id]).await
@@ -84,6 +128,11 @@ impl Delete {
         let found = trashed.find(|submission| submission.id.to_string() == id).await?;
         Ok(found.map(drop).ok_or(missing)?)
     }
+}
+
+/// Joins ids for a command to paste; of many, an example.
+fn short_list(ids: &[String]) -> String {
+    if ids.len() > 20 { "ID...".to_owned() } else { ids.join(" ") }
 }
 
 /// Take submissions out of the trash

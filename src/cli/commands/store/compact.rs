@@ -7,6 +7,7 @@ use clap::Args;
 use crate::api::StoreView;
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::humanize::bytes;
+use crate::client::{Client, ReceivedBody};
 
 /// Pause between looks at the store.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -34,14 +35,20 @@ impl Run for Compact {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let before = client.get::<StoreView>(&["store"]).await?;
-        let mut now = client.act::<StoreView>(&["store", "compact"]).await?;
-        while now.compacting {
-            tokio::time::sleep(PAUSE).await;
-            now = client.get(&["store"]).await?;
-        }
+        let now = compact(&client).await?;
         session.output.object(&now, || format!("{}\n", now.journal_bytes))?;
         let (before, after) = (bytes(before.journal_bytes), bytes(now.journal_bytes));
         session.output.success(&format!("compacted: {before} before, {after} now"));
         Ok(())
     }
+}
+
+/// Compacts the store, and returns it as it is once that is done.
+pub(in crate::cli::commands) async fn compact(client: &Client) -> Result<ReceivedBody<StoreView>, CliError> {
+    let mut now = client.act::<StoreView>(&["store", "compact"]).await?;
+    while now.compacting {
+        tokio::time::sleep(PAUSE).await;
+        now = client.get(&["store"]).await?;
+    }
+    Ok(now)
 }

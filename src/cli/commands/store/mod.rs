@@ -1,7 +1,7 @@
 //! `forms store`: commands on the store as a whole, one file each.
 
 mod backup;
-mod compact;
+pub(in crate::cli::commands) mod compact;
 mod restore;
 mod verify;
 

@@ -1,0 +1,164 @@
+//! `forms erase`.
+
+use clap::{ArgGroup, Args};
+use serde::Serialize;
+
+use crate::api::FoundIn;
+use crate::cli::commands::responses::filter;
+use crate::cli::commands::store::compact::compact;
+use crate::cli::commands::{CliError, Columns, Run, Session};
+use crate::cli::input::prompt::ConfirmBy;
+use crate::cli::output::humanize::count_noun;
+use crate::client::{Client, FormQuery, MAX_PAGE, SubmissionQuery};
+use crate::clock::Timestamp;
+use crate::domain::open_enum::OpenEnum;
+use crate::domain::workspace::Scope;
+use crate::id::{FormId, SubmissionId};
+
+/// Erase what all forms have of someone
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("what").args(["search", "clauses"]).required(true).multiple(true)),
+    after_long_help = "\
+Searches all forms of the workspace, also those in the trash: answers, metadata,
+submissions in the trash, and answers that edits replaced. A submission with a
+match is erased as a whole, with its history; its deliveries that wait are
+canceled. Shows what it found and asks; without a terminal, --yes is required.
+
+Needs an API key with the scope admin. With the scope operator, too, the store
+is compacted, after which no file of it has the text; otherwise it is compacted
+within a day. Backups, exports, and what was delivered or mailed keep it.
+
+Prints the ids; -o json is a receipt: ids and numbers, no answers.
+
+Examples:
+  forms erase --search ann@example.com
+  forms erase --where email=ann@example.com --dry-run
+  forms erase --search ann@example.com --yes -o json > receipt.json"
+)]
+pub struct Erase {
+    /// Text in answers or metadata, ignoring case
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// An answer, such as email=ann@example.com; repeat for more
+    #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
+    clauses: Vec<filter::WhereClause>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Only show what would be erased
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What was erased, without answers.
+#[derive(Debug, Serialize)]
+struct Receipt {
+    at: Timestamp,
+    erased: bool,
+    /// Number of forms that were searched.
+    forms: usize,
+    submissions: Vec<ReceiptEntry>,
+    deliveries: u64,
+    /// Whether the store was compacted afterwards.
+    compacted: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct ReceiptEntry {
+    form_id: FormId,
+    id: SubmissionId,
+    found_in: Vec<OpenEnum<FoundIn>>,
+}
+
+impl Run for Erase {
+    const COLUMNS: Columns =
+        Columns::Fixed(&["at", "erased", "forms", "submissions", "deliveries", "compacted"]);
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let output = &session.output;
+        let forms = all_forms(&session.client().await?).await?;
+        let mut receipt = self.erase(session, &forms, true).await?;
+        let submissions = count_noun(receipt.submissions.len(), "submission");
+        if receipt.submissions.is_empty() {
+            output.status(&format!("nothing found in {}", count_noun(forms.len(), "form")));
+        } else if self.dry_run {
+            output.status(&format!(
+                "would erase {submissions}, with {}",
+                count_noun(receipt.deliveries, "delivery record")
+            ));
+        } else {
+            if !self.yes {
+                show(session, &receipt);
+                session.confirm(&format!("erase {submissions}"), ConfirmBy::Yes).await?;
+            }
+            receipt = self.erase(session, &forms, false).await?;
+            let client = session.client().await?;
+            let may_compact = client.whoami().await?.key.scopes.iter().any(|scope| *scope == Scope::Operator);
+            if may_compact {
+                compact(&client).await?;
+            }
+            receipt.compacted = may_compact;
+            output.success(&format!("Erased {submissions}"));
+            output.status(match may_compact {
+                true => "no file of the store has the text",
+                false => "the text leaves the store within a day, or by `forms store compact` with an operator's key",
+            });
+            output.status("backups, exports, and what was delivered or mailed keep it");
+        }
+        let ids = || receipt.submissions.iter().map(|one| format!("{}\n", one.id)).collect();
+        output.object(&receipt, ids)
+    }
+}
+
+impl Erase {
+    /// Erases the matches in all `forms`, or in a `dry_run` only finds them.
+    async fn erase(&self, session: &Session, forms: &[FormId], dry_run: bool) -> Result<Receipt, CliError> {
+        let client = session.client().await?;
+        let query = SubmissionQuery {
+            q: self.search.clone(),
+            answers: self.clauses.clone(),
+            ..SubmissionQuery::default()
+        };
+        let (at, forms_searched) = (session.now(), forms.len());
+        let mut receipt = Receipt {
+            at,
+            erased: !dry_run,
+            forms: forms_searched,
+            submissions: Vec::new(),
+            deliveries: 0,
+            compacted: false,
+        };
+        for form in forms {
+            let erasure = client.erase_submissions(&form.to_string(), &query, dry_run).await?;
+            receipt.deliveries += erasure.deliveries;
+            receipt.submissions.extend(erasure.submissions.into_iter().map(|one| ReceiptEntry {
+                form_id: *form,
+                id: one.id,
+                found_in: one.found_in,
+            }));
+        }
+        Ok(receipt)
+    }
+}
+
+/// Shows what was found, before the question.
+fn show(session: &Session, receipt: &Receipt) {
+    for ReceiptEntry { form_id, id, found_in } in &receipt.submissions {
+        let places: Vec<_> = found_in.iter().map(ToString::to_string).collect();
+        session.output.status(&format!("{id} of {form_id}: in its {}", places.join(" and ")));
+    }
+}
+
+/// Returns the ids of all forms, those in the trash included.
+async fn all_forms(client: &Client) -> Result<Vec<FormId>, CliError> {
+    let mut forms = Vec::new();
+    for trashed in [false, true] {
+        let query = FormQuery { trashed, ..FormQuery::default() };
+        let mut pages = client.list_forms(&query, MAX_PAGE);
+        while let Some(page) = pages.next().await? {
+            forms.extend(page.iter().map(|form| form.id));
+        }
+    }
+    Ok(forms)
+}
