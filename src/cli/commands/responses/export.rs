@@ -48,12 +48,8 @@ pub(super) struct Export {
     /// Format of the files
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "csv")]
     format: FileFormat,
-    /// Write titles and labels instead of ids and values
-    #[arg(long)]
-    labels: bool,
-    /// Give each option of a multiple choice a column
-    #[arg(long)]
-    split_choices: bool,
+    #[command(flatten)]
+    options: TableOptions,
     /// In CSV: do not escape text that a spreadsheet would run as a formula
     #[arg(long)]
     raw: bool,
@@ -73,7 +69,7 @@ impl Run for Export {
     const COLUMNS: Columns = Columns::Fixed(&["form", "file", "rows"]);
 
     async fn run(mut self, session: &Session) -> Result<(), CliError> {
-        if self.format == FileFormat::Jsonl && (self.labels || self.split_choices) {
+        if self.format == FileFormat::Jsonl && self.options != TableOptions::default() {
             let message = "--labels and --split-choices cannot be used with --format jsonl";
             return Err(CliError::usage_with_help(message, "use --format csv or xlsx"));
         }
@@ -142,12 +138,11 @@ impl ExportFile {
         form: &str,
         mut file: OutputFile,
     ) -> Result<Self, CliError> {
-        let &Export { format, labels, split_choices, raw, .. } = command;
+        let &Export { format, options, raw, .. } = command;
         if format == FileFormat::Jsonl {
             return Ok(Self { file, table: None, workbook: None, raw });
         }
-        let table =
-            ExportTable::read(client.list_versions(form)?, TableOptions { labels, split_choices }).await?;
+        let table = ExportTable::read(client.list_versions(form)?, options).await?;
         let headers = table.headers();
         let cannot_begin = |error| command.unwritable(&command.to.display().to_string(), error);
         let workbook = match format {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use clap::Args;
 use serde_json::value::RawValue;
 
 use crate::api::{SubmissionDetail, VersionView};
@@ -20,12 +21,14 @@ const MULTIPLE_CHOICE: &str = "multiple_choice";
 const OTHER: &str = "other";
 
 /// What the columns are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Args)]
 pub(super) struct TableOptions {
-    /// Whether titles and labels are written, instead of ids and values.
-    pub(super) labels: bool,
-    /// Whether each option of a multiple choice has a column.
-    pub(super) split_choices: bool,
+    /// Write titles and labels instead of ids and values
+    #[arg(long)]
+    labels: bool,
+    /// Give each option of a multiple choice a column
+    #[arg(long)]
+    split_choices: bool,
 }
 
 /// The columns of the submissions to one form.

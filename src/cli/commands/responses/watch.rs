@@ -4,6 +4,7 @@ use std::cell::Cell as Flag;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::time::sleep;
 
 use crate::api::SubmissionDetail;
 use crate::cli::commands::responses::list::{Response, columns};
@@ -13,7 +14,7 @@ use crate::cli::input::answers;
 use crate::cli::input::values::duration;
 use crate::cli::output::Format;
 use crate::cli::output::listing::Listing;
-use crate::client::{ClientError, MAX_PAGE, ReceivedBody, SubmissionQuery};
+use crate::client::{Client, ClientError, MAX_PAGE, ReceivedBody, SubmissionQuery};
 
 /// Print new answers to a form as they come
 #[derive(Debug, Args)]
@@ -52,44 +53,52 @@ impl Run for Watch {
         let mut last = newest.unwrap_or_default().pop();
         output.status(&format!("waiting for answers to \"{}\", Ctrl-C stops", form.title));
         loop {
-            let since = last.as_ref().map(|last| last.submitted_at.to_string());
-            let query = SubmissionQuery { since, order: Some("asc"), ..SubmissionQuery::default() };
-            let mut pages = client.list_submissions(&self.form, &query, MAX_PAGE)?;
-            loop {
-                let page = match pages.next().await {
-                    Err(error @ ClientError::Unreachable { .. }) => {
-                        output.status(&format!("{error}; trying again"));
-                        break;
-                    }
-                    page => page?,
-                };
-                let Some(mut page) = page else { break };
-                page.retain(|one| last.as_ref().is_none_or(|last| one.id > last.id));
-                last = page.last().cloned().or(last);
-                self.print(session, &ids, page)?;
+            match self.poll(session, &client, &ids, &mut last).await {
+                Err(CliError::Client { error: error @ ClientError::Unreachable { .. }, .. }) => {
+                    output.status(&format!("{error}; trying again"));
+                }
+                polled => polled?,
             }
-            tokio::time::sleep(self.interval).await;
+            sleep(self.interval).await;
         }
     }
 }
 
 impl Watch {
-    fn print(
+    /// Prints the submissions after `last`, which becomes the last of them.
+    async fn poll(
         &self,
         session: &Session,
+        client: &Client,
         ids: &[String],
-        new: Vec<ReceivedBody<SubmissionDetail>>,
+        last: &mut Option<ReceivedBody<SubmissionDetail>>,
     ) -> Result<(), CliError> {
-        if new.is_empty() {
-            return Ok(());
+        let since = last.as_ref().map(|last| last.submitted_at.to_string());
+        let query = SubmissionQuery { since, order: Some("asc"), ..SubmissionQuery::default() };
+        let mut pages = client.list_submissions(&self.form, &query, MAX_PAGE)?;
+        while let Some(mut page) = pages.next().await? {
+            // `since` includes its moment.
+            page.retain(|one| last.as_ref().is_none_or(|last| one.id > last.id));
+            *last = page.last().cloned().or(last.take());
+            print(session, ids, page)?;
         }
-        let output = &*session.output;
-        if output.format != Format::Table {
-            return output.json_lines(&new);
+        Ok(())
+    }
+}
+
+fn print(
+    session: &Session,
+    ids: &[String],
+    new: Vec<ReceivedBody<SubmissionDetail>>,
+) -> Result<(), CliError> {
+    let (output, has_others) = (&*session.output, Flag::new(false));
+    match output.format {
+        _ if new.is_empty() => Ok(()),
+        Format::Table => {
+            let columns = columns(ids, &has_others, false, session.now());
+            let new = new.into_iter().map(Response::from).collect();
+            Listing::new(output, "submissions", "", columns).show_items(new)
         }
-        let has_others = Flag::new(false);
-        let columns = columns(ids, &has_others, false, session.now());
-        Listing::new(output, "submissions", "", columns)
-            .show_items(new.into_iter().map(Response::from).collect())
+        _ => output.json_lines(&new),
     }
 }
