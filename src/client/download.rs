@@ -30,7 +30,7 @@ impl Client {
     pub async fn stream_submissions(&self, form: &str) -> Result<SubmissionStream<'_>> {
         let request = Request::new(Method::GET, join(&["forms", form, "submissions"])?);
         let download = self.begin(request.accept("application/x-ndjson")).await?;
-        Ok(SubmissionStream { download, unread: BytesMut::new(), received: 0 })
+        Ok(SubmissionStream { download, unread: BytesMut::new() })
     }
 
     async fn begin(&self, request: Request) -> Result<Download<'_>> {
@@ -59,7 +59,6 @@ impl Client {
 pub struct SubmissionStream<'a> {
     download: Download<'a>,
     unread: BytesMut,
-    received: u64,
 }
 
 impl SubmissionStream<'_> {
@@ -81,13 +80,7 @@ impl SubmissionStream<'_> {
                 None if searched == 0 => return Ok(None),
                 None => return Err(client.foreign("its answer has no lines")),
             }
-            self.received += (self.unread.len() - searched) as u64;
         }
-    }
-
-    /// Returns the number of bytes received so far.
-    pub fn received(&self) -> u64 {
-        self.received
     }
 }
 

@@ -128,13 +128,17 @@ pub fn answer_text(question: &Question, value: &Value) -> String {
     }
 }
 
-/// Returns an answer as programs read it in a cell: with the values of options, several joined with "; ", and other objects than
-/// `{"other": "text"}` as JSON.
+/// Returns an answer as programs read it in a cell: with the values of options, several joined with "; " unless one contains that,
+/// and other objects than `{"other": "text"}` as JSON.
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join("; "),
+        Value::Array(items) => {
+            let texts: Vec<_> = items.iter().map(value_text).collect();
+            let is_ambiguous = texts.iter().any(|text| text.contains("; "));
+            if is_ambiguous { value.to_string() } else { texts.join("; ") }
+        }
         Value::Object(members) => match &members[..] {
             [(name, Value::String(other))] if name == "other" => other.clone(),
             _ => value.to_string(),

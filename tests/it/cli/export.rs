@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fake_server::{FakeServer, Reply, operator_key};
 use super::workbook::rows;
@@ -54,7 +54,7 @@ fn read(home: &Home, name: &str) -> String {
 fn times(home: &Home) -> Vec<String> {
     let lines = home.ok(&["responses", "visit", "-o", "jsonl"]);
     let time = |line: &str| {
-        serde_json::from_str::<serde_json::Value>(line).unwrap()["submitted_at"].as_str().unwrap().to_owned()
+        serde_json::from_str::<Value>(line).unwrap()["submitted_at"].as_str().unwrap().to_owned()
     };
     lines.lines().map(time).collect()
 }
@@ -64,7 +64,8 @@ fn a_csv_file_is_the_list_of_the_server_with_removed_questions_at_the_end() {
     let (home, server, [second, first]) = visited();
     assert_eq!(export(&home, &["visit"]), "out/visit.csv\t2\n");
     let [at_second, at_first] = &times(&home)[..] else { panic!("not two submissions") };
-    let blue = r#""red; blue; ""dark""""#;
+    // A text with the separator in it is not joined.
+    let blue = r#""[""red"",{""other"":""blue; \""dark\""""}]""#;
     assert_eq!(
         read(&home, "visit.csv"),
         format!(
@@ -93,6 +94,29 @@ fn a_csv_file_is_the_list_of_the_server_with_removed_questions_at_the_end() {
 }
 
 #[test]
+fn what_is_exported_can_be_submitted_again() {
+    let (home, _server, _) = visited();
+    home.write("copy.yaml", &VISIT.replace("slug: visit", "slug: copy"));
+    home.ok(&["create", "--publish", "-f", "copy.yaml"]);
+    let answers = |form: &str| {
+        let lines = home.ok(&["responses", form, "-o", "jsonl"]);
+        let answers =
+            lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["answers"].clone());
+        let mut answers: Vec<_> = answers.collect();
+        answers.sort_by_key(|answers| answers["words"].to_string());
+        answers
+    };
+    for (sent, format) in (1..).zip(["csv", "jsonl"]) {
+        export(&home, &["visit", "--format", format]);
+        home.ok(&["submit", "copy", "--file", &format!("out/visit.{format}")]);
+        let mut found = answers("copy");
+        assert_eq!(found.len(), 2 * sent);
+        found.dedup();
+        assert_eq!(found, answers("visit"), "{format}");
+    }
+}
+
+#[test]
 fn lines_are_those_of_the_list_and_a_workbook_has_dates() {
     let (home, _server, [second, _]) = visited();
     let other = home.published_form(&[]);
@@ -110,7 +134,7 @@ fn lines_are_those_of_the_list_and_a_workbook_has_dates() {
     assert_eq!((&*sheet[1][0], &*sheet[1][2]), (&*second, "hello"));
     assert!(sheet[1][1].parse::<f64>().unwrap() > 46_000.0, "{sheet:?}");
     // Days since 1899-12-30, in UTC.
-    assert_eq!(sheet[2][3..], ["46346", "46346.395833333336", r#"red; blue; "dark""#, "4"]);
+    assert_eq!(sheet[2][3..], ["46346", "46346.395833333336", r#"["red",{"other":"blue; \"dark\""}]"#, "4"]);
 }
 
 #[test]

@@ -96,10 +96,11 @@ impl Export {
         let unwritable = |error| self.unwritable(&shown, error);
         let mut file = ExportFile::create(self, client, &id, OutputFile::create(&path)?).await?;
         let mut submissions = client.stream_submissions(&id).await?;
-        let (progress, mut rows) = (session.output.progress(), 0_u64);
+        let total = usize::try_from(form.response_count).unwrap_or(usize::MAX);
+        let (progress, mut rows) = (session.output.progress_of(total, "responses"), 0_u64);
         while let Some(submission) = submissions.next().await? {
             rows += u64::from(file.write(&submission).map_err(unwritable)?);
-            progress.set_position(submissions.received());
+            progress.inc(1);
         }
         progress.finish_and_clear();
         session.output.warn_of_cut(file.save().map_err(unwritable)?, "--format csv");
