@@ -97,6 +97,8 @@ pub enum CliError {
     TestFailed { name: String },
     /// The journal in a data directory is damaged; the places were shown.
     Damaged { data: String, places: usize },
+    /// A salvage has lost something: what was counted, which is all if the rest is complete.
+    Lost { counted: String, is_complete: bool },
     /// The user declined.
     Declined,
     /// The reader of stdout closed it; nothing is reported.
@@ -155,7 +157,7 @@ impl CliError {
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,
-            Self::Declined | Self::TestFailed { .. } | Self::Damaged { .. } => Exit::No,
+            Self::Declined | Self::TestFailed { .. } | Self::Damaged { .. } | Self::Lost { .. } => Exit::No,
             Self::ClosedPipe => Exit::Done,
             Self::Interrupted => Exit::Interrupted,
         }
