@@ -18,12 +18,13 @@ mod store;
 mod submissions;
 mod workspaces;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 
 use self::cursor::Cursors;
 use self::key_uses::KeyUses;
+use self::store::Verification;
 use crate::api::Code;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::CpuPool;
@@ -76,6 +77,8 @@ pub struct App {
     idempotent_requests: KeyedSemaphore<(KeyId, u128)>,
     /// One permit: backups share the disk with submissions.
     backups: Arc<Semaphore>,
+    verification: Mutex<Verification>,
+    opened_at: Timestamp,
 }
 
 /// A form with the current version of its questions.
@@ -107,6 +110,7 @@ impl App {
     ) -> Self {
         Self {
             deliveries,
+            opened_at: clock.now(),
             clock,
             random,
             limits,
@@ -119,6 +123,7 @@ impl App {
             submission_edits: KeyedSemaphore::new(1),
             idempotent_requests: KeyedSemaphore::new(1),
             backups: Arc::new(Semaphore::new(1)),
+            verification: Mutex::default(),
         }
     }
 

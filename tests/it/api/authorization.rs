@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 53] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 54] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -70,6 +70,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 53] = [
     ("delete", "/api/v1/workspaces/{workspace}", OPERATOR),
     ("get", "/api/v1/store", OPERATOR),
     ("post", "/api/v1/store/compact", OPERATOR),
+    ("post", "/api/v1/store/verify", OPERATOR),
     ("get", "/api/v1/store/backup", OPERATOR),
     ("get", "/api/v1/whoami", ANY),
     ("get", "/api/v1/limits", ANY),

@@ -84,14 +84,12 @@ pub fn check(disk: &dyn Disk) -> Result<JournalCheck, OpenError> {
     loop {
         tries += 1;
         let (before, checked) = (newest_base(disk)?, walk(disk, &mut |_| Ok(())));
-        let is_undisturbed = before == newest_base(disk)?;
-        if tries < TRIES
-            && (!is_undisturbed || matches!(&checked, Ok(walked) if walked.check.damage != earlier))
-        {
-            earlier = checked.map(|walked| walked.check.damage).unwrap_or_default();
-            continue;
+        let is_settled = before == newest_base(disk)?
+            && checked.as_ref().map_or(true, |walked| walked.check.damage == earlier);
+        if is_settled || tries == TRIES {
+            return checked.map(|walked| walked.check);
         }
-        return checked.map(|walked| walked.check);
+        earlier = checked.map(|walked| walked.check.damage).unwrap_or_default();
     }
 }
 
