@@ -29,7 +29,7 @@ pub use integrations::{
 };
 pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, Rotate, WorkspaceDetail, WorkspaceList};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
-pub use server::{KeyView, LimitsView, StoreView, Whoami, WorkspaceView};
+pub use server::{DamageView, KeyView, LimitsView, StoreView, VerificationView, Whoami, WorkspaceView};
 pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};
 
 /// Serializes a secret in the one response that shows it.

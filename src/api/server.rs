@@ -46,11 +46,15 @@ pub struct KeyView {
     pub expires_at: Option<Timestamp>,
 }
 
-/// The store: its sizes in bytes, and what it is doing.
+/// The store: its sizes in bytes, and what it is doing. Times of what was done are since it was opened.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StoreView {
     /// Version of the server.
     pub version: String,
+    /// When the store was opened.
+    pub opened_at: Timestamp,
+    /// Submissions of all forms, except those in the trash.
+    pub submissions: u64,
     /// Bytes of the journal, which has the data.
     pub journal_bytes: u64,
     /// Bytes of the index, which is built from it.
@@ -59,6 +63,46 @@ pub struct StoreView {
     pub free_bytes: u64,
     /// Whether the journal is being compacted, or will be soon.
     pub compacting: bool,
+    /// When the last compaction ended; left out if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted_at: Option<Timestamp>,
+    /// When a compaction removes what was erased, at the latest; left out if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erasure_due_at: Option<Timestamp>,
+    /// Whether the store is being verified.
+    pub verifying: bool,
+    /// When the last verification ended; left out if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_at: Option<Timestamp>,
+    /// What the last verification has found; left out if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationView>,
+}
+
+/// The result of a verification.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct VerificationView {
+    /// Files of the journal.
+    pub files: u64,
+    /// Intact writes.
+    pub writes: u64,
+    /// Rows that compactions have left of the writes before.
+    pub rows: u64,
+    /// Damage, in the order of the files.
+    pub damage: Vec<DamageView>,
+}
+
+/// Damage of a file of the store.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct DamageView {
+    /// The file, in the data directory.
+    pub file: String,
+    /// Place in bytes.
+    pub offset: u64,
+    /// Bytes that cannot be read there; 0 if their number is not known.
+    pub bytes: u64,
+    /// What is damaged, and what of it is affected.
+    pub what: String,
 }
 
 /// The server's limits: sizes in bytes, times in seconds, rates as text.

@@ -22,12 +22,13 @@ mod store;
 mod submissions;
 mod workspaces;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 
 use self::cursor::Cursors;
 use self::key_uses::KeyUses;
+use self::store::Verification;
 use crate::api::Code;
 use crate::clock::{Clock, Timestamp};
 use crate::cpu_pool::CpuPool;
@@ -90,6 +91,8 @@ pub struct App {
     backups: Arc<Semaphore>,
     /// Exports in progress, limited fairly by API key: each holds a page of submissions.
     exports: FairSemaphore<KeyId>,
+    verification: Mutex<Verification>,
+    opened_at: Timestamp,
 }
 
 /// A form with the current version of its questions.
@@ -124,6 +127,7 @@ impl App {
         Self {
             deliveries,
             metrics,
+            opened_at: clock.now(),
             clock,
             random,
             limits,
@@ -137,6 +141,7 @@ impl App {
             backups: Arc::new(Semaphore::new(1)),
             exports: FairSemaphore::new(MAX_EXPORTS, pool.limits.max_wait),
             pool,
+            verification: Mutex::default(),
         }
     }
 

@@ -1,16 +1,20 @@
-//! The store as a whole: its size, its compaction, and backups.
+//! The store as a whole: its size, its compaction, its verification, and backups.
 
 use std::io::{self, Write};
+use std::mem;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use super::{ApiError, Result, Session};
-use crate::api::{Code, StoreView};
+use super::{ApiError, App, Result, Session};
+use crate::api::{Code, DamageView, StoreView, VerificationView};
 use crate::backup::write_archive;
+use crate::clock::Timestamp;
 use crate::domain::workspace::Scope;
+use crate::store::{Damage, JournalCheck};
 
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
@@ -21,12 +25,59 @@ const PAUSE: Duration = Duration::from_millis(8);
 /// Pieces that wait for the client.
 const QUEUED: usize = 4;
 
+/// The verification in progress, and the result of the last one.
+#[derive(Debug, Default)]
+pub(super) struct Verification {
+    is_running: bool,
+    last: Option<(Timestamp, VerificationView)>,
+}
+
+impl App {
+    fn verification(&self) -> MutexGuard<'_, Verification> {
+        self.verification.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When the store was last verified, since this server has started.
+    pub(super) fn verified_at(&self) -> Option<Timestamp> {
+        self.verification().last.as_ref().map(|(at, _)| *at)
+    }
+
+    /// Verifies the store, and keeps the result.
+    async fn run_verification(&self) {
+        let found = self.store.verify().await;
+        let mut verification = self.verification();
+        verification.is_running = false;
+        match found {
+            Ok(found) => verification.last = Some((self.now(), view_of(found))),
+            Err(error) => tracing::warn!(%error, "the store could not be verified"),
+        }
+    }
+}
+
+fn view_of(JournalCheck { files, writes, rows, damage }: JournalCheck) -> VerificationView {
+    let view = |Damage { file, offset, bytes, what }| DamageView { file, offset, bytes, what };
+    VerificationView { files, writes, rows, damage: damage.into_iter().map(view).collect() }
+}
+
 impl Session {
     pub async fn store_view(&self) -> Result<StoreView> {
         self.require_unlimited_scope(Scope::Operator)?;
-        let usage = self.store.usage().await?;
+        let (usage, now) = (self.store.usage().await?, self.now().millis());
+        let submissions = self.store.count_all_submissions().await?;
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let (is_verifying, last) = {
+            let verification = self.verification();
+            (verification.is_running, verification.last.clone())
+        };
         Ok(StoreView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            opened_at: self.opened_at,
+            submissions,
+            compacted_at: usage.compacted_ago.map(|ago| Timestamp::from_millis(now - millis(ago))),
+            erasure_due_at: usage.erasure_due_in.map(|time| Timestamp::from_millis(now + millis(time))),
+            verifying: is_verifying,
+            verified_at: self.verified_at(),
+            verification: last.map(|(_, found)| found),
             journal_bytes: usage.journal_bytes,
             index_bytes: usage.index_bytes,
             free_bytes: usage.free_bytes,
@@ -38,6 +89,16 @@ impl Session {
     pub async fn compact(&self) -> Result<StoreView> {
         self.require_unlimited_scope(Scope::Operator)?;
         self.store.compact();
+        self.store_view().await
+    }
+
+    /// Begins a verification of the store; one that is in progress goes on.
+    pub async fn verify(&self) -> Result<StoreView> {
+        self.require_unlimited_scope(Scope::Operator)?;
+        if !mem::replace(&mut self.verification().is_running, true) {
+            let app = Arc::clone(&self.app);
+            tokio::spawn(async move { app.run_verification().await });
+        }
         self.store_view().await
     }
 
@@ -85,7 +146,7 @@ impl Write for PieceWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
+        let piece = mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
         self.sender.blocking_send(Ok(piece.into())).map_err(|_gone| io::ErrorKind::BrokenPipe.into())
     }
 }

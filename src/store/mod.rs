@@ -11,9 +11,10 @@ mod step;
 mod version_cache;
 
 pub use self::sled::engine::disk::holds_store;
-pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_journal};
+pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_index, check_journal};
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
+pub use self::sled::salvage::{Salvage, SalvageCount, salvage};
 pub use deliveries::{
     AttemptEnd, Capacity, ClaimedBatch, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows,
     FinishedAttempt, LoadedDelivery, Owner, QueueId, QueueTotals, Room, TypeStats,
@@ -28,6 +29,7 @@ pub use version_cache::VersionCache;
 
 use std::io::Read;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -73,6 +75,10 @@ pub struct StoreUsage {
     pub free_bytes: u64,
     /// Whether the journal is being compacted, or will be soon.
     pub is_compacting: bool,
+    /// Time since the last compaction ended, if there was one since the store was opened.
+    pub compacted_ago: Option<Duration>,
+    /// Time until a compaction removes what was erased, if anything was.
+    pub erasure_due_in: Option<Duration>,
 }
 
 /// Forms of a workspace.
@@ -340,6 +346,12 @@ pub trait Maintenance: Send + Sync {
     fn compact(&self);
 
     async fn usage(&self) -> Result<StoreUsage>;
+
+    /// Counts the submissions of all forms, except those in the trash.
+    async fn count_all_submissions(&self) -> Result<u64>;
+
+    /// Reads all of the journal, and compares the index with it. A wrong index is rebuilt.
+    async fn verify(&self) -> Result<JournalCheck>;
 
     /// Publishes the server's address to processes that find the store locked.
     fn announce(&self, address: &str);

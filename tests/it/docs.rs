@@ -453,13 +453,19 @@ fn the_pipeline_of_the_docs_deploys_to_two_servers_and_exports() {
 fn the_backup_of_the_docs_is_restored_and_moved_as_written() {
     let text = document("docs/operating.md");
     let (_, chapter) = text.split_once("\n## Back up\n").unwrap();
-    let [backup, restore, move_away, ..] = blocks(chapter, "sh")[..] else { panic!("{chapter}") };
+    let [backup, restore, move_away, verify, salvage, ..] = blocks(chapter, "sh")[..] else {
+        panic!("{chapter}")
+    };
     let home = Home::new();
     let server = home.serve();
     let form = home.published_form(&[]);
     home.ok(&["submit", &form, "q1=hello"]);
     run_in(&home, backup);
+    run_in(&home, verify);
     drop(server);
+    let (salvage, _) = salvage.trim().split_once('\n').unwrap();
+    run_in(&home, salvage);
+    assert!(home.ok(&["--data", "salvaged", "responses", &form]).contains("\thello"));
     let (restore, serve) = restore.trim().split_once('\n').unwrap();
     run_in(&home, restore);
     let serve: Vec<_> = serve.split_whitespace().skip(1).chain(["--listen", "127.0.0.1:0"]).collect();

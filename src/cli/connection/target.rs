@@ -86,12 +86,18 @@ fn stored_key(session: &Session, url: &Url, chosen: Option<&str>) -> Result<Opti
         let key = parse_key(context.key.reveal(), Source::Context, context_origin(name))?;
         return Ok(Some(Key { context: Some(name.to_owned()), ..key }));
     }
-    Ok(session.running_servers().into_iter().find(|server| server.is_at(url)).map(|server| Key {
-        text: server.key,
-        source: Source::Runtime,
-        origin: format!("the running server's {}", server.file.display()),
-        context: None,
-    }))
+    Ok(session.running_servers().into_iter().find(|server| server.is_at(url)).map(running_key))
+}
+
+fn running_key(server: RunningServer) -> Key {
+    let origin = format!("the running server's {}", server.file.display());
+    Key { text: server.key, source: Source::Runtime, origin, context: None }
+}
+
+/// Returns a running server as the target.
+pub fn running(server: RunningServer) -> Result<Target, CliError> {
+    let url = Sourced { value: parse(&server.url, "the runtime file")?, source: Source::Runtime };
+    Ok(Target::Server { url, context: None, key: Some(running_key(server)) })
 }
 
 /// Returns a context as the origin of a value.

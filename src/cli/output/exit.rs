@@ -99,6 +99,8 @@ pub enum CliError {
     Damaged { data: String, places: usize },
     /// `doctor` found something; the checks were shown.
     Findings { count: usize },
+    /// A salvage has lost something: what was counted, which is all if the rest is complete.
+    Lost { counted: String, is_complete: bool },
     /// The user declined.
     Declined,
     /// The reader of stdout closed it; nothing is reported.
@@ -157,9 +159,11 @@ impl CliError {
             Self::InUse { .. } | Self::AddressInUse { .. } => Exit::WrongState,
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,
-            Self::Declined | Self::TestFailed { .. } | Self::Damaged { .. } | Self::Findings { .. } => {
-                Exit::No
-            }
+            Self::Declined
+            | Self::TestFailed { .. }
+            | Self::Damaged { .. }
+            | Self::Findings { .. }
+            | Self::Lost { .. } => Exit::No,
             Self::ClosedPipe => Exit::Done,
             Self::Interrupted => Exit::Interrupted,
         }

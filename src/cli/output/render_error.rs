@@ -103,8 +103,15 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         }
         CliError::Damaged { data, places } => {
             let places = count_noun(*places, "place");
-            local_diagnostic("journal_damaged", &format!("the journal in {data} is damaged in {places}"))
-                .help(Some("restore a backup: forms store restore FILE --data DIR".to_owned()))
+            let help =
+                "restore a backup: forms store restore FILE --data DIR; or see forms store salvage --help";
+            local_diagnostic("journal_damaged", &format!("the store in {data} is damaged in {places}"))
+                .help(Some(help.to_owned()))
+        }
+        CliError::Lost { counted, is_complete } => {
+            let more =
+                if *is_complete { "" } else { "; other changes by the writes listed above may be, too" };
+            local_diagnostic("lost", &format!("lost: {counted}{more}"))
         }
         CliError::Findings { count } => {
             local_diagnostic("findings", &format!("{} above", count_noun(*count as u64, "finding")))

@@ -7,8 +7,8 @@ use crate::http::openapi::{component, members, not_null};
 /// Returns the header that all operations of a method have.
 pub(super) fn header_of(method: &str, path: &str) -> Option<&'static str> {
     match method {
-        // A compaction is the same however often it is requested.
-        "post" if path == "/api/v1/store/compact" => None,
+        // Each is the same however often it is requested.
+        "post" if path.starts_with("/api/v1/store/") => None,
         "post" => Some("Idempotency-Key"),
         "patch" | "delete" if path.starts_with("/api/v1/forms/") => Some("If-Match"),
         _ => None,

@@ -70,6 +70,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(workspaces::delete_workspace))
         .routes(routes!(store::get_store))
         .routes(routes!(store::compact))
+        .routes(routes!(store::verify))
         .routes(routes!(store::get_backup))
         .routes(routes!(about::get_metrics))
         .routes(routes!(about::whoami))

@@ -15,7 +15,7 @@ use crate::http::wire::responses::json;
 
 /// Get the store
 ///
-/// Sizes in bytes, and whether a compaction is in progress.
+/// Sizes in bytes, whether a compaction or a verification is in progress, and what the last verification has found.
 #[utoipa::path(
     get, path = "/api/v1/store", tag = "store",
     responses((status = 200, body = StoreView, description = "The store"))
@@ -35,6 +35,20 @@ pub(crate) async fn get_store(Call { session, .. }: Call) -> Result<Response> {
 )]
 pub(crate) async fn compact(Call { session, .. }: Call) -> Result<Response> {
     let mut response = json(&session.compact().await?)?;
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
+
+/// Verify the store
+///
+/// Reads every write of the journal and compares every row of the index with it, in the background, until `verifying` is false
+/// again. Then `verification` has the damage; a wrong index has been rebuilt. A request while one is in progress starts no other.
+#[utoipa::path(
+    post, path = "/api/v1/store/verify", tag = "store",
+    responses((status = 202, body = StoreView, description = "The store, as it is now"))
+)]
+pub(crate) async fn verify(Call { session, .. }: Call) -> Result<Response> {
+    let mut response = json(&session.verify().await?)?;
     *response.status_mut() = StatusCode::ACCEPTED;
     Ok(response)
 }

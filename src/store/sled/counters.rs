@@ -42,7 +42,7 @@ impl Counters {
     }
 
     /// Decodes a counter row; a form without submissions and events has none.
-    fn decode(body: Option<Vec<u8>>) -> Result<Self> {
+    pub(super) fn decode(body: Option<Vec<u8>>) -> Result<Self> {
         let Some(body) = body else { return Ok(Self::default()) };
         let unknown = || layout::undecodable("a counter");
         let (responses, rest) = body.split_first_chunk().ok_or_else(unknown)?;

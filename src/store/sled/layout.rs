@@ -82,9 +82,9 @@ pub(super) fn list_entry(form: &Form) -> Vec<u8> {
     key(kind, &[&form.workspace.to_bytes(), &sortable(time), &form.id.to_bytes()])
 }
 
-const LIVE: u8 = b'f';
-const TRASHED: u8 = b't';
-const SLUGS: u8 = b'u';
+pub(super) const LIVE: u8 = b'f';
+pub(super) const TRASHED: u8 = b't';
+pub(super) const SLUGS: u8 = b'u';
 
 pub(super) fn slug(workspace: WorkspaceId, slug: &str) -> Vec<u8> {
     key(SLUGS, &[&workspace.to_bytes(), slug.as_bytes()])
@@ -111,7 +111,7 @@ pub(super) fn retired(form: FormId) -> Vec<u8> {
 }
 
 pub(super) fn counters(form: FormId) -> Vec<u8> {
-    key(b'C', &[&form.to_bytes()])
+    key(COUNTERS, &[&form.to_bytes()])
 }
 
 pub(super) fn block(form: FormId, submission: SubmissionId) -> Vec<u8> {
@@ -302,6 +302,11 @@ pub(super) fn blocks(form: FormId) -> KeyRange {
     with_prefix(key(b'S', &[&form.to_bytes()]))
 }
 
+/// Range of the overflow rows of `form`.
+pub(super) fn overflows(form: FormId) -> KeyRange {
+    with_prefix(key(b'E', &[&form.to_bytes()]))
+}
+
 /// Range of the blocks of `form` whose first id is within `ids`.
 pub(super) fn blocks_within(form: FormId, ids: (Bound<SubmissionId>, Bound<SubmissionId>)) -> KeyRange {
     let (start, end) = blocks(form);
@@ -352,11 +357,15 @@ pub(super) fn list(workspace: WorkspaceId, is_trashed: bool, after: Option<(Time
     with_prefix_below(key(kind, &[&workspace]), after)
 }
 
+/// Kinds of rows of a form and its submissions; their keys begin with the form.
+pub(super) const KINDS_BY_FORM: [u8; 8] = *b"DQwCSEHT";
+
 /// Range of all rows of a kind.
 pub(super) fn all(kind: u8) -> KeyRange {
     with_prefix(vec![kind])
 }
 
+pub(super) const COUNTERS: u8 = b'C';
 pub(super) const FORMS: u8 = b'F';
 pub(super) const WORKSPACES: u8 = b'W';
 pub(super) const DELETED_WORKSPACES: u8 = b'Z';

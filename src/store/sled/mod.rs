@@ -28,6 +28,7 @@ mod layout;
 mod locate;
 mod queue;
 mod row_source;
+pub mod salvage;
 mod search;
 mod slugs;
 mod submission_codec;
@@ -44,10 +45,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::claims::DeliveryClaims;
+use self::counters::Counters;
 use self::decoded_cache::DecodedCache;
 use self::engine::Engine;
 use self::engine::disk::Disk;
 use self::engine::index::IndexProvider;
+use self::engine::journal_check;
 use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
@@ -56,7 +59,8 @@ use self::engine::tx::Tx;
 use self::forms::find_cached;
 use self::row_source::RowSource;
 use super::{
-    DEFAULT_PAGE, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile, StoreHealth, StoreUsage,
+    DEFAULT_PAGE, Damage, JournalCheck, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile,
+    StoreHealth, StoreUsage,
 };
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -314,6 +318,23 @@ impl Maintenance for SledStore {
 
     async fn usage(&self) -> Result<StoreUsage> {
         self.engine.usage().await
+    }
+
+    async fn count_all_submissions(&self) -> Result<u64> {
+        let responses = |body: &[u8]| Ok(Counters::decode(Some(body.to_vec()))?.responses);
+        let counters = layout::all(layout::COUNTERS);
+        self.scan_on_pool(usize::MAX, move |store| store.reader.sum(counters, SHORT_SCAN, responses)).await
+    }
+
+    async fn verify(&self) -> Result<JournalCheck> {
+        let disk = Arc::clone(&self.disk);
+        let checked = tokio::task::spawn_blocking(move || journal_check::check(&*disk)).await;
+        let checked = checked.map_err(|error| StoreError::Panicked(error.to_string()))?;
+        let mut checked = checked.map_err(|error| StoreError::Unavailable(error.with_cause()))?;
+        if let Some(why) = self.engine.verify_index().await? {
+            checked.damage.push(Damage::of_index(&format!("{why}; it has been rebuilt from the journal")));
+        }
+        Ok(checked)
     }
 
     fn announce(&self, address: &str) {

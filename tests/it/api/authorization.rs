@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 56] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 57] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -72,6 +72,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 56] = [
     ("delete", "/api/v1/workspaces/{workspace}", OPERATOR),
     ("get", "/api/v1/store", OPERATOR),
     ("post", "/api/v1/store/compact", OPERATOR),
+    ("post", "/api/v1/store/verify", OPERATOR),
     ("get", "/api/v1/store/backup", OPERATOR),
     ("get", "/metrics", OPERATOR),
     ("get", "/api/v1/whoami", ANY),

@@ -33,7 +33,8 @@ mod problem_codes; // every problem code is reached
 mod proxies; // the address and the URLs of clients behind proxies
 mod rate_limit; // the limit of requests with one key
 mod revisions; // entity tags, and changes that require them
-mod startup; // the key file, readiness, the address
+mod startup;
+mod store; // the key file, readiness, the address
 mod submission_edits; // metadata, edits, history
 mod submissions; // creating and listing submissions
 mod timeouts; // timeouts of connections, heads and bodies; shutdown

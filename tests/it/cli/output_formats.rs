@@ -67,6 +67,10 @@ fn calls(command: &str) -> Calls {
         "whoami" => (&[""], &[(7, "--url http://127.0.0.1:1 --retries 0")]),
         // Its result depends on what the webhooks of other calls are.
         "doctor" => (&[], &[(7, "--url http://127.0.0.1:1 --wait 1ms"), (2, "--wait x")]),
+        "erase" => (
+            &["--search nobody", "--where q1=nobody --dry-run"],
+            &[(2, ""), (2, "--where x"), (7, "--search x --url http://127.0.0.1:1 --retries 0")],
+        ),
         "explain" => (&["required", "unauthorized"], &[(2, "nope")]),
         // A completion script has no output format.
         "completions" => (&[], &[(2, "nope")]),
@@ -159,6 +163,7 @@ fn calls_about_integrations(command: &str) -> Calls {
         "store backup" => (&[], &[(2, ""), (2, "--to nowhere/a.tar")]),
         "store compact" => (&[""], &[(2, "--columns x")]),
         "store verify" => (&[""], &[(2, "--columns x"), (2, "--data missing")]),
+        "store salvage" => (&[], &[(2, ""), (2, "--data missing --to new"), (2, "--to new")]),
         "store restore" => (&[], &[(2, ""), (2, "a.tar"), (2, "missing.tar --data new")]),
         _ => panic!("add calls of `forms {command}` to one of these tables"),
     }

@@ -10,6 +10,7 @@ use flate2::read::DeflateDecoder;
 
 use super::fake_server::operator_key;
 use super::{Home, Run};
+use crate::engine::damage_row;
 
 fn restore(home: &Home, archive: &str) -> Run {
     home.run(&["--data", "new", "store", "restore", archive])
@@ -204,11 +205,82 @@ fn verify_names_each_damage_and_a_server_may_run_meanwhile() {
         let name = file.file_name().unwrap().to_str().unwrap();
         let place = run.stdout.split('\t').nth(1).unwrap().parse::<usize>().unwrap();
         assert!(run.stdout.starts_with(&format!("journal/{name}\t")) && place <= offset, "{offset}: {run:?}");
-        assert!(run.stderr.contains("is damaged in 1 place\n"), "{run:?}");
+        assert!(run.stderr.contains("the store in store is damaged in "), "{run:?}");
         bytes[offset] ^= 8;
         fs::write(file, &bytes).unwrap();
     }
     fs::rename(&files[1], journal.join("away")).unwrap();
     let run = home.run(&["--data", "store", "store", "verify"]).expect(1);
     assert!(run.stdout.contains("\t0\tthe file is missing\n"), "{run:?}");
+}
+
+#[test]
+fn verify_finds_a_wrong_index_and_reports_that_it_heals() {
+    let home = Home::new();
+    let form = home.published_form(&["--data", "store"]);
+    home.ok(&["--data", "store", "submit", &form, "q1=hello"]);
+    let verify = || home.run(&["--data", "store", "store", "verify"]);
+    verify().expect(0);
+    damage_row(&home.path().join("store"), b"S");
+    let found = verify().expect(1);
+    assert!(
+        found.stdout.starts_with("index\t0\t") && found.stdout.contains("next start rebuilds"),
+        "{found:?}"
+    );
+    // Nothing was changed by that; a start heals it.
+    verify().expect(1);
+    home.ok(&["--data", "store", "responses", &form]);
+    verify().expect(0);
+    // A copy is not trusted, and no damage.
+    fs::remove_dir_all(home.path().join("store/index")).unwrap();
+    verify().expect(0);
+}
+
+#[test]
+fn a_server_verifies_its_store_and_reports_its_state() {
+    let home = Home::new();
+    let server = home.serve();
+    let form = home.published_form(&[]);
+    home.ok(&["submit", &form, "q1=hello"]);
+    let asked = home.run(&["--data", "store", "store", "verify", "-o", "json"]).expect(0).json();
+    assert!(
+        asked["writes"].as_u64().is_some_and(|writes| writes > 2) && asked["damage"] == serde_json::json!([])
+    );
+    let in_use = home.run(&["--data", "store", "store", "salvage", "--to", "new"]).expect(5);
+    assert!(!home.path().join("new").exists(), "{in_use:?}");
+    drop(server);
+}
+
+#[test]
+fn answers_whose_form_is_lost_are_kept_in_a_file() {
+    let home = Home::new();
+    let data = ["--data", "store"];
+    let form = home.published_form(&data);
+    home.ok(&[&data[..], &["submit", &form, "q1=hello"]].concat());
+    fs::create_dir(home.path().join("store/exports")).unwrap();
+    home.write("store/exports/a.csv", "q1\n");
+    fs::remove_dir_all(home.path().join("store/index")).unwrap();
+    let segment = home.path().join("store/journal/00000001.log");
+    let mut bytes = fs::read(&segment).unwrap();
+    let question = br#""questions":"#;
+    let at = bytes.windows(question.len()).position(|found| found == question).unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+
+    fs::create_dir_all(home.path().join("taken/of/mine")).unwrap();
+    home.run(&[&data[..], &["store", "salvage", "--to", "taken"]].concat()).expect(2);
+    let refused = home.run(&[&data[..], &["list"]].concat()).expect(70);
+    assert!(refused.stderr.contains("forms store salvage --data DIR --to DIR"), "{refused:?}");
+    let salvage = home.run(&[&data[..], &["store", "salvage", "--to", "new", "-o", "json"]].concat());
+    let report = salvage.expect(1).json();
+    assert_eq!(
+        (&report["forms"]["lost"], &report["submissions"]["lost"]),
+        (&1.into(), &1.into()),
+        "{report}"
+    );
+    let kept = fs::read_to_string(home.path().join(format!("new/lost/{form}.jsonl"))).unwrap();
+    assert!(kept.contains(r#""answers":{"q1":"hello"}"#), "{kept}");
+    assert!(home.path().join("new/exports/a.csv").exists());
+    assert_eq!(home.ok(&["--data", "new", "list", "-o", "json"]), "{\"forms\":[]}\n");
+    home.run(&["--data", "new", "store", "verify"]).expect(0);
 }

@@ -20,6 +20,8 @@ mod model_index;
 mod machine;
 mod real_store;
 
+pub(crate) use real_store::damage_row;
+
 mod compaction;
 mod crashes;
 mod delivery_cost;
@@ -30,4 +32,5 @@ mod purge;
 mod races;
 mod recount;
 mod recovery;
+mod salvage;
 mod trash_sweep;

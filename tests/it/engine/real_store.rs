@@ -89,7 +89,7 @@ pub(super) fn change_row(data: &Path, prefix: &[u8], change: impl Fn(&[u8], &[u8
 }
 
 /// Flips a bit in a row, as [`change_row`].
-pub(super) fn damage_row(data: &Path, prefix: &[u8]) {
+pub(crate) fn damage_row(data: &Path, prefix: &[u8]) {
     change_row(data, prefix, |_, cell| {
         let mut cell = cell.to_vec();
         cell[0] ^= 1;

@@ -150,7 +150,7 @@ async fn damage_once(data: &Path, form: &Form, round: u64, counts: &mut Counts) 
         Err(_refused) => {
             let log = fs::read_to_string(data.with_extension("log")).unwrap();
             assert!(file.starts_with(data.join("journal")), "round {round}: refused a sound journal: {log}");
-            assert!(log.contains("the journal is damaged") && log.contains("restore a backup"), "{log}");
+            assert!(log.contains("the journal is damaged") && log.contains("forms store salvage"), "{log}");
             counts.refused += 1;
             restore(&file, at, &sound);
         }

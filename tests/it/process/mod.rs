@@ -12,6 +12,7 @@ mod deliveries; // deliveries when the server is killed or stopped, and what its
 mod full_disk; // a disk without free space
 mod kill; // kill -9, repeatedly
 mod recorder; // a client that records what was acknowledged
+mod salvage; // what verification and salvage report of damaged journals
 mod shutdown; // graceful shutdown, and a second process
 mod sync_order; // no response before its sync
 mod tls; // other TLS clients, and reloading the certificate

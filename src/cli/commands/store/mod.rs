@@ -3,6 +3,7 @@
 mod backup;
 pub(in crate::cli::commands) mod compact;
 mod restore;
+mod salvage;
 mod verify;
 
 use crate::backup::{ArchiveError, Manifest};
@@ -13,10 +14,11 @@ use crate::cli::output::io_error::reason;
 use backup::Backup;
 use compact::Compact;
 use restore::Restore;
+use salvage::Salvage;
 use verify::Verify;
 
 subcommands! {
-    /// Back up, restore, compact and verify the store
+    /// Back up, restore, compact, verify and salvage the store
     #[command(after_long_help = "\
 A backup is a tar archive of the data directory at one point: journal, master
 key and exports, without the index, which is rebuilt. It is made while the
@@ -26,12 +28,14 @@ Examples:
   forms store backup --to forms.tar
   forms store restore forms.tar --data ./store
   forms store compact
-  forms store verify")]
+  forms store verify
+  forms store salvage --data ./store --to ./salvaged")]
     pub enum Store {
         Backup(Backup),
         Restore(Restore),
         Compact(Compact),
         Verify(Verify),
+        Salvage(Salvage),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::target::{self, Source, Sourced, Target};
 
 /// Folder in the data directory where it is restored.
-const UNFINISHED: &str = ".restoring";
+pub(super) const UNFINISHED: &str = ".restoring";
 
 /// Restore a backup into a new data directory
 #[derive(Debug, Args)]
@@ -62,16 +62,32 @@ impl Restore {
         let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
             return Err(CliError::usage_with_help("--data is required", "add --data DIR, a new folder"));
         };
-        let is_other = |entry: io::Result<DirEntry>| entry.is_ok_and(|entry| entry.file_name() != UNFINISHED);
-        match fs::read_dir(&data).map(|mut entries| entries.any(is_other)) {
-            Ok(false) => Ok(data),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(data),
-            Ok(true) => {
-                let message = format!("{} is not empty", data.display());
-                Err(CliError::usage_with_help(message, "name a new folder, or move this one away"))
-            }
-            Err(error) => Err(CliError::io(format!("cannot use {}", data.display()), error)),
+        expect_empty(&data)?;
+        Ok(data)
+    }
+}
+
+/// Fails if there is anything in the folder `data`, except what an interrupted command has left.
+pub(super) fn expect_empty(data: &Path) -> Result<(), CliError> {
+    let is_other = |entry: io::Result<DirEntry>| entry.is_ok_and(|entry| entry.file_name() != UNFINISHED);
+    match fs::read_dir(data).map(|mut entries| entries.any(is_other)) {
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(true) => {
+            let message = format!("{} is not empty", data.display());
+            Err(CliError::usage_with_help(message, "name a new folder, or move this one away"))
         }
+        Err(error) => Err(CliError::io(format!("cannot use {}", data.display()), error)),
+    }
+}
+
+/// Removes what an interrupted command has left in the folder `into`.
+pub(super) fn clear(into: &Path) -> Result<(), CliError> {
+    match fs::remove_dir_all(into) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(CliError::io(format!("cannot remove {}", into.display()), error))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -82,12 +98,7 @@ fn extract(file: &Path, into: &Path) -> Result<Manifest, CliError> {
     let mut archive = File::open(file).map_err(|error| failed(error.into()))?;
     read_archive(&archive, |_, _| Ok(())).map_err(failed)?;
     archive.seek(SeekFrom::Start(0)).map_err(|error| failed(error.into()))?;
-    match fs::remove_dir_all(into) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(CliError::io(format!("cannot remove {}", into.display()), error));
-        }
-        Ok(()) | Err(_) => {}
-    }
+    clear(into)?;
     read_archive(&archive, |path, content| write(&into.join(path), content)).map_err(|error| match error {
         ArchiveError::Io(error) => CliError::io(format!("cannot write {}", into.display()), error),
         error => unreadable(&name, error),
@@ -95,7 +106,7 @@ fn extract(file: &Path, into: &Path) -> Result<Manifest, CliError> {
 }
 
 /// Writes a file that only the user can read, durably, with the folders that it is in.
-fn write(path: &Path, content: &mut dyn Read) -> io::Result<()> {
+pub(super) fn write(path: &Path, content: &mut dyn Read) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(parent(path))?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     io::copy(content, &mut file)?;
@@ -105,7 +116,7 @@ fn write(path: &Path, content: &mut dyn Read) -> io::Result<()> {
 
 /// Moves everything from the folder `from` into `data`, which contains it and may be a mounted volume. What is moved so far is no
 /// store that opens with less: the journal comes last but for `state`, which can be missing.
-fn complete(from: &Path, data: &Path) -> io::Result<()> {
+pub(super) fn complete(from: &Path, data: &Path) -> io::Result<()> {
     let mut names: Vec<_> =
         fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     names.sort_by_key(|name| (name == "state", name == "journal"));

@@ -1,24 +1,34 @@
 //! `forms store verify`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
+use tempfile::TempDir;
 
+use crate::api::{DamageView, StoreView, VerificationView};
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
-use crate::cli::connection::local_store::expect_store;
-use crate::cli::connection::target::Target;
+use crate::cli::connection::local_store::{expect_store, open_error};
+use crate::cli::connection::target;
 use crate::cli::output::humanize::count_noun;
-use crate::store::{Damage, OpenError, check_journal};
+use crate::server::ServerError;
+use crate::store::{Damage, check_index, check_journal};
+
+/// Pause between looks at the store.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Check the files of the store
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Reads all of the journal, compares every checksum, and looks for missing files
-and writes. Nothing is changed, and a server may go on meanwhile: it verifies
-its index itself, and rebuilds a wrong one from the journal.
+Reads all of the journal, compares every checksum, looks for missing files and
+writes, and compares every row of the index with the journal. A server does so
+while it goes on, and rebuilds a wrong index at once. With --data nothing is
+changed: a copy of the index is checked, in the folder for temporary files
+(TMPDIR), and a wrong one is rebuilt at the next start. If a running server of
+yours has the directory, the server is asked.
 
-Without --data, checks the data directory of your running server. Prints a line
-for each damage: file, offset, and what it is; exit code 1 if there is any.
+Prints a line for each damage: file, offset, and what it is; exit code 1 if
+there is any.
 
 Examples:
   forms store verify
@@ -29,12 +39,22 @@ impl Run for Verify {
     const COLUMNS: Columns = Columns::Fixed(&["files", "writes", "rows", "damage"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let data = folder(session)?;
-        expect_store(&data)?;
-        let name = data.display().to_string();
-        let check = read_input(move || Ok(check_journal(&data))).await?;
-        let check = check.map_err(|error| unreadable(&name, error))?;
-        let line = |damage: &Damage| format!("{}\t{}\t{}\n", damage.file, damage.offset, damage.what);
+        let data = target::data(&session.global, &session.environment)?.map(|data| data.value);
+        let server = |data: &PathBuf| session.running_servers().into_iter().find(|one| one.holds(data));
+        let (check, name) = match data {
+            Some(data) if server(&data).is_none() => {
+                expect_store(&data)?;
+                let name = data.display().to_string();
+                (read_input(move || check_closed(&data)).await?, name)
+            }
+            data => {
+                if let Some(server) = data.as_ref().and_then(server) {
+                    session.use_target(target::running(server)?);
+                }
+                (ask(session).await?, session.target_name()?)
+            }
+        };
+        let line = |damage: &DamageView| format!("{}\t{}\t{}\n", damage.file, damage.offset, damage.what);
         session.output.object(&check, || check.damage.iter().map(line).collect())?;
         let parts = [(check.files, "file"), (check.writes, "write"), (check.rows, "compacted row")];
         let read = parts.map(|(count, noun)| count_noun(count, noun)).join(", ");
@@ -46,23 +66,32 @@ impl Run for Verify {
     }
 }
 
-/// Returns the data directory: that of `--data`, or of the running server that commands use.
-fn folder(session: &Session) -> Result<PathBuf, CliError> {
-    match session.target()? {
-        Target::Data(data) => Ok(data.value.clone()),
-        Target::Server { url, .. } => {
-            let servers = session.running_servers();
-            let server = servers.into_iter().find(|server| server.is_at(&url.value));
-            let missing =
-                || CliError::usage_with_help("the files of the store are not known", "add --data DIR");
-            server.map(|server| server.data).ok_or_else(missing)
-        }
+/// Has a server verify its store, and waits for the result.
+async fn ask(session: &Session) -> Result<VerificationView, CliError> {
+    let client = session.client().await?;
+    let before = client.get::<StoreView>(&["store"]).await?.verified_at;
+    let mut now = client.act::<StoreView>(&["store", "verify"]).await?;
+    while now.verifying {
+        tokio::time::sleep(PAUSE).await;
+        now = client.get(&["store"]).await?;
     }
+    let failed = || CliError::Failed {
+        message: "the store could not be verified".to_owned(),
+        causes: vec!["the log of the server has the cause".to_owned()],
+    };
+    now.verification.clone().filter(|_| now.verified_at != before).ok_or_else(failed)
 }
 
-fn unreadable(name: &str, error: OpenError) -> CliError {
-    match error {
-        OpenError::Io { doing, source } => CliError::io(format!("cannot {doing} in {name}"), source),
-        error => CliError::usage(format!("cannot check {name}: {error}")),
+/// Checks the store in the folder `data`, which no server has open: its index only if the journal is intact.
+fn check_closed(data: &Path) -> Result<VerificationView, CliError> {
+    let failed = |error| open_error(data, ServerError::Open(error), "stop it, or ask it: forms store verify");
+    let mut check = check_journal(data).map_err(failed)?;
+    if check.damage.is_empty() {
+        let scratch = TempDir::new();
+        let scratch = scratch.map_err(|error| CliError::io("cannot make a temporary folder", error))?;
+        check.damage.extend(check_index(data, scratch.path()).map_err(failed)?);
     }
+    let view = |Damage { file, offset, bytes, what }| DamageView { file, offset, bytes, what };
+    let damage = check.damage.into_iter().map(view).collect();
+    Ok(VerificationView { files: check.files, writes: check.writes, rows: check.rows, damage })
 }

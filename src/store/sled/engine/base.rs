@@ -34,6 +34,9 @@ const NEXT_BASE: &str = "journal/base.tmp";
 /// whole file.
 const BLOCK: usize = 1 << 20;
 
+/// More bytes than a compressed block has: it is written once a slice of rows has made it full.
+const MAX_BLOCK: u64 = 4 << 20;
+
 /// Header of a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Base {
@@ -52,6 +55,15 @@ pub(crate) struct Base {
 }
 
 impl Base {
+    /// Offset of the first block.
+    pub(crate) const FIRST_BLOCK: u64 = SECTOR as u64;
+
+    /// Returns a header in place of a damaged one, of which only this is known.
+    pub(crate) fn assumed(instance: [u8; 16], ordinal: u64, size: u64) -> Base {
+        let digest = IndexDigest::default();
+        Base { instance, ordinal, sequence: 0, digest, erasures: 0, bytes: 0, size }
+    }
+
     pub(crate) fn path(&self) -> String {
         path(self.ordinal)
     }
@@ -114,6 +126,15 @@ impl Base {
         }
     }
 
+    /// Finds the first intact block at an offset or after it: its offset, its changes and its length.
+    pub(crate) fn next_block(&self, file: &dyn DiskFile, at: u64) -> Option<(u64, Vec<u8>, u64)> {
+        (at..self.size).find_map(|at| {
+            // A place that cannot be read is damaged.
+            let (changes, length) = read_block(file, at, self.size, self.seed()).ok().flatten()?;
+            Some((at, changes, length))
+        })
+    }
+
     /// Calls `visit` with the rows of each block, and the number of bytes it has on the disk.
     ///
     /// # Errors
@@ -124,7 +145,7 @@ impl Base {
         mut visit: impl FnMut(FrameChanges<'_>, u64) -> Result<(), OpenError>,
     ) -> Result<(), OpenError> {
         let file = open(disk, &self.path())?;
-        let mut at = SECTOR as u64;
+        let mut at = Self::FIRST_BLOCK;
         while at < self.size {
             let block =
                 read_block(&*file, at, self.size, self.seed()).map_err(io_error("read the journal"))?;
@@ -152,7 +173,7 @@ fn read_block(file: &dyn DiskFile, at: u64, end: u64, seed: u32) -> io::Result<O
     let mut head = [0; 8];
     file.read_at(&mut head, at)?;
     let length = u64::from(u32_at(&head, 0));
-    if length > end - at - 8 {
+    if length > (end - at - 8).min(MAX_BLOCK) {
         return Ok(None);
     }
     let mut compressed = vec![0; usize::try_from(length).map_err(io::Error::other)?];

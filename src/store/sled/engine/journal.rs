@@ -54,17 +54,18 @@ struct PreallocatedSegment {
 }
 
 impl Journal {
-    /// Creates the first segment of a new store.
+    /// Creates the first segment of a new store, which begins with the write `first`.
     pub(crate) fn create(
         disk: &dyn Disk,
         options: &EngineOptions,
         state: &mut StateFile,
+        first: u64,
     ) -> Result<(), OpenError> {
         disk.create_folder(JOURNAL).map_err(rotation_error)?;
         disk.sync_folder("").map_err(rotation_error)?;
         let PreallocatedSegment { file, size } =
             preallocate_segment(disk, options.first_segment).map_err(rotation_error)?;
-        let header = SegmentHeader { format: FORMAT, instance: state.instance, ordinal: 1, first: 1, size };
+        let header = SegmentHeader { format: FORMAT, instance: state.instance, ordinal: 1, first, size };
         install(disk, &*file, &header, state).map_err(rotation_error)
     }
 

@@ -11,12 +11,18 @@ use super::disk::{Disk, StoreLock, read_all};
 use super::options::{LockHolder, OpenError};
 use crate::process::has_ended;
 
-/// Acquires the lock, waiting at most `wait`: a killed process holds its locks a little longer.
+/// Acquires the lock, as [`wait_for`] does, and names this process in it.
 pub(crate) fn acquire(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn StoreLock>, OpenError> {
+    let lock = wait_for(disk, wait)?;
+    lock.set_text(&text(None)).map_err(io_error("write the lock file"))?;
+    Ok(lock)
+}
+
+/// Acquires the lock, waiting at most `wait`: a killed process holds its locks a little longer.
+pub(crate) fn wait_for(disk: &dyn Disk, wait: Duration) -> Result<Box<dyn StoreLock>, OpenError> {
     let given_up = Instant::now() + wait;
     loop {
         if let Some(lock) = disk.try_lock().map_err(io_error("lock the store"))? {
-            lock.set_text(&text(None)).map_err(io_error("write the lock file"))?;
             return Ok(lock);
         }
         if Instant::now() >= given_up {

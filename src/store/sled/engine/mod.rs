@@ -19,7 +19,7 @@ mod base;
 mod cell;
 mod compaction;
 mod digest;
-mod discover;
+pub(super) mod discover;
 mod erasures;
 pub mod fatal;
 mod frame;
@@ -30,9 +30,10 @@ pub mod journal_check;
 pub mod lock;
 mod open;
 mod queue;
-mod rebuild;
+pub(super) mod rebuild;
 mod repair;
 mod replay;
+pub mod salvage;
 mod segment;
 pub(super) mod snapshot;
 mod verify;
@@ -178,6 +179,16 @@ impl Engine {
     /// Requests a compaction of the journal, which follows in the background once the present jobs are done.
     pub fn compact(&self) {
         self.inner.queue.send(Message::Request(Request::Compact));
+    }
+
+    /// Verifies the index; returns why it was rebuilt, if it was wrong.
+    ///
+    /// # Errors
+    /// `Unavailable` if the store has stopped, or has no space for an index.
+    pub async fn verify_index(&self) -> Result<Option<String>> {
+        let (sender, answer) = oneshot::channel();
+        self.inner.queue.send(Message::Request(Request::Verify(sender)));
+        answer.await.map_err(|_dropped| StoreError::Unavailable("the index could not be verified".to_owned()))
     }
 
     /// Returns the disk space that the store takes.

@@ -21,6 +21,7 @@ use super::replay::{apply, digest_after, replay};
 use super::segment::JOURNAL;
 use super::state::{StateFile, Trust};
 use super::tx::Tx;
+use super::verify;
 use crate::store::{Result, StoreError};
 
 /// Parts of an open store.
@@ -135,7 +136,7 @@ fn find_journal(env: &Env, state: Option<StateFile>) -> Result<(StateFile, Segme
 
 fn create(env: &Env) -> Result<(StateFile, Segments), OpenError> {
     let mut state = StateFile::new(env.options.instance);
-    Journal::create(&*env.disk, &env.options, &mut state)?;
+    Journal::create(&*env.disk, &env.options, &mut state, 1)?;
     Ok((state, discover::find_segments(&*env.disk)?))
 }
 
@@ -266,6 +267,30 @@ fn check_trust(env: &Env, state: &StateFile, is_clean: bool) -> Result<(), Strin
     }
 }
 
+/// Checks the index of a closed store, whose journal is intact, against it: on the copy of that index at `copy`, which this changes.
+/// Returns what is wrong; nothing if the next start rebuilds the index anyway.
+pub(crate) fn check_index(env: &Env, copy: &dyn IndexProvider) -> Result<Option<String>, OpenError> {
+    let Some(state) = StateFile::read(&*env.disk)? else { return Ok(None) };
+    let segments = discover::find_segments(&*env.disk)?;
+    let (end, is_clean) = find_journal_end(env, &state, &segments)?;
+    if check_trust(env, &state, is_clean).is_err() {
+        return Ok(None);
+    }
+    let matches = || {
+        let index = copy.open(INDEX)?;
+        let applied = AppliedFrame::read(&*index)?.sequence;
+        let last = end.last.position.sequence;
+        replay(&*env.disk, &segments.headers, last, applied, &*index, |_| ())?;
+        Ok(applied < segments.before() || verify::sum(&*index)? == end.last.digest)
+    };
+    match matches() {
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some("it does not match the journal".to_owned())),
+        Err(OpenError::Index(why)) => Ok(Some(why)),
+        Err(error) => Err(error),
+    }
+}
+
 /// Corrects the digest in the journal by a new frame, or every start would rebuild again, and with it the counters
 /// computed on a wrong index.
 fn correct_digest(
@@ -279,7 +304,8 @@ fn correct_digest(
     if digest == journal.last().digest {
         return Ok(applied);
     }
-    let changes = recounted(env, index).map_err(|error| OpenError::Index(error.to_string()))?;
+    let changes = stage_changes(index, |tx| (env.options.recount)(tx))
+        .map_err(|error| OpenError::Index(error.to_string()))?;
     let changes = changes.into_changes(journal.next_sequence());
     changes.iter().for_each(|change| digest.replace(change.old, change.new));
     if changes.is_empty() {
@@ -292,10 +318,14 @@ fn correct_digest(
     Ok(applied)
 }
 
-fn recounted(env: &Env, index: &dyn Index) -> Result<Group> {
+/// Returns the changes that `work` makes to an index.
+pub(crate) fn stage_changes(
+    index: &dyn Index,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<()>,
+) -> Result<Group> {
     let mut group = Group::default();
     let mut tx = Tx::new(index, &group);
-    (env.options.recount)(&mut tx)?;
+    work(&mut tx)?;
     let changes = tx.into_changes();
     group.join(changes, index)?;
     Ok(group)

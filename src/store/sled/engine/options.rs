@@ -252,13 +252,16 @@ fn describe_holder(holder: Option<&LockHolder>) -> String {
     }
 }
 
+/// What to do about a damaged journal.
+const HELP: &str = "restore a backup, or read what is left with forms store salvage --data DIR --to DIR";
+
 fn readable(damage: &JournalDamage) -> String {
     let before = match damage.readable_before {
         0 => "nothing before it can be read".to_owned(),
         last => format!("everything up to change {last} can be read"),
     };
     match damage.readable_after {
-        Some(first) => format!("{before}, and from change {first} on; restore a backup"),
-        None => format!("{before}; restore a backup"),
+        Some(first) => format!("{before}, and from change {first} on; {HELP}"),
+        None => format!("{before}; {HELP}"),
     }
 }

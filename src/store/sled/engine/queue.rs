@@ -36,6 +36,8 @@ pub(crate) enum Request {
     Snapshot(oneshot::Sender<Result<Vec<StoreFile>>>),
     /// Compact the journal once the background jobs are done.
     Compact,
+    /// Verify the index; the answer is why it was rebuilt, if it was.
+    Verify(oneshot::Sender<Option<String>>),
     Usage(oneshot::Sender<StoreUsage>),
 }
 

@@ -47,6 +47,8 @@ struct Schedule {
     sync: Option<Instant>,
     /// When a compaction removes what was erased from the journal.
     erasure: Option<Instant>,
+    /// When the last compaction ended.
+    compacted: Option<Instant>,
 }
 
 impl Worker {
@@ -64,8 +66,15 @@ impl Worker {
     fn run_until_closed(mut self) -> Result<()> {
         let now = Instant::now();
         let erasure = self.options.erase_after.map(|after| now + after.min(FIRST_ERASURE));
-        let mut schedule =
-            Schedule { written: now, flushed: now, space_checked: now, background: now, sync: None, erasure };
+        let mut schedule = Schedule {
+            written: now,
+            flushed: now,
+            space_checked: now,
+            background: now,
+            sync: None,
+            erasure,
+            compacted: None,
+        };
         loop {
             let idle_timeout = self.idle_timeout(&schedule);
             self.backlog.receive(idle_timeout);
@@ -129,7 +138,7 @@ impl Worker {
 
     /// Runs the tasks that are due between groups.
     fn run_due_tasks(&mut self, is_idle: bool, schedule: &mut Schedule) {
-        self.answer_requests();
+        self.answer_requests(schedule);
         let now = Instant::now();
         if is_idle && self.writer.is_unsealed() && now - schedule.written >= self.options.seal_after {
             self.writer.seal();
@@ -157,15 +166,19 @@ impl Worker {
         self.writer.journal.preallocate();
     }
 
-    fn answer_requests(&mut self) {
+    fn answer_requests(&mut self, schedule: &Schedule) {
         // The caller may have stopped waiting.
         for request in self.backlog.requests.drain(..) {
             match request {
                 Request::Snapshot(reply) => drop(reply.send(self.writer.snapshot())),
                 Request::Compact => self.must_compact = true,
+                Request::Verify(reply) => self.writer.begin_verification(reply),
                 Request::Usage(reply) => {
                     let mut usage = self.writer.usage();
                     usage.is_compacting |= self.must_compact;
+                    let erasure = schedule.erasure.filter(|_| self.writer.has_erased());
+                    usage.erasure_due_in = erasure.map(|at| at.saturating_duration_since(Instant::now()));
+                    usage.compacted_ago = schedule.compacted.map(|at| at.elapsed());
                     let _unread = reply.send(usage);
                 }
             }
@@ -177,8 +190,11 @@ impl Worker {
         let now = Instant::now();
         if self.writer.is_compacting() {
             if now >= schedule.background {
-                let begun = Instant::now();
+                let (begun, before) = (Instant::now(), self.writer.compacted());
                 self.writer.compact(VERIFIED_ROWS);
+                if self.writer.compacted() > before {
+                    schedule.compacted = Some(begun);
+                }
                 schedule.spent(begun.elapsed(), self.writer.is_low_on_space());
             }
             return;

@@ -20,6 +20,11 @@ impl Writer {
         !self.is_compacting() && self.journal.closed_bytes() > least.max(self.base_bytes)
     }
 
+    /// Returns the last write that only the base has; 0 before the first compaction.
+    pub(crate) fn compacted(&self) -> u64 {
+        self.compacted
+    }
+
     /// Whether something was erased since the last compaction began.
     pub fn has_erased(&self) -> bool {
         self.has_erased
@@ -35,6 +40,8 @@ impl Writer {
             index_bytes: indexes.size(INDEX),
             free_bytes: disk.free_space().unwrap_or_default(),
             is_compacting: self.is_compacting(),
+            compacted_ago: None,
+            erasure_due_in: None,
         }
     }
 

@@ -8,6 +8,8 @@ mod recovery;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use crate::store::sled::engine::applied_frame::AppliedFrame;
 use crate::store::sled::engine::compaction::Compaction;
 use crate::store::sled::engine::digest::IndexDigest;
@@ -46,6 +48,8 @@ pub struct Writer {
     /// Free space in bytes when the group was started.
     free: u64,
     verifier: Option<IndexVerifier>,
+    /// Callers that wait for the end of a verification.
+    verifications: Vec<oneshot::Sender<Option<String>>>,
     compaction: Option<Compaction>,
     /// Whether something was erased since the last compaction began.
     has_erased: bool,
@@ -95,6 +99,7 @@ impl Writer {
             waiting: Vec::new(),
             free: 0,
             verifier,
+            verifications: Vec::new(),
             compaction: None,
             has_erased,
             compacted: opened.base.map_or(0, |base| base.sequence),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::{Writer, wait_until_unused};
+use tokio::sync::oneshot;
+
 use crate::store::StoreHealth;
 use crate::store::sled::engine::applied_frame::AppliedFrame;
 use crate::store::sled::engine::discover::io_error;
@@ -23,6 +25,20 @@ impl Writer {
         self.verifier.is_some() && self.index.is_some()
     }
 
+    /// Begins to verify the index, unless that is in progress; `reply` gets the reason if it is rebuilt. It is dropped if
+    /// there is no index.
+    pub(crate) fn begin_verification(&mut self, reply: oneshot::Sender<Option<String>>) {
+        if self.index.is_some() {
+            self.verifier.get_or_insert_default();
+            self.verifications.push(reply);
+        }
+    }
+
+    fn answer_verifications(&mut self, wrong: Option<&str>) {
+        // The caller may have stopped waiting.
+        self.verifications.drain(..).for_each(|reply| drop(reply.send(wrong.map(str::to_owned))));
+    }
+
     /// Verifies the next rows of the index. A wrong index is rebuilt before this returns.
     pub fn verify(&mut self, rows: usize) {
         let (Some(verifier), Some(index)) = (&mut self.verifier, &self.index) else { return };
@@ -31,6 +47,7 @@ impl Writer {
             Ok(Some(digest)) if digest == self.digest => {
                 (self.verifier, self.is_suspect) = (None, false);
                 self.reader.set_verified(true);
+                self.answer_verifications(None);
                 (self.env.report)(EngineEvent::Verified);
             }
             Ok(Some(_)) => self.replace_index("the index does not match the journal"),
@@ -50,6 +67,7 @@ impl Writer {
     /// Rebuilds the index; reads fail meanwhile.
     pub(crate) fn replace_index(&mut self, why: &str) {
         self.rebuild_reason = Some(why.to_owned());
+        self.answer_verifications(Some(why));
         self.state.trust = Trust::None;
         let written = self.state.write(&*self.env.disk).map_err(io_error("write `state`"));
         self.detach_index();
@@ -74,6 +92,7 @@ impl Writer {
     fn detach_index(&mut self) {
         self.discard_compaction();
         (self.verifier, self.index) = (None, None);
+        self.verifications.clear();
         drop(self.reader.take_index().map(wait_until_unused));
         self.reader.set_health(StoreHealth::Full);
     }

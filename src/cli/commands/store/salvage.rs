@@ -1,0 +1,86 @@
+//! `forms store salvage`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+
+use crate::cli::commands::keys::replace_all_operator_keys;
+use crate::cli::commands::store::restore::{UNFINISHED, clear, complete, expect_empty, write};
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
+use crate::cli::connection::local_store::{expect_store, open_error};
+use crate::cli::connection::target::{self, Source, Sourced, Target};
+use crate::cli::output::humanize::count_noun;
+use crate::secret::SystemRandomness;
+use crate::server::ServerError;
+use crate::store::{self, Damage, SalvageCount};
+
+/// Write a new store from all that can be read of a damaged one
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+--data names the damaged data directory, which is not changed, and --to the new
+one, which must be empty or missing. Restore a backup instead if it is recent.
+
+What is lost is counted where the rest shows it. Writes that cannot be read may
+have changed more than that: what they changed is as it was before, and what
+they deleted is there again. Answers whose form is lost are in lost/FORM.jsonl
+in the new directory. A new operator key is written, as by restore.
+
+Prints a line for each damage: file, offset, and what it is; exit code 1 if
+anything is lost.
+
+Examples:
+  forms store salvage --data ./store --to ./salvaged
+  forms store salvage --data ./store --to ./salvaged -o json > report.json")]
+pub struct Salvage {
+    /// New data directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    to: PathBuf,
+}
+
+impl Run for Salvage {
+    const COLUMNS: Columns = Columns::Fixed(&["forms", "submissions", "damage"]);
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
+            return Err(CliError::usage_with_help("--data is required", "add --data DIR, the damaged store"));
+        };
+        let to = self.to;
+        expect_store(&data)?;
+        expect_empty(&to)?;
+        session.refuse_if_served(&data, IF_IN_USE)?;
+        let unfinished = to.join(UNFINISHED);
+        let (from, into) = (data.clone(), unfinished.clone());
+        let salvaged = read_input(move || salvage(&from, &into)).await?;
+        session.use_target(Target::Data(Sourced { value: unfinished.clone(), source: Source::Flag }));
+        replace_all_operator_keys(session, &unfinished).await?;
+        session.close().await?;
+        let unwritable = |error| CliError::io(format!("cannot write {}", to.display()), error);
+        complete(&unfinished, &to).map_err(unwritable)?;
+        let line = |damage: &Damage| format!("{}\t{}\t{}\n", damage.file, damage.offset, damage.what);
+        session.output.object(&salvaged, || salvaged.damage.iter().map(line).collect())?;
+        let (forms, submissions) = (salvaged.forms, salvaged.submissions);
+        let counted = |count: fn(SalvageCount) -> u64| {
+            let forms = count_noun(count(forms), "form");
+            format!("{forms}, {}", count_noun(count(submissions), "submission"))
+        };
+        session.output.success(&format!("read: {}", counted(|count| count.read)));
+        if salvaged.is_complete && forms.lost + submissions.lost == 0 {
+            return Ok(());
+        }
+        Err(CliError::Lost { counted: counted(|count| count.lost), is_complete: salvaged.is_complete })
+    }
+}
+
+/// Help if another process holds the damaged store.
+const IF_IN_USE: &str = "stop it first";
+
+fn salvage(data: &Path, into: &Path) -> Result<store::Salvage, CliError> {
+    clear(into)?;
+    let failed = |error| open_error(data, ServerError::Open(error), IF_IN_USE);
+    let (salvaged, files) = store::salvage(data, into, &SystemRandomness).map_err(failed)?;
+    for mut file in files {
+        let unwritable = |error| CliError::io(format!("cannot copy {}", file.path), error);
+        write(&into.join(&file.path), &mut file.content).map_err(unwritable)?;
+    }
+    Ok(salvaged)
+}
