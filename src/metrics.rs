@@ -32,8 +32,7 @@ pub struct Metrics {
     pub journal_bytes: Gauge,
     pub index_bytes: Gauge,
     pub free_bytes: Gauge,
-    /// Has no label, and no series before the first verification.
-    pub verified: GaugeVec,
+    pub verified: Gauge,
     pub compactions: Counter,
     pub deliveries: IntCounterVec,
     pub delivery_duration: Histogram,
@@ -72,10 +71,10 @@ impl Metrics {
             journal_bytes: new.gauge("forms_store_journal_bytes", "Size of the journal"),
             index_bytes: new.gauge("forms_store_index_bytes", "Size of the index"),
             free_bytes: new.gauge("forms_store_free_bytes", "Free space on the disk of the store"),
-            verified: new.add(GaugeVec::new(
-                Opts::new("forms_store_verified_timestamp_seconds", "When the store was last verified"),
-                &[],
-            )),
+            verified: new.gauge(
+                "forms_store_verified_timestamp_seconds",
+                "When the store was last verified; 0 before",
+            ),
             compactions: new.add(Counter::new("forms_store_compactions_total", "Compactions of the journal")),
             deliveries: new.counters("forms_deliveries_total", "Ended attempts", &["type", "result"]),
             delivery_duration: new.histogram(

@@ -57,7 +57,7 @@ impl App {
             metrics.free_bytes.set(usage.free_bytes as f64);
         }
         if let Some(at) = self.verified_at() {
-            metrics.verified.with_label_values::<&str>(&[]).set(at.millis() as f64 / 1_000.0);
+            metrics.verified.set(at.millis() as f64 / 1_000.0);
         }
         let _stale_if_unavailable = self.set_delivery_figures(self.now()).await;
         metrics.render()

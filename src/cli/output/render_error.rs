@@ -13,7 +13,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 17] = [
+pub const CODES: [(&str, &str); 18] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -40,7 +40,11 @@ pub const CODES: [(&str, &str); 17] = [
     ),
     (
         "journal_damaged",
-        "Files of the journal are damaged or missing; `forms store verify` shows where. A server refuses to start on them, so that nothing is lost silently. Restore a backup.",
+        "Files of the journal are damaged or missing; `forms store verify` shows where. A server refuses to start on them, so that nothing is lost silently. Restore a backup, or copy what can be read: `forms store salvage`.",
+    ),
+    (
+        "lost",
+        "The salvaged store lacks something that the damaged one had; the report says what is known of it.",
     ),
     ("declined", "You answered no. Nothing was done."),
     ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),

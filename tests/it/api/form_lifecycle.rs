@@ -100,7 +100,7 @@ async fn every_problem_of_settings_is_reported_with_its_pointer() {
         (redirect(json!({"redirect_url": "https://"})), url, "invalid_url"),
         (redirect(json!({"redirect_url": "https://a b"})), url, "invalid_url"),
         (json!({"public": true}), "public", "unknown_field"),
-        (json!({"retention_days": 3}), "retention_days", "unknown_field"),
+        (json!({"retention_days": 3_651}), "retention_days", "invalid_range"),
     ];
     for (settings, place, code) in cases {
         let body = json!({"title": "", "questions": [], "settings": settings});

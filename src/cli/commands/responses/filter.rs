@@ -29,10 +29,10 @@ pub(in crate::cli::commands) fn parse(text: &str) -> Result<WhereClause, String>
     Ok((question.to_owned(), operator.to_owned(), value.to_owned()))
 }
 
-/// Whether the form does not have a question that a condition names.
-pub(super) fn asks_unknown_question(error: &ClientError) -> bool {
+/// Whether no answer to the form can satisfy the conditions: they are about the questions of another.
+pub(super) fn can_never_match(error: &ClientError) -> bool {
     let errors = error.problem().map(|problem| &*problem.errors).unwrap_or_default();
-    errors.iter().any(|violation| violation.code == Rule::UnknownQuestion)
+    errors.iter().any(|one| one.code == Rule::UnknownQuestion || one.code == Rule::ImpossibleCondition)
 }
 
 /// Rewrites the server's query errors, which name parameters, in terms of the flags. `questions` are those of the form

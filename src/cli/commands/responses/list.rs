@@ -45,7 +45,7 @@ pub(super) struct List {
     #[arg(required_unless_present = "all_forms", conflicts_with = "all_forms")]
     form: Option<String>,
     /// Search all forms
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     all_forms: bool,
     // Not flattened: clap cannot tell whether a flattened struct with another one in it is present.
     /// Maximum number to show
@@ -73,7 +73,7 @@ pub(super) struct List {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     to: Option<PathBuf>,
     /// In CSV: do not escape text that a spreadsheet would run as a formula
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     raw: bool,
 }
 
@@ -137,7 +137,7 @@ impl List {
                     match pages.next().await {
                         Ok(Some(page)) => found.extend(page),
                         Ok(None) => break,
-                        Err(error) if filter::asks_unknown_question(&error) => break,
+                        Err(error) if filter::can_never_match(&error) => break,
                         Err(error) => return Err(error.into()),
                     }
                 }
