@@ -31,6 +31,7 @@ pub mod lock;
 mod open;
 mod queue;
 mod rebuild;
+mod renewal;
 mod repair;
 mod replay;
 mod segment;

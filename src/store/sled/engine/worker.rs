@@ -179,6 +179,7 @@ impl Worker {
             if now >= schedule.background {
                 let begun = Instant::now();
                 self.writer.compact(VERIFIED_ROWS);
+                schedule.sync.get_or_insert(begun + SYNC_DELAY);
                 schedule.spent(begun.elapsed(), self.writer.is_low_on_space());
             }
             return;
