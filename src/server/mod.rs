@@ -247,7 +247,6 @@ pub async fn open_local_with(config: &Config) -> Result<Local, ServerError> {
         preallocate: false,
         compact_after: None,
         erase_after: None,
-        rebuild_compacted: true,
         ..options(config)
     };
     let pool = CpuPool::default();

@@ -27,8 +27,8 @@ pub(crate) async fn get_store(Call { session, .. }: Call) -> Result<Response> {
 /// Compact the store
 ///
 /// Frees the space of what was overwritten and deleted, in the background. Once `compacting` is false again, what was erased before
-/// is in no file of the journal; the index is rebuilt without it at the next start. Erasures cause a compaction by themselves
-/// within a day. A request while one is in progress starts no other.
+/// is in no file of journal and index: a new index takes the place of the old one, and meanwhile reads get 503 `store_unavailable`
+/// for a moment. Erasures cause a compaction by themselves within a day. A request while one is in progress starts no other.
 #[utoipa::path(
     post, path = "/api/v1/store/compact", tag = "store",
     responses((status = 202, body = StoreView, description = "The store, as it is now"))

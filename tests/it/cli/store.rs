@@ -1,16 +1,13 @@
 //! `forms store`: backups and their restoration.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
-
-use flate2::read::DeflateDecoder;
 
 use super::fake_server::operator_key;
 use super::{Home, Run};
 use crate::engine::damage_row;
+use crate::harness::stored_text::has_text;
 
 fn restore(home: &Home, archive: &str) -> Run {
     home.run(&["--data", "new", "store", "restore", archive])
@@ -110,32 +107,6 @@ fn an_archive_appears_only_once_it_is_whole() {
     assert_eq!(fs::read_to_string(home.path().join("forms.tar")).unwrap(), "older");
 }
 
-/// Whether a file in the data directory has `text`, compressed ones too.
-fn has_text(folder: &Path, text: &str) -> bool {
-    fs::read_dir(folder).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            return has_text(&path, text);
-        }
-        let mut bytes = fs::read(&path).unwrap();
-        if path.extension().is_some_and(|extension| extension == "base") {
-            bytes = rows_of(&bytes);
-        }
-        bytes.windows(text.len()).any(|found| found == text.as_bytes())
-    })
-}
-
-/// The rows in the blocks of a base.
-fn rows_of(base: &[u8]) -> Vec<u8> {
-    let (mut rows, mut rest) = (Vec::new(), &base[512..]);
-    while let Some((head, blocks)) = rest.split_first_chunk::<8>() {
-        let length = u32::from_be_bytes(*head.first_chunk().unwrap()) as usize;
-        DeflateDecoder::new(&blocks[..length]).read_to_end(&mut rows).unwrap();
-        rest = &blocks[length..];
-    }
-    rows
-}
-
 #[test]
 fn after_a_compaction_what_was_erased_is_in_no_file() {
     let home = Home::new();
@@ -157,23 +128,6 @@ fn after_a_compaction_what_was_erased_is_in_no_file() {
     forms(&["store", "backup", "--to", "forms.tar"]);
     restore(&home, "forms.tar").expect(0);
     assert!(home.ok(&["--data", "new", "responses", &form]).contains(kept));
-}
-
-#[test]
-fn a_server_rebuilds_its_index_without_what_was_erased_at_the_next_start() {
-    let home = Home::new();
-    let server = home.serve();
-    let form = home.published_form(&[]);
-    let submission = home.ok(&["submit", &form, "q1=forget-me-0451"]);
-    home.ok(&["responses", "delete", &form, submission.trim(), "--purge", "--yes"]);
-    home.ok(&["store", "compact"]);
-    let store = home.path().join("store");
-    assert!(!has_text(&store.join("journal"), "forget-me-0451"));
-    drop(server);
-    let server = home.serve();
-    assert!(!has_text(&store, "forget-me-0451"));
-    home.ok(&["show", &form]);
-    drop(server);
 }
 
 #[test]

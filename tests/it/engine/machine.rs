@@ -76,6 +76,11 @@ impl Machine {
         self.event_log.events().iter().filter(|event| matches!(event, EngineEvent::Rebuilding { .. })).count()
     }
 
+    /// Whether a file on the disk has `text`, those of indexes included.
+    pub(crate) fn has_text(&self, text: &[u8]) -> bool {
+        self.disk.has_text(text) || self.indexes.has_text(text)
+    }
+
     /// How often the digests of index and journal did not agree.
     pub(crate) fn mismatches(&self) -> usize {
         let is_mismatch = |event: &&EngineEvent| matches!(event, EngineEvent::DigestMismatch { .. });
@@ -102,6 +107,24 @@ pub(crate) fn crashed() -> Machine {
     }
     machine.crash_process();
     machine
+}
+
+/// Deletes a row for good.
+pub(crate) struct Erase(pub(crate) Vec<u8>);
+
+impl WriteOperation for Erase {
+    fn kind(&self) -> WriteKind {
+        WriteKind::Normal
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        tx.delete(std::mem::take(&mut self.0));
+        tx.count_erasure()
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        outcome.unwrap();
+    }
 }
 
 /// A write operation that puts or deletes rows.

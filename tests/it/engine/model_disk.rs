@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use forms::store::sled::engine::disk::{Disk, DiskFile, StoreLock};
 
 use super::fault_injector::FaultInjector;
+use crate::harness::stored_text::contains;
 
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
@@ -51,6 +52,12 @@ impl ModelDisk {
     /// Sets how many bytes are free.
     pub(crate) fn set_free(&self, bytes: u64) {
         self.lock().free = bytes;
+    }
+
+    /// Whether a file has `text`.
+    pub(crate) fn has_text(&self, text: &[u8]) -> bool {
+        let state = self.lock();
+        state.names.iter().any(|(name, file)| contains(name, &state.files[*file].current, text))
     }
 
     /// Crashes the process: the page cache stays, except for pages that a failed sync has dropped.

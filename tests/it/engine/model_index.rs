@@ -13,6 +13,7 @@ use forms::store::sled::engine::state::IndexIdentity;
 use forms::store::sled::engine::tx::Direction;
 
 use super::fault_injector::FaultInjector;
+use crate::harness::stored_text::contains;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Row = (Vec<u8>, Option<Vec<u8>>);
@@ -68,6 +69,8 @@ struct Tree {
     flushed: Map,
     current: Map,
     since_flush: Vec<Row>,
+    /// Every cell ever written: deleted ones remain in the file.
+    written: Vec<Vec<u8>>,
     is_closed: bool,
     /// Opening fails.
     is_broken: bool,
@@ -96,6 +99,12 @@ impl ModelIndexes {
         for tree in self.lock().by_name.values() {
             tree.lock().unwrap().crash_machine(&self.faults);
         }
+    }
+
+    /// Whether the file of an index has `text`.
+    pub(crate) fn has_text(&self, text: &[u8]) -> bool {
+        let has_text = |cell: &Vec<u8>| contains("", cell, text);
+        self.lock().by_name.values().any(|tree| tree.lock().unwrap().written.iter().any(has_text))
     }
 
     /// Returns the keys that were written to the serving index since its last flush, in order.
@@ -223,6 +232,7 @@ impl Tree {
     }
 
     fn apply(&mut self, row: Row) {
+        self.written.extend(row.1.clone());
         apply(&mut self.current, &row);
         self.since_flush.push(row);
     }

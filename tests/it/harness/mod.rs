@@ -6,6 +6,7 @@ pub(crate) mod document;
 mod listening_server;
 mod recording_sender;
 mod running;
+pub(crate) mod stored_text;
 
 use std::net::IpAddr;
 use std::path::Path;

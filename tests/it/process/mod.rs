@@ -9,6 +9,7 @@ mod concurrent_clients; // response limit and counts
 mod connection_limits; // too few file descriptors
 mod damage; // a flipped bit, a cut or a missing part of any file
 mod deliveries; // deliveries when the server is killed or stopped, and what its log has of them
+mod erasure; // what was erased leaves a running server
 mod full_disk; // a disk without free space
 mod kill; // kill -9, repeatedly
 mod recorder; // a client that records what was acknowledged

@@ -16,9 +16,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 What was overwritten and deleted leaves the journal, and what was erased is in
-no file of it afterwards. With --data the index is rebuilt too; that of a server
-at its next start. A server compacts by itself when the journal has doubled, and
-within a day after an erasure.
+no file of journal and index afterwards. A server compacts by itself when the
+journal has doubled, and within a day after an erasure.
 
 Waits until it is done, and prints the size of the journal in bytes.
 

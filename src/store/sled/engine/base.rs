@@ -198,7 +198,8 @@ pub(crate) fn ordinal(name: &str) -> Option<u64> {
 pub(crate) struct BaseWriter {
     file: Box<dyn DiskFile>,
     base: Base,
-    block: Vec<u8>,
+    /// The changes in the unfinished block.
+    pub(crate) block: Vec<u8>,
 }
 
 impl BaseWriter {
@@ -250,7 +251,7 @@ impl BaseWriter {
     }
 
     /// Completes the base and installs it, durably.
-    pub(crate) fn install(mut self, disk: &dyn Disk) -> io::Result<Base> {
+    pub(crate) fn install(&mut self, disk: &dyn Disk) -> io::Result<Base> {
         if !self.block.is_empty() {
             self.write()?;
         }

@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use super::cell::{self, Cell, Head, PIECE_BYTES};
 use super::digest::row_hash;
-use super::index::Index;
+use super::index::{Change, Index};
 use super::tx::StagedRow;
 use crate::store::Result;
 
@@ -108,6 +108,10 @@ impl CellChange {
     fn new(key: Vec<u8>, cell: Option<Vec<u8>>, old: Option<u128>) -> CellChange {
         let new = cell.as_ref().map(|cell| row_hash(&key, cell));
         CellChange { key, cell, old, new }
+    }
+
+    pub(crate) fn as_change(&self) -> Change<'_> {
+        Change { key: &self.key, cell: self.cell.as_deref() }
     }
 }
 

@@ -11,7 +11,6 @@ use super::discover::JournalEnd;
 use super::disk::{Disk, DiskFile, is_full};
 use super::frame::FrameBuilder;
 use super::group::CellChange;
-use super::index::Change;
 use super::options::{EngineOptions, OpenError};
 use super::segment::{FIRST_FRAME, FORMAT, HEADER_OFFSETS, JOURNAL, NEXT_SEGMENT, PAGE, SegmentHeader};
 use super::state::{Position, StateFile};
@@ -123,7 +122,7 @@ impl Journal {
     ) -> Result<(), OpenError> {
         self.builder.begin();
         for change in changes {
-            self.builder.push(Change { key: &change.key, cell: change.cell.as_deref() });
+            self.builder.push(change.as_change());
         }
         self.write(state, digest, self.end.at, false)
     }

@@ -31,6 +31,7 @@ pub mod lock;
 mod open;
 mod queue;
 pub(super) mod rebuild;
+mod renewal;
 mod repair;
 mod replay;
 pub mod salvage;

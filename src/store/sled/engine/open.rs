@@ -15,7 +15,7 @@ use super::journal::Journal;
 use super::lock;
 use super::options::{EngineEvent, EngineOptions, EventSink, OpenError};
 use super::reader::Reader;
-use super::rebuild::{self, INDEX, OLD};
+use super::rebuild::{self, INDEX};
 use super::repair;
 use super::replay::{apply, digest_after, replay};
 use super::segment::JOURNAL;
@@ -64,7 +64,8 @@ pub(crate) fn open(env: &Env) -> Result<OpenedStore, OpenError> {
     Ok(OpenedStore { lock, state, journal, index, applied, base: segments.base })
 }
 
-/// Reopens the index of an open store, after the disk was full. Rebuilds it if there is a reason not to trust it.
+/// Reopens the index of an open store, after the disk was full or the index was replaced. Rebuilds it if there is a reason not
+/// to trust it.
 pub(crate) fn reopen(
     env: &Env,
     state: &mut StateFile,
@@ -358,7 +359,7 @@ fn catch_up(
 }
 
 /// Trusts the index until the machine reboots.
-fn trust_until_reboot(env: &Env, state: &mut StateFile) -> Result<(), OpenError> {
+pub(crate) fn trust_until_reboot(env: &Env, state: &mut StateFile) -> Result<(), OpenError> {
     let identity = env.indexes.identity(INDEX).filter(|identity| identity.detects_copies);
     let was_none = state.trust == Trust::None;
     state.trust = match env.disk.boot_id().zip(identity) {
@@ -371,9 +372,7 @@ fn trust_until_reboot(env: &Env, state: &mut StateFile) -> Result<(), OpenError>
 }
 
 fn remove_leftovers(env: &Env) -> Result<(), OpenError> {
-    for folder in [rebuild::NEW, OLD] {
-        env.indexes.remove(folder).map_err(io_error("remove an old index"))?;
-    }
+    rebuild::remove_unused(env).map_err(io_error("remove an old index"))?;
     for (folder, prefix) in [("", ""), (JOURNAL, "journal/")] {
         let names = env.disk.list(folder).map_err(io_error("list the store"))?;
         for name in names.iter().filter(|name| name.ends_with(".tmp")) {

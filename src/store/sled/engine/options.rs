@@ -33,9 +33,6 @@ pub struct EngineOptions {
     pub compact_after: Option<u64>,
     /// Time after which rows that were deleted leave the journal too, by a compaction; `None` if only on request.
     pub erase_after: Option<Duration>,
-    /// Whether a compaction also rebuilds the index, where deleted rows remain until their place is used again. Reads fail
-    /// meanwhile. If not, the start after a clean stop does.
-    pub rebuild_compacted: bool,
     /// Idle time after which the journal is sealed.
     pub seal_after: Duration,
     /// Timeout for locks that another process holds.
@@ -73,7 +70,6 @@ impl Default for EngineOptions {
             preallocate: true,
             compact_after: Some(64 << 20),
             erase_after: Some(Duration::from_secs(23 * 3600)),
-            rebuild_compacted: false,
             seal_after: Duration::from_millis(50),
             lock_wait: Duration::from_secs(10),
             instance,
@@ -136,6 +132,10 @@ pub enum EngineEvent {
     CompactionFailed {
         why: String,
     },
+    /// What was erased remains in the files of the index, until the next compaction or start.
+    RenewalFailed {
+        why: String,
+    },
     JobFailed {
         why: String,
     },
@@ -169,6 +169,9 @@ impl fmt::Display for EngineEvent {
                 write!(f, "the journal is compacted: {before} bytes before, {after} now")
             }
             Self::CompactionFailed { why } => write!(f, "the journal could not be compacted: {why}"),
+            Self::RenewalFailed { why } => {
+                write!(f, "the index keeps what was erased until the next compaction or start: {why}")
+            }
             Self::JobFailed { why } => write!(f, "a background job failed and was dropped: {why}"),
         }
     }

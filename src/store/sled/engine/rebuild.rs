@@ -1,5 +1,6 @@
 //! Rebuild of the index from the journal, beside the old one.
 
+use std::io;
 use std::sync::Arc;
 
 use super::applied_frame::AppliedFrame;
@@ -28,9 +29,7 @@ pub(crate) fn rebuild(
 ) -> Result<(Arc<dyn Index>, AppliedFrame), OpenError> {
     let segments = discover::find_segments(&*env.disk)?;
     let end = last.position.sequence;
-    for folder in [NEW, OLD] {
-        env.indexes.remove(folder).map_err(io_error("remove an old index"))?;
-    }
+    remove_unused(env).map_err(io_error("remove an old index"))?;
     if end == 0 {
         env.indexes.remove(INDEX).map_err(io_error("remove an old index"))?;
         return Ok((env.indexes.open(INDEX)?, AppliedFrame::default()));
@@ -43,6 +42,7 @@ pub(crate) fn rebuild(
         drop(env.indexes.remove(NEW));
     }
     let applied = built?;
+    remove_unused(env).map_err(io_error("remove an old index"))?;
     (env.report)(EngineEvent::Rebuilt);
     Ok((env.indexes.open(INDEX)?, applied))
 }
@@ -105,12 +105,17 @@ fn compare(env: &Env, index: &dyn Index, applied: AppliedFrame) -> Result<Applie
     Ok(applied)
 }
 
-fn swap(env: &Env) -> Result<(), OpenError> {
+/// Puts the new index in the place of the old one, which is renamed. Both must be closed.
+pub(crate) fn swap(env: &Env) -> Result<(), OpenError> {
     let failed = io_error("put the new index in place");
     match env.indexes.size(INDEX) {
         0 => env.indexes.remove(INDEX).map_err(&failed)?,
         _ => env.indexes.rename(INDEX, OLD).map_err(&failed)?,
     }
-    env.indexes.rename(NEW, INDEX).map_err(&failed)?;
-    env.indexes.remove(OLD).map_err(&failed)
+    env.indexes.rename(NEW, INDEX).map_err(&failed)
+}
+
+/// Removes indexes that do not serve: unfinished and replaced ones.
+pub(crate) fn remove_unused(env: &Env) -> io::Result<()> {
+    [NEW, OLD].iter().try_for_each(|folder| env.indexes.remove(folder))
 }

@@ -87,8 +87,7 @@ pub(crate) fn apply(
 ) -> Result<(), IndexError> {
     let applied = applied.cell();
     let applied = Change { key: applied_frame::KEY, cell: Some(&applied) };
-    let cells = changes.iter().map(|change| Change { key: &change.key, cell: change.cell.as_deref() });
-    index.apply(&mut cells.chain([applied]))
+    index.apply(&mut changes.iter().map(CellChange::as_change).chain([applied]))
 }
 
 impl From<IndexError> for OpenError {

@@ -141,7 +141,7 @@ fn write(to: &dyn Disk, index: &dyn Index, options: &EngineOptions, sequence: u6
     let position = Position { ordinal: 1, offset: FIRST_FRAME, sequence };
     let last = LastFrame { position, digest: verify::sum(index)?, is_seal: true, length: 0 };
     let end = JournalEnd { header, at: FIRST_FRAME, last, torn: None };
-    let mut base = Compaction::begin(to, index, &end)?;
+    let mut base = Compaction::of_base(to, index, &end)?;
     while base.slice(index, ROWS)?.is_none() {}
     base.install(to).map_err(&failed)?;
     Journal::create(to, options, &mut state, sequence + 1)
@@ -151,7 +151,7 @@ impl From<CompactionError> for OpenError {
     fn from(error: CompactionError) -> Self {
         match error {
             CompactionError::Index(error) => error.into(),
-            CompactionError::Base(error) => io_error("write the new journal")(error),
+            CompactionError::Files(error) => io_error("write the new journal")(error),
         }
     }
 }

@@ -195,6 +195,7 @@ impl Worker {
                 if self.writer.compacted() > before {
                     schedule.compacted = Some(begun);
                 }
+                schedule.sync.get_or_insert(begun + SYNC_DELAY);
                 schedule.spent(begun.elapsed(), self.writer.is_low_on_space());
             }
             return;

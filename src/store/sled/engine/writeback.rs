@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::disk::{Disk, is_full};
 use super::index::IndexProvider;
 use super::options::EngineOptions;
-use super::rebuild::INDEX;
+use super::rebuild::{INDEX, NEW};
 use super::watchdog::mark_untrusted;
 
 /// Background thread that syncs the index.
@@ -36,9 +36,9 @@ impl Writeback {
         let (has_failed, fatal) = (Arc::clone(&has_failed_sync), Arc::clone(&options.on_fatal));
         let thread = thread::Builder::new().name("writeback".to_owned()).spawn(move || {
             while requested.recv().is_ok() {
-                match indexes.sync_data(INDEX) {
+                match [INDEX, NEW].iter().try_for_each(|folder| indexes.sync_data(folder)) {
                     Ok(()) => {}
-                    // While the index is replaced, the file does not exist.
+                    // A new index rarely exists, and while it replaces the old one neither does.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     // Nothing was attempted, so nothing is in doubt.
                     Err(error) if is_out_of_files(&error) => {}

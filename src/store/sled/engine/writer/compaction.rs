@@ -3,7 +3,6 @@
 use super::Writer;
 use crate::store::StoreUsage;
 use crate::store::sled::engine::compaction::{Compaction, CompactionError, remove_compacted};
-use crate::store::sled::engine::erasures;
 use crate::store::sled::engine::options::{EngineEvent, OpenError};
 use crate::store::sled::engine::rebuild::INDEX;
 use crate::store::sled::engine::segment::JOURNAL;
@@ -63,10 +62,10 @@ impl Writer {
             return;
         }
         let Some(index) = &self.index else { return };
-        match Compaction::begin(&*self.env.disk, &**index, &end) {
+        match Compaction::begin(&self.env, &**index, &end) {
             Ok(begun) => (self.compaction, self.has_erased) = (Some(begun), false),
             Err(CompactionError::Index(error)) => self.recover(&error),
-            Err(CompactionError::Base(error)) => self.cancel_compaction(&error.to_string()),
+            Err(CompactionError::Files(error)) => self.cancel_compaction(&error.to_string()),
         }
     }
 
@@ -81,12 +80,12 @@ impl Writer {
             Ok(Some(digest)) if digest == self.digest => self.complete_compaction(),
             Ok(Some(_)) => self.replace_index("the index does not match the journal"),
             Err(CompactionError::Index(error)) => self.recover(&error),
-            Err(CompactionError::Base(error)) => self.cancel_compaction(&error.to_string()),
+            Err(CompactionError::Files(error)) => self.cancel_compaction(&error.to_string()),
         }
     }
 
     fn complete_compaction(&mut self) {
-        let Some(compaction) = self.compaction.take() else { return };
+        let Some(compaction) = &mut self.compaction else { return };
         let base = match compaction.install(&*self.env.disk) {
             Ok(base) => base,
             Err(error) => return self.cancel_compaction(&error.to_string()),
@@ -101,26 +100,31 @@ impl Writer {
         }
         match remove_compacted(&*self.env.disk) {
             Ok(()) => (self.env.report)(EngineEvent::Compacted { before, after: base.size }),
-            // They are removed at the next start.
-            Err(error) => (self.env.report)(EngineEvent::CompactionFailed { why: error.with_cause() }),
+            Err(error) => self.repeat_compaction(EngineEvent::CompactionFailed { why: error.with_cause() }),
         }
-        let built = self.index.as_ref().map_or(Ok(0), |index| erasures::built(&**index));
-        if self.env.options.rebuild_compacted && built.is_ok_and(|built| built < base.erasures) {
-            self.replace_index("what was erased leaves it");
+        // If the index was rebuilt, there is no renewal any more.
+        if let Some(renewal) = self.compaction.take().and_then(|compaction| compaction.renewal) {
+            self.renew_index(renewal, base.erasures);
         }
+    }
+
+    /// Reports that what was erased remains in a file. The next compaction is due even if nothing is written until then.
+    pub(super) fn repeat_compaction(&mut self, why: EngineEvent) {
+        (self.has_erased, self.compacted) = (true, 0);
+        (self.env.report)(why);
     }
 
     pub(super) fn discard_compaction(&mut self) {
         if let Some(compaction) = self.compaction.take() {
-            compaction.discard(&*self.env.disk);
+            compaction.discard(&self.env);
+            (self.has_erased, self.compacted) = (true, 0);
         }
     }
 
     /// Gives up a compaction that cannot be completed now; it is due again when the journal has grown as much again.
     fn cancel_compaction(&mut self, why: &str) {
         self.discard_compaction();
-        self.has_erased = true;
         self.journal.reset_closed_bytes();
-        (self.env.report)(EngineEvent::CompactionFailed { why: why.to_owned() });
+        self.repeat_compaction(EngineEvent::CompactionFailed { why: why.to_owned() });
     }
 }

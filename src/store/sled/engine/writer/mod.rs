@@ -204,7 +204,7 @@ impl Writer {
                     changes.iter().for_each(|change| verifier.follow(change));
                 }
                 if let Some(compaction) = &mut self.compaction {
-                    changes.iter().for_each(|change| compaction.follow(change));
+                    compaction.follow(changes);
                 }
             }
             Err(error) => self.recover(&error),

@@ -12,6 +12,8 @@ use crate::store::sled::engine::index::{Index, IndexError};
 use crate::store::sled::engine::open;
 use crate::store::sled::engine::operation::WriteKind;
 use crate::store::sled::engine::options::{EngineEvent, OpenError};
+use crate::store::sled::engine::rebuild;
+use crate::store::sled::engine::renewal::Renewal;
 use crate::store::sled::engine::state::Trust;
 use crate::store::sled::engine::verify::IndexVerifier;
 
@@ -107,6 +109,28 @@ impl Writer {
             Ok((index, applied)) => self.attach_index(index, applied),
             Err(OpenError::NoSpace) => self.reader.set_health(StoreHealth::Full),
             Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Replaces the index by a fresh one with the same rows, and without what the first `erasures` erased. Reads fail meanwhile.
+    pub(super) fn renew_index(&mut self, renewal: Renewal, erasures: u64) {
+        let applied = AppliedFrame { sequence: self.journal.last().position.sequence, digest: self.digest };
+        let renewed = renewal.complete(&self.env, applied, erasures).map(|()| self.swap_index());
+        // After the swap: large files take long to remove.
+        let removed = rebuild::remove_unused(&self.env).map_err(|error| error.to_string());
+        if let Err(why) = renewed.map_err(|error| error.to_string()).and(removed) {
+            self.repeat_compaction(EngineEvent::RenewalFailed { why });
+        }
+    }
+
+    fn swap_index(&mut self) {
+        self.detach_index();
+        self.reader.set_health(StoreHealth::Rebuilding { done: 0, total: 0 });
+        // The new index has all that the old one had, so it is trusted as much. A start in between finds that it is another.
+        let swapped = rebuild::swap(&self.env);
+        match swapped.and_then(|()| open::trust_until_reboot(&self.env, &mut self.state)) {
+            Ok(()) => self.reattach_index(),
+            Err(error) => self.replace_index(&error.with_cause()),
         }
     }
 
