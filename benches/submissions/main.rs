@@ -2,13 +2,14 @@
 //!
 //! `cargo bench --bench submissions` measures everything, `cargo bench --bench submissions -- NAME` one of it.
 
+mod batches; // many in one request
 #[path = "../common/mod.rs"]
 mod common;
 mod deliveries; // what deliveries cost, and how fast they are
 mod idempotency; // while old idempotency keys expire
 mod limit; // a server that only makes bytes durable
-mod rate;
-mod upkeep; // while the store is backed up and compacted // compared to the maximum of this machine
+mod rate; // compared to the maximum of this machine
+mod upkeep; // while the store is backed up and compacted
 
 use std::error::Error;
 
@@ -18,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     common::select::run(&[
         ("rate", rate::run),
+        ("batches", batches::run),
         ("idempotency", idempotency::run),
         ("deliveries", deliveries::run),
         ("upkeep", upkeep::run),
