@@ -2,7 +2,7 @@
 //!
 //! The rows are read in slices between groups. Their digest, updated with every change made meanwhile, must equal the journal's;
 //! otherwise the base is not installed. Nothing is removed before the base is durable and the index is flushed: after a crash at
-//! any point, the old segments or the base have everything. After an erasure, the rows also become a new index: a [`renewal`].
+//! any point, the old segments or the base have everything. After an erasure, the rows also become a new index: a [`Renewal`].
 
 use std::io;
 
