@@ -160,8 +160,9 @@ fn add_examples(operation: &mut Value, examples: &Map<String, Value>) {
             "request" => &mut operation["requestBody"],
             status => &mut operation["responses"][status],
         };
-        // Lines of JSON have an example in their schema, which is text.
-        for (_, content) in members(&mut body["content"]).filter(|(kind, _)| *kind != JSON_LINES) {
+        // Other types, lines of JSON among them, are text.
+        let suits = |kind: &str| example.is_string() || kind.ends_with("json") && kind != JSON_LINES;
+        for (_, content) in members(&mut body["content"]).filter(|(kind, _)| suits(kind)) {
             content["example"] = example.clone();
         }
     }
