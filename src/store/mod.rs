@@ -11,7 +11,7 @@ mod step;
 mod version_cache;
 
 pub use self::sled::engine::disk::holds_store;
-pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_index, check_journal};
+pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_journal};
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use self::sled::salvage::{Salvage, SalvageCount, salvage};

@@ -12,7 +12,7 @@ use crate::cli::connection::target::{self, Source, Sourced, Target};
 use crate::cli::output::humanize::count_noun;
 use crate::secret::SystemRandomness;
 use crate::server::ServerError;
-use crate::store::{self, Damage, SalvageCount};
+use crate::store::{self, Damage};
 
 /// Write a new store from all that can be read of a damaged one
 #[derive(Debug, Args)]
@@ -59,15 +59,15 @@ impl Run for Salvage {
         let line = |damage: &Damage| format!("{}\t{}\t{}\n", damage.file, damage.offset, damage.what);
         session.output.object(&salvaged, || salvaged.damage.iter().map(line).collect())?;
         let (forms, submissions) = (salvaged.forms, salvaged.submissions);
-        let counted = |count: fn(SalvageCount) -> u64| {
-            let forms = count_noun(count(forms), "form");
-            format!("{forms}, {}", count_noun(count(submissions), "submission"))
+        let counted = |forms: u64, submissions: u64| {
+            format!("{}, {}", count_noun(forms, "form"), count_noun(submissions, "submission"))
         };
-        session.output.success(&format!("read: {}", counted(|count| count.read)));
+        session.output.success(&format!("read: {}", counted(forms.read, submissions.read)));
         if salvaged.is_complete && forms.lost + submissions.lost == 0 {
             return Ok(());
         }
-        Err(CliError::Lost { counted: counted(|count| count.lost), is_complete: salvaged.is_complete })
+        let (counted, is_complete) = (counted(forms.lost, submissions.lost), salvaged.is_complete);
+        Err(CliError::Lost { counted, is_complete })
     }
 }
 
