@@ -22,7 +22,7 @@ pub use deliveries::{
 pub use error::{Result, StoreError};
 pub use step::{
     BatchResponse, CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewBatch, NewForm,
-    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, TracePlace, Traces,
+    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, Traces,
 };
 
 pub use version_cache::VersionCache;

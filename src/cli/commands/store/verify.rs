@@ -1,20 +1,17 @@
 //! `forms store verify`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
 use crate::api::{DamageView, StoreView, VerificationView};
+use crate::cli::commands::store::act_and_wait;
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::local_store::{expect_store, open_error};
 use crate::cli::connection::target;
 use crate::cli::output::humanize::count_noun;
 use crate::server::ServerError;
 use crate::store::check_journal;
-
-/// Pause between looks at the store.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Check the files of the store
 #[derive(Debug, Args)]
@@ -72,14 +69,9 @@ impl Run for Verify {
 async fn ask(session: &Session) -> Result<VerificationView, CliError> {
     let client = session.client().await?;
     let before = client.get::<StoreView>(&["store"]).await?.verified_at;
-    let mut now = client.act::<StoreView>(&["store", "verify"]).await?;
-    while now.verifying {
-        tokio::time::sleep(PAUSE).await;
-        now = client.get(&["store"]).await?;
-    }
-    let failed = || CliError::Failed {
+    let now = act_and_wait(&client, "verify", |now| now.verifying).await?;
+    now.verification.clone().filter(|_| now.verified_at != before).ok_or_else(|| CliError::Failed {
         message: "the store could not be verified".to_owned(),
         causes: vec!["the log of the server has the cause".to_owned()],
-    };
-    now.verification.clone().filter(|_| now.verified_at != before).ok_or_else(failed)
+    })
 }
