@@ -66,8 +66,7 @@ pub fn salvage(from: &Path, to: &Path, random: &dyn Random) -> Result<(Salvage, 
     let (new, indexes) = open_folder(to, &options, &(Arc::new(|_| ()) as _))?;
     copy_index(from, &to.join(NEW)).map_err(io_error("copy the index"))?;
     let mut repair = Repair { lost: &to.join("lost"), random, result: Salvage::default() };
-    let salvaged = salvage::salvage(&disk, (&*new, &*indexes), &options, |tx| repair.run(tx))?;
-    let (damage, is_complete) = (salvaged.damage, salvaged.is_complete);
+    let (damage, is_complete) = salvage::salvage(&disk, (&*new, &*indexes), &options, |tx| repair.run(tx))?;
     let files = other_files(&disk as &dyn Disk, &["exports", "master-key"])?;
     Ok((Salvage { damage, is_complete, ..repair.result }, files))
 }

@@ -36,8 +36,8 @@ pub(super) fn parse_cell(question: &Question, cell: &str) -> Value {
     }
 }
 
-/// Values and labels of the options in the setting `name`.
-fn choices(question: &Question, name: &str) -> Vec<(String, String)> {
+/// Returns values and labels of the options, or the like, in the setting `name`.
+pub fn choices(question: &Question, name: &str) -> Vec<(String, String)> {
     let setting = question.setting(name);
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let choice = |item: &Value| {

@@ -13,6 +13,7 @@ use crate::cli::output::io_error::reason;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::question::Question;
 
+pub use cell::choices;
 pub use columns::Columns;
 
 /// Maximum bytes of a list in JSON, which is read as a whole.

@@ -10,7 +10,6 @@ use super::discover::{self, io_error};
 use super::disk::{Disk, DiskFile, RealDisk, read_all};
 use super::frame::FrameChanges;
 use super::options::OpenError;
-use super::rebuild::INDEX;
 use super::segment::{self, FIRST_FRAME, FORMAT, FrameIter, JOURNAL, PAGE, SegmentHeader, Tail};
 use super::state::{self, StateFile, Trust};
 
@@ -34,13 +33,6 @@ pub struct Damage {
     /// Bytes that cannot be read there; 0 if their number is not known.
     pub bytes: u64,
     pub what: String,
-}
-
-impl Damage {
-    /// Creates the damage of an index.
-    pub(crate) fn of_index(what: &str) -> Self {
-        Self { file: INDEX.to_owned(), offset: 0, bytes: 0, what: what.to_owned() }
-    }
 }
 
 /// Checks that may be disturbed by a compaction, which replaces files, or by a write, of which a part may be read.
