@@ -3,17 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::open_enum::{OpenEnum, named_enum};
+use crate::domain::open_enum::OpenEnum;
+use crate::domain::submission::FoundIn;
 use crate::id::SubmissionId;
-
-named_enum! {
-    /// Where an erased text was found.
-    FoundIn {
-        Answers = "answers",
-        Trash = "trash",
-        History = "history",
-    }
-}
 
 /// What was erased, or would be.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -22,7 +22,7 @@ pub use deliveries::{
     Attempt, AttemptList, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats,
     EventRef, IntegrationRef,
 };
-pub use erasure::{ErasedSubmission, Erasure, FoundIn};
+pub use erasure::{ErasedSubmission, Erasure};
 pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
 pub use integrations::{
     HealthState, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated, SecretView,

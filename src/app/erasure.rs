@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{ApiError, IdempotentRequest, ReplayableBody, Result, Session};
-use crate::api::{Code, ErasedSubmission, Erasure, FoundIn};
+use crate::api::{Code, ErasedSubmission, Erasure};
 use crate::domain::form::admission::Refusal;
+use crate::domain::open_enum::OpenEnum;
+use crate::domain::submission::FoundIn;
 use crate::domain::submission::filter::SubmissionQuery;
 use crate::domain::validation::violation::{Rule, Violation};
 use crate::domain::workspace::Scope;
 use crate::id::{FormRef, SubmissionId};
-use crate::store::{DEFAULT_PAGE, DeliveryFilter, IdempotentOperation, TracePlace};
+use crate::store::{DEFAULT_PAGE, DeliveryFilter, IdempotentOperation};
 
 /// Maximum submissions that one request erases: nobody has answered more often.
 const MAX_ERASED: usize = 1_000;
@@ -47,9 +49,9 @@ impl Session {
                     self.purge_all(found, page.iter().copied()).await?;
                 }
             }
-            let submissions = traces.into_iter().map(|(id, places)| {
-                let found_in = places.into_iter().map(|place| found_in(place).into()).collect();
-                ErasedSubmission { id, found_in }
+            let submissions = traces.into_iter().map(|(id, places)| ErasedSubmission {
+                id,
+                found_in: places.into_iter().map(OpenEnum::from).collect(),
             });
             Ok(Erasure { submissions: submissions.collect(), deliveries })
         })
@@ -62,7 +64,7 @@ impl Session {
         form: &str,
         found: FormRef,
         query: SubmissionQuery,
-    ) -> Result<BTreeMap<SubmissionId, Vec<TracePlace>>> {
+    ) -> Result<BTreeMap<SubmissionId, Vec<FoundIn>>> {
         let _permit = self.job_permit().await?;
         let traces = self.store.find_traces(found, query, MAX_ERASED).await?;
         let traces = match traces.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))? {
@@ -100,12 +102,4 @@ impl Session {
 /// Whether the query is about the questions of other forms.
 fn can_never_match(violation: &Violation) -> bool {
     violation.code == Rule::UnknownQuestion || violation.code == Rule::ImpossibleCondition
-}
-
-fn found_in(place: TracePlace) -> FoundIn {
-    match place {
-        TracePlace::Live => FoundIn::Answers,
-        TracePlace::Trash => FoundIn::Trash,
-        TracePlace::History => FoundIn::History,
-    }
 }

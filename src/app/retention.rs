@@ -49,9 +49,6 @@ impl App {
             let due =
                 self.store.list_submissions(form, &filter, Order::OldestFirst, None, DEFAULT_PAGE).await?;
             let due = due.map(|page| page.rows).unwrap_or_default();
-            if due.is_empty() {
-                return Ok(erased);
-            }
             let gone = self.purge_all(form, due.into_iter().map(|one| one.id)).await?;
             erased += gone;
             if gone == 0 {

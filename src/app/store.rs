@@ -1,6 +1,6 @@
 //! The store as a whole: its size, its compaction, its verification, and backups.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::mem;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -48,15 +48,17 @@ impl App {
         let mut verification = self.verification();
         verification.is_running = false;
         match found {
-            Ok(found) => verification.last = Some((self.now(), view_of(found))),
+            Ok(found) => verification.last = Some((self.now(), found.into())),
             Err(error) => tracing::warn!(%error, "the store could not be verified"),
         }
     }
 }
 
-fn view_of(JournalCheck { files, writes, rows, damage }: JournalCheck) -> VerificationView {
-    let view = |Damage { file, offset, bytes, what }| DamageView { file, offset, bytes, what };
-    VerificationView { files, writes, rows, damage: damage.into_iter().map(view).collect() }
+impl From<JournalCheck> for VerificationView {
+    fn from(JournalCheck { files, writes, rows, damage }: JournalCheck) -> Self {
+        let view = |Damage { file, offset, bytes, what }| DamageView { file, offset, bytes, what };
+        Self { files, writes, rows, damage: damage.into_iter().map(view).collect() }
+    }
 }
 
 impl Session {
@@ -113,7 +115,9 @@ impl Session {
         let (sender, pieces) = mpsc::channel(QUEUED);
         spawn_blocking(move || {
             let _one_at_a_time = permit;
-            if let Err(error) = write_archive(files, now, PieceWriter::new(sender.clone())) {
+            if let Err(error) =
+                write_archive(files, now, BufWriter::with_capacity(PIECE, Pieces(sender.clone())))
+            {
                 // If the client has gone, nobody needs to know.
                 let _gone = sender.blocking_send(Err(error));
             }
@@ -122,31 +126,17 @@ impl Session {
     }
 }
 
-/// Sends what is written in pieces.
-struct PieceWriter {
-    piece: Vec<u8>,
-    sender: mpsc::Sender<io::Result<Bytes>>,
-}
+/// Sends each write as a piece.
+struct Pieces(mpsc::Sender<io::Result<Bytes>>);
 
-impl PieceWriter {
-    fn new(sender: mpsc::Sender<io::Result<Bytes>>) -> Self {
-        Self { piece: Vec::with_capacity(PIECE), sender }
-    }
-}
-
-impl Write for PieceWriter {
+impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = bytes.len().min(PIECE - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..count]);
-        if self.piece.len() == PIECE {
-            self.flush()?;
-            std::thread::sleep(PAUSE);
-        }
-        Ok(count)
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        std::thread::sleep(PAUSE);
+        sent.map(|()| bytes.len()).map_err(|_gone| io::ErrorKind::BrokenPipe.into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let piece = mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
-        self.sender.blocking_send(Ok(piece.into())).map_err(|_gone| io::ErrorKind::BrokenPipe.into())
+        Ok(())
     }
 }

@@ -52,6 +52,15 @@ impl<'a, T> Pages<'a, T> {
         (self.read)(self.client, &answer.body, self.member).map(Some)
     }
 
+    /// Fetches all items.
+    pub async fn all(mut self) -> Result<Vec<T>> {
+        let mut items = Vec::new();
+        while let Some(page) = self.next().await? {
+            items.extend(page);
+        }
+        Ok(items)
+    }
+
     /// Returns the first item for which `is_it` holds.
     pub async fn find(mut self, is_it: impl Fn(&T) -> bool) -> Result<Option<T>> {
         while let Some(page) = self.next().await? {

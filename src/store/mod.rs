@@ -11,7 +11,7 @@ mod step;
 mod version_cache;
 
 pub use self::sled::engine::disk::holds_store;
-pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_index, check_journal};
+pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_journal};
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use self::sled::salvage::{Salvage, SalvageCount, salvage};
@@ -22,7 +22,7 @@ pub use deliveries::{
 pub use error::{Result, StoreError};
 pub use step::{
     BatchResponse, CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewBatch, NewForm,
-    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, TracePlace, Traces,
+    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, Traces,
 };
 
 pub use version_cache::VersionCache;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
-use crate::domain::submission::Submission;
 use crate::domain::submission::edit::EditedContent;
+use crate::domain::submission::{FoundIn, Submission};
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{DeliveryId, FormId, FormRef, IntegrationId, SubmissionId, SubmissionRef};
@@ -175,17 +175,8 @@ pub struct NewBatch {
 /// Makes the response to a batch from the ids of its submissions; `None` where the form had no place left.
 pub type BatchResponse = Box<dyn FnOnce(&[Option<SubmissionId>]) -> String + Send>;
 
-/// Where a search for traces has found a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TracePlace {
-    Live,
-    Trash,
-    /// A state that an edit replaced.
-    History,
-}
-
 /// The submissions of a form that a search has found; violations if it does not suit the form's questions.
-pub type Traces = Result<Vec<(SubmissionId, TracePlace)>, Vec<Violation>>;
+pub type Traces = Result<Vec<(SubmissionId, FoundIn)>, Vec<Violation>>;
 
 /// A validated edit of a submission.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
-use crate::api::FoundIn;
+use crate::api::ErasedSubmission;
 use crate::cli::commands::responses::filter;
 use crate::cli::commands::store::compact::compact;
 use crate::cli::commands::{CliError, Columns, Run, Session};
@@ -11,9 +11,8 @@ use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::humanize::count_noun;
 use crate::client::{Client, FormQuery, MAX_PAGE, SubmissionQuery};
 use crate::clock::Timestamp;
-use crate::domain::open_enum::OpenEnum;
 use crate::domain::workspace::Scope;
-use crate::id::{FormId, SubmissionId};
+use crate::id::FormId;
 
 /// Erase what all forms have of someone
 #[derive(Debug, Args)]
@@ -67,8 +66,8 @@ struct Receipt {
 #[derive(Debug, Serialize)]
 struct ReceiptEntry {
     form_id: FormId,
-    id: SubmissionId,
-    found_in: Vec<OpenEnum<FoundIn>>,
+    #[serde(flatten)]
+    submission: ErasedSubmission,
 }
 
 impl Run for Erase {
@@ -106,7 +105,7 @@ impl Run for Erase {
             });
             output.status("backups, exports, and what was delivered or mailed keep it");
         }
-        let ids = || receipt.submissions.iter().map(|one| format!("{}\n", one.id)).collect();
+        let ids = || receipt.submissions.iter().map(|one| format!("{}\n", one.submission.id)).collect();
         output.object(&receipt, ids)
     }
 }
@@ -120,23 +119,14 @@ impl Erase {
             answers: self.clauses.clone(),
             ..SubmissionQuery::default()
         };
-        let (at, forms_searched) = (session.now(), forms.len());
-        let mut receipt = Receipt {
-            at,
-            erased: !dry_run,
-            forms: forms_searched,
-            submissions: Vec::new(),
-            deliveries: 0,
-            compacted: false,
-        };
+        let (at, erased, submissions) = (session.now(), !dry_run, Vec::new());
+        let mut receipt =
+            Receipt { at, erased, forms: forms.len(), submissions, deliveries: 0, compacted: false };
         for form in forms {
             let erasure = client.erase_submissions(&form.to_string(), &query, dry_run).await?;
             receipt.deliveries += erasure.deliveries;
-            receipt.submissions.extend(erasure.submissions.into_iter().map(|one| ReceiptEntry {
-                form_id: *form,
-                id: one.id,
-                found_in: one.found_in,
-            }));
+            let entry = |submission| ReceiptEntry { form_id: *form, submission };
+            receipt.submissions.extend(erasure.submissions.into_iter().map(entry));
         }
         Ok(receipt)
     }
@@ -144,7 +134,7 @@ impl Erase {
 
 /// Shows what was found, before the question.
 fn show(session: &Session, receipt: &Receipt) {
-    for ReceiptEntry { form_id, id, found_in } in &receipt.submissions {
+    for ReceiptEntry { form_id, submission: ErasedSubmission { id, found_in } } in &receipt.submissions {
         let places: Vec<_> = found_in.iter().map(ToString::to_string).collect();
         session.output.status(&format!("{id} of {form_id}: in its {}", places.join(" and ")));
     }
@@ -152,13 +142,8 @@ fn show(session: &Session, receipt: &Receipt) {
 
 /// Returns the ids of all forms, those in the trash included.
 async fn all_forms(client: &Client) -> Result<Vec<FormId>, CliError> {
-    let mut forms = Vec::new();
-    for trashed in [false, true] {
-        let query = FormQuery { trashed, ..FormQuery::default() };
-        let mut pages = client.list_forms(&query, MAX_PAGE);
-        while let Some(page) = pages.next().await? {
-            forms.extend(page.iter().map(|form| form.id));
-        }
-    }
-    Ok(forms)
+    let trashed = FormQuery { trashed: true, ..FormQuery::default() };
+    let mut forms = client.list_forms(&FormQuery::default(), MAX_PAGE).all().await?;
+    forms.extend(client.list_forms(&trashed, MAX_PAGE).all().await?);
+    Ok(forms.iter().map(|form| form.id).collect())
 }

@@ -154,21 +154,28 @@ impl Output {
                 (workbook.save(&mut file).and_then(|cut| file.save().map(|()| cut)), path)
             }
         };
-        self.warn_of_cut(saved.map_err(|error| unwritable(&path, error))?, "-o csv");
+        self.warn_of_cut(saved.map_err(|error| unwritable(&path, error))?);
         self.success(&format!("saved to {}", path.display()));
         Ok(())
     }
 
-    /// Warns if texts were cut in a workbook; the flag `whole` selects a format without that limit.
-    pub fn warn_of_cut(&self, count: u64, whole: &str) {
+    /// Warns if texts were cut in a workbook.
+    fn warn_of_cut(&self, count: u64) {
         let texts = match count {
             0 => return,
             1 => "1 text was".to_owned(),
             _ => format!("{} texts were", grouped(count)),
         };
         self.warn(&format!(
-            "{texts} cut to 32,767 characters, the maximum of an XLSX cell; {whole} has them whole"
+            "{texts} cut to 32,767 characters, the maximum of an XLSX cell; CSV has them whole"
         ));
+    }
+
+    /// Creates quiet output in `format` to the file at `path`; its warnings are kept.
+    pub fn file(&self, path: &Path, format: Format) -> Result<Self, CliError> {
+        let mut file = Self { format, quiet: true, columns: Vec::new(), state: RefCell::default(), ..*self };
+        file.open(Destination::Export(Some(path)))?;
+        Ok(file)
     }
 
     pub fn write(&self, text: &str) -> Result<(), CliError> {
@@ -302,7 +309,7 @@ impl Output {
             return self.data(&table.csv_header());
         }
         let columns = table.headers.len();
-        workbook::check_width(columns, "select some with --columns, or use -o csv")?;
+        workbook::check_width(columns)?;
         let mut state = self.state.borrow_mut();
         if let Sink::File(file, path) = std::mem::take(&mut state.sink) {
             let workbook = Workbook::new(file.folder(), table.headers.clone());

@@ -28,9 +28,10 @@ const MAX_DIGITS: usize = 15;
 /// Largest magnitude of a number, according to the specification of Excel.
 const MAX_NUMBER: f64 = 9.999_999_999_999_99e307;
 
-/// Fails if a sheet has no room for this many columns; `help` is what to do then.
-pub fn check_width(columns: usize, help: &str) -> Result<(), CliError> {
+/// Fails if a sheet has no room for this many columns.
+pub fn check_width(columns: usize) -> Result<(), CliError> {
     let message = format!("XLSX has room for {MAX_COLUMNS} columns, and the answers have {columns}");
+    let help = "use CSV, or select some columns with `forms responses list --columns`";
     if columns > MAX_COLUMNS { Err(CliError::usage_with_help(message, help)) } else { Ok(()) }
 }
 

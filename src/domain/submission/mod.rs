@@ -22,6 +22,17 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// Where a text is found that is to be erased.
+    FoundIn {
+        /// In answers or metadata, outside the trash.
+        Answers = "answers",
+        Trash = "trash",
+        /// In a state that an edit replaced.
+        History = "history",
+    }
+}
+
 /// One accepted set of answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {

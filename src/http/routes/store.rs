@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::stream::poll_fn;
 
 use crate::api::StoreView;
@@ -34,9 +34,7 @@ pub(crate) async fn get_store(Call { session, .. }: Call) -> Result<Response> {
     responses((status = 202, body = StoreView, description = "The store, as it is now"))
 )]
 pub(crate) async fn compact(Call { session, .. }: Call) -> Result<Response> {
-    let mut response = json(&session.compact().await?)?;
-    *response.status_mut() = StatusCode::ACCEPTED;
-    Ok(response)
+    Ok((StatusCode::ACCEPTED, json(&session.compact().await?)?).into_response())
 }
 
 /// Verify the store
@@ -48,9 +46,7 @@ pub(crate) async fn compact(Call { session, .. }: Call) -> Result<Response> {
     responses((status = 202, body = StoreView, description = "The store, as it is now"))
 )]
 pub(crate) async fn verify(Call { session, .. }: Call) -> Result<Response> {
-    let mut response = json(&session.verify().await?)?;
-    *response.status_mut() = StatusCode::ACCEPTED;
-    Ok(response)
+    Ok((StatusCode::ACCEPTED, json(&session.verify().await?)?).into_response())
 }
 
 /// Back up the store

@@ -54,6 +54,7 @@ use self::engine::journal_check;
 use self::engine::operation::WriteKind;
 use self::engine::options::{EngineOptions, EventSink, OpenError};
 use self::engine::reader::Reader;
+use self::engine::rebuild::INDEX;
 use self::engine::snapshot::other_files;
 use self::engine::tx::Tx;
 use self::forms::find_cached;
@@ -332,7 +333,8 @@ impl Maintenance for SledStore {
         let checked = checked.map_err(|error| StoreError::Panicked(error.to_string()))?;
         let mut checked = checked.map_err(|error| StoreError::Unavailable(error.with_cause()))?;
         if let Some(why) = self.engine.verify_index().await? {
-            checked.damage.push(Damage::of_index(&format!("{why}; it has been rebuilt from the journal")));
+            let (file, what) = (INDEX.to_owned(), format!("{why}; it has been rebuilt from the journal"));
+            checked.damage.push(Damage { file, offset: 0, bytes: 0, what });
         }
         Ok(checked)
     }

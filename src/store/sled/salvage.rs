@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::counters::Counters;
 use super::engine::discover::io_error;
@@ -28,7 +27,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::submission::Submission;
 use crate::domain::workspace::Workspace;
-use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
+use crate::id::{FormId, Random, WorkspaceId};
 use crate::store::{Damage, Result, StoreFile};
 
 /// Name of a workspace whose own was lost.
@@ -67,8 +66,7 @@ pub fn salvage(from: &Path, to: &Path, random: &dyn Random) -> Result<(Salvage, 
     let (new, indexes) = open_folder(to, &options, &(Arc::new(|_| ()) as _))?;
     copy_index(from, &to.join(NEW)).map_err(io_error("copy the index"))?;
     let mut repair = Repair { lost: &to.join("lost"), random, result: Salvage::default() };
-    let salvaged = salvage::salvage(&disk, (&*new, &*indexes), &options, |tx| repair.run(tx))?;
-    let (damage, is_complete) = (salvaged.damage, salvaged.is_complete);
+    let (damage, is_complete) = salvage::salvage(&disk, (&*new, &*indexes), &options, |tx| repair.run(tx))?;
     let files = other_files(&disk as &dyn Disk, &["exports", "master-key"])?;
     Ok((Salvage { damage, is_complete, ..repair.result }, files))
 }
@@ -304,29 +302,16 @@ fn for_each_row(
     }
 }
 
-/// A submission whose form is lost.
-#[derive(Serialize)]
-struct LostSubmission<'a> {
-    id: SubmissionId,
-    submitted_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deleted_at: Option<Timestamp>,
-    form_version: u32,
-    answers: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a RawValue>,
-}
-
+/// Writes a submission whose form is lost, as a line of JSON.
 fn write_line(out: &mut impl Write, submission: &Submission) -> Result<()> {
-    let raw = |text| layout::from_json::<&RawValue>("a submission", text);
-    let mut line = layout::to_json(&LostSubmission {
-        id: submission.id,
-        submitted_at: submission.submitted_at(),
-        deleted_at: submission.deleted_at,
-        form_version: submission.form_version,
-        answers: raw(submission.answers.as_bytes())?,
-        metadata: submission.metadata.as_ref().map(|text| raw(text.as_bytes())).transpose()?,
-    })?;
-    line.push(b'\n');
-    Ok(out.write_all(&line)?)
+    let Submission { id, form_version, answers, metadata, deleted_at, .. } = submission;
+    write!(out, r#"{{"id":"{id}","submitted_at":"{}","#, submission.submitted_at())?;
+    if let Some(deleted_at) = deleted_at {
+        write!(out, r#""deleted_at":"{deleted_at}","#)?;
+    }
+    write!(out, r#""form_version":{form_version},"answers":{answers}"#)?;
+    if let Some(metadata) = metadata {
+        write!(out, r#","metadata":{metadata}"#)?;
+    }
+    Ok(writeln!(out, "}}")?)
 }

@@ -6,16 +6,16 @@ use super::engine::tx::Direction;
 use super::row_source::RowSource;
 use super::search::{Found, Search, SearchGoal};
 use super::{SledStore, block, forms, layout, locate, submission_codec, submission_trash};
-use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{SubmissionFilter, SubmissionQuery};
+use crate::domain::submission::{FoundIn, Submission};
 use crate::id::{FormId, FormRef, SubmissionId};
-use crate::store::{Result, StoreError, TracePlace, Traces};
+use crate::store::{Result, StoreError, Traces};
 
 /// A search in one kind of rows of a form.
 struct TraceSearch {
     form: FormId,
     filter: SubmissionFilter,
-    place: TracePlace,
+    place: FoundIn,
 }
 
 impl SledStore {
@@ -38,9 +38,9 @@ impl SledStore {
         };
         let mut traces = Vec::new();
         for (place, mut range) in [
-            (TracePlace::Live, layout::blocks(form.id)),
-            (TracePlace::Trash, layout::trashed_submissions(form.id, None)),
-            (TracePlace::History, layout::replaced_states(form.id)),
+            (FoundIn::Answers, layout::blocks(form.id)),
+            (FoundIn::Trash, layout::trashed_submissions(form.id, None)),
+            (FoundIn::History, layout::replaced_states(form.id)),
         ] {
             while traces.len() <= limit {
                 let search = TraceSearch { form: form.id, filter: filter.clone(), place };
@@ -59,13 +59,13 @@ impl TraceSearch {
     /// Returns the submissions in a row.
     fn read(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Vec<Submission>> {
         Ok(match self.place {
-            TracePlace::Live => {
+            FoundIn::Answers => {
                 let items = block::read(body)?;
                 let read = items.iter().map(|item| locate::read(&store.reader, self.form, item));
                 read.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()
             }
-            TracePlace::Trash => vec![submission_trash::decode(key, body)?],
-            TracePlace::History => {
+            FoundIn::Trash => vec![submission_trash::decode(key, body)?],
+            FoundIn::History => {
                 let (form, id) = layout::listed_submission(&key[..key.len() - 4])?;
                 vec![submission_codec::read_with_timestamp(body)?.1.to_submission(form, id)?]
             }
@@ -74,7 +74,7 @@ impl TraceSearch {
 }
 
 impl Search for TraceSearch {
-    type Item = (SubmissionId, TracePlace);
+    type Item = (SubmissionId, FoundIn);
     /// The key of a row.
     type Position = Vec<u8>;
 

@@ -76,8 +76,8 @@ fn a_table_is_read_by_titles_and_labels_and_submitted_once() {
         again.stderr
     );
     let results = home.run(&[&submit[..], &["-o", "json"]].concat()).expect(0).json();
-    assert_eq!(results["results"][2]["id"], ids.lines().last().unwrap());
-    assert_eq!(results["results"][2]["row"], 5);
+    assert_eq!(results[2]["id"], ids.lines().last().unwrap());
+    assert_eq!(results[2]["row"], 5);
     assert_eq!(json!(stored(&home)), rows);
 }
 

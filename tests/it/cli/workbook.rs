@@ -133,7 +133,7 @@ fn texts_cut_are_counted_in_one_warning() {
     home.ok(&[&DATA[..], &["submit", &id, "q1=@long.txt"]].concat());
     let warning = |count: &str| {
         let run = responses(&home, &id, &["-o", "xlsx", "--to", "a.xlsx"]).expect(0);
-        let rest = "cut to 32,767 characters, the maximum of an XLSX cell; -o csv has them whole";
+        let rest = "cut to 32,767 characters, the maximum of an XLSX cell; CSV has them whole";
         assert_eq!(run.stderr, format!("warning: {count} {rest}\n"));
     };
     warning("1 text was");

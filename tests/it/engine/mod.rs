@@ -20,8 +20,6 @@ mod model_index;
 mod machine;
 mod real_store;
 
-pub(crate) use real_store::damage_row;
-
 mod compaction;
 mod crashes;
 mod delivery_cost;

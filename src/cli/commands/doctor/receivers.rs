@@ -17,9 +17,8 @@ use crate::client::{FormQuery, MAX_PAGE, Url};
 use crate::config::MailConfig;
 use crate::server::check_mail as log_in;
 
-/// Maximum number of hosts to connect to, and of forms whose integrations are read.
+/// Maximum number of hosts to connect to.
 const MAX_HOSTS: usize = 50;
-const MAX_FORMS: usize = 1_000;
 
 /// Time to connect to a host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,10 +58,10 @@ pub(super) async fn check_webhooks(session: &Session) -> Check {
     }
 }
 
-/// Returns the hosts and ports of webhooks, at most [`MAX_HOSTS`].
+/// Returns the hosts and ports of webhooks of the first page of forms, at most [`MAX_HOSTS`].
 async fn webhook_hosts(session: &Session) -> Result<BTreeSet<(String, u16)>, CliError> {
     let (client, mut hosts) = (session.client().await?, BTreeSet::new());
-    let mut pages = client.list_forms(&FormQuery::default(), MAX_PAGE.min(MAX_FORMS));
+    let mut pages = client.list_forms(&FormQuery::default(), MAX_PAGE);
     for form in pages.next().await?.unwrap_or_default() {
         let path = ["forms", &form.id.to_string(), "integrations"];
         let integrations = client.get_bytes(&path).await?;

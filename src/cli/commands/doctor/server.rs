@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::time::sleep;
 
 use super::Check;
+use crate::api::StoreView;
 use crate::cli::commands::keys::scope_names;
 use crate::cli::commands::{CliError, Session};
 use crate::cli::connection::hints::address_origin;
@@ -122,31 +122,29 @@ fn check_clock(state: &ServerState, now: Timestamp) -> Check {
     Check::warning("clock", format!("{seconds} {direction} this machine"), "synchronise both clocks by NTP")
 }
 
-/// Checks what only an operator sees of the store, as far as this version of the server reports it.
+/// Checks what only an operator sees of the store.
 async fn check_store(session: &Session, client: &Client) -> Vec<Check> {
-    let store = match client.get_bytes(&["store"]).await {
-        Ok(store) => serde_json::from_slice::<Value>(&store).unwrap_or_default(),
+    let store = match client.get::<StoreView>(&["store"]).await {
+        Ok(store) => store,
         Err(error) if error.status() == Some(403) || error.status() == Some(401) => {
             return vec![Check::skipped("store", "needs a key with the scope operator")];
         }
         Err(error) => return vec![Check::failed("store", session, error.into())],
     };
-    let (free, least) = (store["free_bytes"].as_u64().unwrap_or_default(), Config::new("").min_free);
-    let detail = format!("{} free", bytes(free));
-    let (own, version) = (env!("CARGO_PKG_VERSION"), store["version"].as_str().unwrap_or_default());
+    let (own, version, free) = (env!("CARGO_PKG_VERSION"), &store.version, store.free_bytes);
     let mut checks = vec![match version == own {
         true => Check::ok("version", own),
         false => {
             Check::warning("version", format!("{version}, of this command {own}"), "upgrade the older one")
         }
     }];
-    checks.push(match free / least {
+    let detail = format!("{} free", bytes(free));
+    checks.push(match free / Config::new("").min_free {
         0..4 => Check::warning("disk", detail, "free space: below --min-free (128 MiB) writes are refused"),
         _ => Check::ok("disk", detail),
     });
-    let time = |name: &str| Timestamp::parse(store[name].as_str()?);
-    checks.extend(time("verified_at").map(|at| Check::ok("store", format!("verified at {at}"))));
-    checks.extend(time("erasure_due_at").map(|due| match due < session.now() {
+    checks.extend(store.verified_at.map(|at| Check::ok("store", format!("verified at {at}"))));
+    checks.extend(store.erasure_due_at.map(|due| match due < session.now() {
         true => Check::warning("erasure", format!("due since {due}"), "run forms store compact"),
         false => Check::ok("erasure", format!("due at {due}")),
     }));

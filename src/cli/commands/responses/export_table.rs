@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::api::{SubmissionDetail, VersionView};
 use crate::cli::commands::CliError;
 use crate::cli::input::answers;
+use crate::cli::input::rows::choices;
 use crate::cli::output::table::Cell;
 use crate::client::Pages;
 use crate::domain::integration::row::{FIRST_COLUMNS, answer_text, column_name, value_text};
@@ -128,14 +129,8 @@ impl ExportedQuestion {
     /// Gives each option of a multiple choice a column, those of earlier versions at the end.
     fn split(&mut self) {
         for (_, question) in self.definitions.iter().filter(|(_, one)| one.kind.name() == MULTIPLE_CHOICE) {
-            let options = question.setting("options").unwrap_or(Value::Null);
-            let Value::Array(options) = options else { continue };
-            let option = |option: &Value| {
-                let value = option.as_str().or_else(|| option.get("value")?.as_str())?.to_owned();
-                Some((value.clone(), answer_text(question, &Value::String(value))))
-            };
             let other = question.kind.rules().takes_other().then(|| (OTHER.to_owned(), OTHER.to_owned()));
-            for choice in options.iter().filter_map(option).chain(other) {
+            for choice in choices(question, "options").into_iter().chain(other) {
                 if !self.choices.iter().any(|(value, _)| *value == choice.0) {
                     self.choices.push(choice);
                 }

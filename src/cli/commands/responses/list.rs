@@ -128,33 +128,19 @@ impl List {
 
     /// Lists the matching answers to all forms. A form without a question of the conditions has none.
     async fn list_all(&self, session: &Session, client: &Client) -> Result<(), CliError> {
-        let (query, mut found) = (self.query(), Vec::new());
-        let mut forms = client.list_forms(&FormQuery::default(), MAX_PAGE);
-        while let Some(page) = forms.next().await? {
-            for form in page {
-                let mut pages = client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?;
-                loop {
-                    match pages.next().await {
-                        Ok(Some(page)) => found.extend(page),
-                        Ok(None) => break,
-                        Err(error) if filter::can_never_match(&error) => break,
-                        Err(error) => return Err(error.into()),
-                    }
-                }
+        let (query, mut found, now) = (self.query(), Vec::new(), session.now());
+        for form in client.list_forms(&FormQuery::default(), MAX_PAGE).all().await? {
+            match client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?.all().await {
+                Err(error) if filter::can_never_match(&error) => {}
+                answers => found.extend(answers?),
             }
         }
-        let now = session.now();
-        let columns: Vec<Column<'_, ReceivedBody<SubmissionDetail>>> = vec![
-            Column::new("form_id", |one: &ReceivedBody<SubmissionDetail>| {
-                Cell::text(one.form_id.to_string())
-            }),
-            Column::new(FIRST_COLUMNS[0], |one: &ReceivedBody<SubmissionDetail>| {
-                Cell::text(one.id.to_string())
-            }),
-            Column::new(FIRST_COLUMNS[1], move |one: &ReceivedBody<SubmissionDetail>| {
-                Cell::time(one.submitted_at, now)
-            }),
-            Column::new("answers", |one: &ReceivedBody<SubmissionDetail>| Cell::text(one.answers.get())),
+        type Found = ReceivedBody<SubmissionDetail>;
+        let columns = vec![
+            Column::new("form_id", |one: &Found| Cell::text(one.form_id.to_string())),
+            Column::new(FIRST_COLUMNS[0], |one: &Found| Cell::text(one.id.to_string())),
+            Column::new(FIRST_COLUMNS[1], move |one: &Found| Cell::time(one.submitted_at, now)),
+            Column::new("answers", |one: &Found| Cell::text(one.answers.get())),
         ];
         let listing = Listing::new(&session.output, "submissions", none(&query), columns);
         listing.raw(self.raw).show_items(found)

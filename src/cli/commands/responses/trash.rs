@@ -100,16 +100,12 @@ impl Delete {
             answers: clauses.clone(),
             ..SubmissionQuery::default()
         };
-        let (mut pages, mut ids) = (client.list_submissions(form, &query, MAX_PAGE)?, Vec::new());
-        loop {
-            match pages.next().await {
-                Ok(Some(page)) => ids.extend(page.into_iter().map(|one| one.id.to_string())),
-                Ok(None) => return Ok(ids),
-                Err(error) => {
-                    let form = client.get_form(form).await?;
-                    let asked = answers::parse_questions(&form.questions);
-                    return Err(filter::in_flags(error.into(), clauses, &asked, &form.title));
-                }
+        match client.list_submissions(form, &query, MAX_PAGE)?.all().await {
+            Ok(found) => Ok(found.iter().map(|one| one.id.to_string()).collect()),
+            Err(error) => {
+                let form = client.get_form(form).await?;
+                let asked = answers::parse_questions(&form.questions);
+                Err(filter::in_flags(error.into(), clauses, &asked, &form.title))
             }
         }
     }

@@ -1,16 +1,12 @@
 //! `forms store compact`.
 
-use std::time::Duration;
-
 use clap::Args;
 
 use crate::api::StoreView;
+use crate::cli::commands::store::act_and_wait;
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::humanize::bytes;
 use crate::client::{Client, ReceivedBody};
-
-/// Pause between looks at the store.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Free the space of what was deleted
 #[derive(Debug, Args)]
@@ -44,10 +40,5 @@ impl Run for Compact {
 
 /// Compacts the store, and returns it as it is once that is done.
 pub(in crate::cli::commands) async fn compact(client: &Client) -> Result<ReceivedBody<StoreView>, CliError> {
-    let mut now = client.act::<StoreView>(&["store", "compact"]).await?;
-    while now.compacting {
-        tokio::time::sleep(PAUSE).await;
-        now = client.get(&["store"]).await?;
-    }
-    Ok(now)
+    act_and_wait(client, "compact", |now| now.compacting).await
 }

@@ -9,10 +9,8 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use crate::backup::{ArchiveError, Manifest, read_archive};
-use crate::cli::commands::keys::replace_all_operator_keys;
-use crate::cli::commands::store::{describe, unreadable};
+use crate::cli::commands::store::{complete, data_directory, describe, unreadable};
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
-use crate::cli::connection::target::{self, Source, Sourced, Target};
 
 /// Folder in the data directory where it is restored.
 pub(super) const UNFINISHED: &str = ".restoring";
@@ -39,31 +37,17 @@ impl Run for Restore {
     const COLUMNS: Columns = Columns::Fixed(&["data", "created_at", "version"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let data = self.folder(session)?;
-        let unwritable = |error| CliError::io(format!("cannot write {}", data.display()), error);
+        let data = data_directory(session, "add --data DIR, a new folder")?;
+        expect_empty(&data)?;
         let unfinished = data.join(UNFINISHED);
         let (file, folder) = (self.file.clone(), unfinished.clone());
         let manifest = read_input(move || extract(&file, &folder)).await?;
-        session.use_target(Target::Data(Sourced { value: unfinished.clone(), source: Source::Flag }));
-        replace_all_operator_keys(session, &unfinished).await?;
-        session.close().await?;
-        complete(&unfinished, &data).map_err(unwritable)?;
+        complete(session, &unfinished, &data).await?;
         let restored = json!({"data": data, "created_at": manifest.created_at, "version": manifest.version});
         session.output.object(&restored, || format!("{}\n", data.display()))?;
         session.output.success(&format!("restored: {}", describe(&manifest)));
         session.output.status(&format!("a new operator key is in {}", data.join("operator-key").display()));
         Ok(())
-    }
-}
-
-impl Restore {
-    /// Returns the data directory to make.
-    fn folder(&self, session: &Session) -> Result<PathBuf, CliError> {
-        let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
-            return Err(CliError::usage_with_help("--data is required", "add --data DIR, a new folder"));
-        };
-        expect_empty(&data)?;
-        Ok(data)
     }
 }
 
@@ -116,7 +100,7 @@ pub(super) fn write(path: &Path, content: &mut dyn Read) -> io::Result<()> {
 
 /// Moves everything from the folder `from` into `data`, which contains it and may be a mounted volume. What is moved so far is no
 /// store that opens with less: the journal comes last but for `state`, which can be missing.
-pub(super) fn complete(from: &Path, data: &Path) -> io::Result<()> {
+pub(super) fn move_files(from: &Path, data: &Path) -> io::Result<()> {
     let mut names: Vec<_> =
         fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     names.sort_by_key(|name| (name == "state", name == "journal"));

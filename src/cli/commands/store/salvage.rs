@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
-use crate::cli::commands::keys::replace_all_operator_keys;
-use crate::cli::commands::store::restore::{UNFINISHED, clear, complete, expect_empty, write};
+use crate::cli::commands::store::restore::{UNFINISHED, clear, expect_empty, write};
+use crate::cli::commands::store::{complete, data_directory};
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::local_store::{expect_store, open_error};
-use crate::cli::connection::target::{self, Source, Sourced, Target};
 use crate::cli::output::humanize::count_noun;
 use crate::secret::SystemRandomness;
 use crate::server::ServerError;
-use crate::store::{self, Damage, SalvageCount};
+use crate::store::{self, Damage};
 
 /// Write a new store from all that can be read of a damaged one
 #[derive(Debug, Args)]
@@ -41,33 +40,26 @@ impl Run for Salvage {
     const COLUMNS: Columns = Columns::Fixed(&["forms", "submissions", "damage"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
-            return Err(CliError::usage_with_help("--data is required", "add --data DIR, the damaged store"));
-        };
-        let to = self.to;
+        let (data, to) = (data_directory(session, "add --data DIR, the damaged store")?, self.to);
         expect_store(&data)?;
         expect_empty(&to)?;
         session.refuse_if_served(&data, IF_IN_USE)?;
         let unfinished = to.join(UNFINISHED);
         let (from, into) = (data.clone(), unfinished.clone());
         let salvaged = read_input(move || salvage(&from, &into)).await?;
-        session.use_target(Target::Data(Sourced { value: unfinished.clone(), source: Source::Flag }));
-        replace_all_operator_keys(session, &unfinished).await?;
-        session.close().await?;
-        let unwritable = |error| CliError::io(format!("cannot write {}", to.display()), error);
-        complete(&unfinished, &to).map_err(unwritable)?;
+        complete(session, &unfinished, &to).await?;
         let line = |damage: &Damage| format!("{}\t{}\t{}\n", damage.file, damage.offset, damage.what);
         session.output.object(&salvaged, || salvaged.damage.iter().map(line).collect())?;
         let (forms, submissions) = (salvaged.forms, salvaged.submissions);
-        let counted = |count: fn(SalvageCount) -> u64| {
-            let forms = count_noun(count(forms), "form");
-            format!("{forms}, {}", count_noun(count(submissions), "submission"))
+        let counted = |forms: u64, submissions: u64| {
+            format!("{}, {}", count_noun(forms, "form"), count_noun(submissions, "submission"))
         };
-        session.output.success(&format!("read: {}", counted(|count| count.read)));
+        session.output.success(&format!("read: {}", counted(forms.read, submissions.read)));
         if salvaged.is_complete && forms.lost + submissions.lost == 0 {
             return Ok(());
         }
-        Err(CliError::Lost { counted: counted(|count| count.lost), is_complete: salvaged.is_complete })
+        let (counted, is_complete) = (counted(forms.lost, submissions.lost), salvaged.is_complete);
+        Err(CliError::Lost { counted, is_complete })
     }
 }
 

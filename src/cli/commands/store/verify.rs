@@ -1,31 +1,26 @@
 //! `forms store verify`.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::Args;
-use tempfile::TempDir;
 
 use crate::api::{DamageView, StoreView, VerificationView};
+use crate::cli::commands::store::act_and_wait;
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::local_store::{expect_store, open_error};
 use crate::cli::connection::target;
 use crate::cli::output::humanize::count_noun;
 use crate::server::ServerError;
-use crate::store::{Damage, check_index, check_journal};
-
-/// Pause between looks at the store.
-const PAUSE: Duration = Duration::from_millis(50);
+use crate::store::check_journal;
 
 /// Check the files of the store
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Reads all of the journal, compares every checksum, looks for missing files and
-writes, and compares every row of the index with the journal. A server does so
-while it goes on, and rebuilds a wrong index at once. With --data nothing is
-changed: a copy of the index is checked, in the folder for temporary files
-(TMPDIR), and a wrong one is rebuilt at the next start. If a running server of
-yours has the directory, the server is asked.
+Reads all of the journal, compares every checksum, and looks for missing files
+and writes. A server does so while it goes on, also compares every row of the
+index with the journal, and rebuilds a wrong index at once. With --data nothing
+is changed, and the index is not read: a server compares it after each start.
+If a running server of yours has the directory, the server is asked.
 
 Prints a line for each damage: file, offset, and what it is; exit code 1 if
 there is any.
@@ -45,7 +40,11 @@ impl Run for Verify {
             Some(data) if server(&data).is_none() => {
                 expect_store(&data)?;
                 let name = data.display().to_string();
-                (read_input(move || check_closed(&data)).await?, name)
+                let check = move || {
+                    let help = "stop it, or ask it: forms store verify";
+                    check_journal(&data).map_err(|error| open_error(&data, ServerError::Open(error), help))
+                };
+                (read_input(check).await?.into(), name)
             }
             data => {
                 if let Some(server) = data.as_ref().and_then(server) {
@@ -70,28 +69,9 @@ impl Run for Verify {
 async fn ask(session: &Session) -> Result<VerificationView, CliError> {
     let client = session.client().await?;
     let before = client.get::<StoreView>(&["store"]).await?.verified_at;
-    let mut now = client.act::<StoreView>(&["store", "verify"]).await?;
-    while now.verifying {
-        tokio::time::sleep(PAUSE).await;
-        now = client.get(&["store"]).await?;
-    }
-    let failed = || CliError::Failed {
+    let now = act_and_wait(&client, "verify", |now| now.verifying).await?;
+    now.verification.clone().filter(|_| now.verified_at != before).ok_or_else(|| CliError::Failed {
         message: "the store could not be verified".to_owned(),
         causes: vec!["the log of the server has the cause".to_owned()],
-    };
-    now.verification.clone().filter(|_| now.verified_at != before).ok_or_else(failed)
-}
-
-/// Checks the store in the folder `data`, which no server has open: its index only if the journal is intact.
-fn check_closed(data: &Path) -> Result<VerificationView, CliError> {
-    let failed = |error| open_error(data, ServerError::Open(error), "stop it, or ask it: forms store verify");
-    let mut check = check_journal(data).map_err(failed)?;
-    if check.damage.is_empty() {
-        let scratch = TempDir::new();
-        let scratch = scratch.map_err(|error| CliError::io("cannot make a temporary folder", error))?;
-        check.damage.extend(check_index(data, scratch.path()).map_err(failed)?);
-    }
-    let view = |Damage { file, offset, bytes, what }| DamageView { file, offset, bytes, what };
-    let damage = check.damage.into_iter().map(view).collect();
-    Ok(VerificationView { files: check.files, writes: check.writes, rows: check.rows, damage })
+    })
 }

@@ -2,22 +2,19 @@
 //! content, so the same command adds exactly what is missing.
 
 use indicatif::ProgressBar;
-use serde::Serialize;
+use serde_json::json;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Submit;
 use crate::api::{BatchResult, Code, FormDetail, Problem};
+use crate::cli::commands::batch::Batch;
 use crate::cli::commands::{CliError, Session};
 use crate::cli::input::answers;
 use crate::cli::input::rows::{Columns, Row, RowFile};
 use crate::cli::output::columns::Columns as ColumnNames;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
-use crate::cli::output::exit::Exit;
 use crate::cli::output::form_state::{display_name, not_accepting, with_open_hint};
 use crate::cli::output::humanize::{count_noun, grouped};
-use crate::cli::output::listing::{Column, Listing};
-use crate::cli::output::table::Cell;
-use crate::cli::output::{Format, render_error};
 use crate::client::{Client, ClientError};
 use crate::domain::form::Version;
 use crate::domain::json::Value;
@@ -25,28 +22,14 @@ use crate::domain::open_enum::OpenEnum;
 use crate::domain::submission::batch::MAX_ROWS;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::MAX_VIOLATIONS;
-use crate::id::SubmissionId;
 
-pub(super) const COLUMNS: ColumnNames = ColumnNames::Fixed(&["row", "status", "id", "code", "detail"]);
+pub(super) const COLUMNS: ColumnNames = ColumnNames::Fixed(&["row", "status", "id"]);
 
 /// Bytes after which a batch is sent, an eighth of what a server accepts by default.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Rows that are checked without a pause in which a signal is noticed.
 const CHECKED_AT_ONCE: usize = 1_000;
-
-/// What became of a row, as it is printed.
-#[derive(Debug, Serialize)]
-struct RowResult {
-    row: usize,
-    status: u16,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<SubmissionId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<OpenEnum<Code>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
-}
 
 /// Sends the rows of `file`, after checking all of them.
 pub(super) async fn run(submit: &Submit, file: &RowFile, session: &Session) -> Result<(), CliError> {
@@ -68,6 +51,7 @@ pub(super) async fn run(submit: &Submit, file: &RowFile, session: &Session) -> R
     let version = is_known.then(|| Version::new(form.version, form.created_at, questions.clone()));
     let total = check(session, &form, file, &columns, version.as_ref()).await?;
     let progress = session.output.progress_of(total, file.unit());
+    let mut batch = Batch::begin(session, total);
     let mut import = Import {
         submit,
         session,
@@ -76,14 +60,13 @@ pub(super) async fn run(submit: &Submit, file: &RowFile, session: &Session) -> R
         unit: file.unit(),
         total,
         progress,
+        batch: &mut batch,
         stored: 0,
         replayed: 0,
-        failures: Vec::new(),
-        results: Vec::new(),
-        is_done: false,
     };
     import.send_all(file, &columns).await?;
-    import.finish()
+    import.finish();
+    batch.finish()
 }
 
 /// Checks all rows as the server does, and returns their number.
@@ -155,7 +138,7 @@ impl Pending {
 }
 
 /// The progress of sending. When dropped before its end, says how to go on, also after a signal.
-struct Import<'a> {
+struct Import<'a, 'b> {
     submit: &'a Submit,
     session: &'a Session,
     client: &'a Client,
@@ -163,16 +146,13 @@ struct Import<'a> {
     unit: &'static str,
     total: usize,
     progress: ProgressBar,
+    batch: &'b mut Batch<'a>,
     stored: usize,
     /// How many of those stored an earlier command has stored.
     replayed: usize,
-    failures: Vec<serde_json::Value>,
-    /// What the formats for programs print at the end.
-    results: Vec<RowResult>,
-    is_done: bool,
 }
 
-impl Import<'_> {
+impl Import<'_, '_> {
     async fn send_all(&mut self, file: &RowFile, columns: &Columns<'_>) -> Result<(), CliError> {
         let mut pending = Pending::default();
         for row in file.rows(columns)? {
@@ -214,78 +194,42 @@ impl Import<'_> {
     }
 
     fn record(&mut self, row: usize, result: BatchResult) -> Result<(), CliError> {
-        let output = &self.session.output;
         let BatchResult { status, id, code, detail, errors, .. } = result;
-        self.stored += usize::from(id.is_some());
-        if let Some(code) = &code {
-            let known = Problem::new(code.known().unwrap_or(Code::ValidationFailed));
-            let messages: Vec<_> =
-                errors.iter().map(|one| format!("{}: {}", one.pointer, one.message)).collect();
-            let detail = if messages.is_empty() { detail.clone() } else { Some(messages.join("; ")) };
-            let problem = Problem { status, code: code.clone(), detail, errors, ..known };
-            let (error, item) =
-                (ClientError::Problem(Box::new(problem)).into(), format!("{} {row}", self.unit));
-            if output.reports_json() {
-                let mut document = render_error::problem_document(&error);
-                document["item"] = item.into();
-                self.failures.push(document);
-            } else {
-                self.failures.push(serde_json::Value::Null);
-                self.progress.suspend(|| output.report_item_error(&item, &error, None));
-            }
-        }
-        if output.format != Format::Table {
-            self.results.push(RowResult { row, status, id, code, detail });
-            return Ok(());
-        }
-        match id {
+        let Some(code) = code else {
+            self.stored += 1;
+            let output = &self.session.output;
             // On a terminal, a thousand ids would hide what matters.
-            Some(id) if !self.submit.dry_run && !output.truncates_rows() => output.data(&format!("{id}\n")),
-            _ => Ok(()),
-        }
+            let is_shown = !self.submit.dry_run && !output.truncates_rows();
+            let text = || id.filter(|_| is_shown).map(|id| format!("{id}\n")).unwrap_or_default();
+            return output.object(&json!({"row": row, "status": status, "id": id}), text);
+        };
+        let messages: Vec<_> = errors.iter().map(|one| format!("{}: {}", one.pointer, one.message)).collect();
+        let detail = if messages.is_empty() { detail } else { Some(messages.join("; ")) };
+        let known = Problem::new(code.known().unwrap_or(Code::ValidationFailed));
+        let error = ClientError::Problem(Box::new(Problem { status, code, detail, errors, ..known }));
+        let item = format!("{} {row}", self.unit);
+        self.progress.suspend(|| self.batch.record(&item, Err(error.into())))
     }
 
-    fn finish(mut self) -> Result<(), CliError> {
-        self.is_done = true;
+    fn finish(self) {
         self.progress.finish_and_clear();
-        let output = &self.session.output;
-        if output.format != Format::Table {
-            let columns = vec![
-                Column::new("row", |one: &RowResult| Cell::number(one.row)),
-                Column::new("status", |one: &RowResult| Cell::number(one.status)),
-                Column::new("id", |one: &RowResult| {
-                    Cell::text(one.id.map(|id| id.to_string()).unwrap_or_default())
-                }),
-                Column::new("code", |one: &RowResult| {
-                    Cell::text(one.code.as_ref().map(ToString::to_string).unwrap_or_default())
-                }),
-                Column::new("detail", |one: &RowResult| Cell::text(one.detail.clone().unwrap_or_default())),
-            ];
-            Listing::new(output, "results", "", columns).show_items(std::mem::take(&mut self.results))?;
-        }
-        let rows = count_noun(self.stored, "row");
+        let (output, title, rows) = (&self.session.output, &self.form.title, count_noun(self.stored, "row"));
         match (self.submit.dry_run, self.replayed) {
             (true, _) => output.status(&format!("{rows} would be accepted; nothing was stored")),
-            (false, 0) => output.success(&format!("{rows} submitted to \"{}\"", self.form.title)),
-            (false, earlier) => output.success(&format!(
-                "{rows} submitted to \"{}\", {} of them by an earlier command",
-                self.form.title,
-                grouped(earlier as u64)
-            )),
-        }
-        match self.failures.len() {
-            0 => Ok(()),
-            failed => {
-                let failures = std::mem::take(&mut self.failures);
-                Err(CliError::Partial { failed, of: self.total, exit: Exit::Partial, failures })
+            (false, 0) => output.success(&format!("{rows} submitted to \"{title}\"")),
+            (false, earlier) => {
+                let earlier = grouped(earlier as u64);
+                output.success(&format!(
+                    "{rows} submitted to \"{title}\", {earlier} of them by an earlier command"
+                ));
             }
         }
     }
 }
 
-impl Drop for Import<'_> {
+impl Drop for Import<'_, '_> {
     fn drop(&mut self) {
-        if !self.is_done && !self.submit.dry_run {
+        if self.progress.position() < self.total as u64 && !self.submit.dry_run {
             self.progress.finish_and_clear();
             let stored =
                 format!("{} of {} rows are stored", grouped(self.stored as u64), grouped(self.total as u64));

@@ -36,8 +36,8 @@ pub(super) fn parse_cell(question: &Question, cell: &str) -> Value {
     }
 }
 
-/// Values and labels of the options in the setting `name`.
-fn choices(question: &Question, name: &str) -> Vec<(String, String)> {
+/// Returns values and labels of the options, or the like, in the setting `name`.
+pub fn choices(question: &Question, name: &str) -> Vec<(String, String)> {
     let setting = question.setting(name);
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let choice = |item: &Value| {
@@ -89,14 +89,10 @@ fn parse_matrix(question: &Question, rows: &[(String, String)], text: &str) -> V
     let is_multiple = question.setting("multiple") == Some(Value::Bool(true));
     let column = |name: &str| Value::from(value_of(&columns, name).unwrap_or(name));
     let row = |part: &str| {
-        let begins = |(value, label): &&(String, String)| {
-            [value, label]
-                .iter()
-                .any(|name| part.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(": ")))
-        };
-        let (value, label) = rows.iter().find(begins)?;
-        let cell =
-            part.strip_prefix(label.as_str()).or_else(|| part.strip_prefix(value.as_str()))?.get(2..)?;
+        let (value, cell) = rows.iter().find_map(|(value, label)| {
+            let after = |name: &String| part.strip_prefix(name.as_str())?.strip_prefix(": ");
+            Some((value, after(label).or_else(|| after(value))?))
+        })?;
         let answer = match is_multiple {
             true => Value::Array(cell.split(", ").map(column).collect()),
             false => column(cell),

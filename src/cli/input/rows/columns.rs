@@ -28,6 +28,17 @@ enum Column<'a> {
     Unnamed,
 }
 
+impl Column<'_> {
+    /// Whether it has the answers to the question `id`.
+    fn answers(self, id: Option<&str>) -> bool {
+        matches!(self, Self::Answer(question) if question.id.as_deref() == id)
+    }
+
+    fn is_same(self, other: Self) -> bool {
+        matches!(self, Self::Answer(question) if other.answers(question.id.as_deref()))
+    }
+}
+
 impl<'a> Columns<'a> {
     pub(super) fn new(
         file: &str,
@@ -40,10 +51,17 @@ impl<'a> Columns<'a> {
             let message = format!("{file} has no column `{missing}`");
             return Err(CliError::usage_with_help(message, format!("its columns: {}", header.join(", "))));
         }
-        let (mut columns, mut problems) = (Vec::with_capacity(header.len()), Vec::new());
+        let (mut columns, mut problems) = (Vec::<(String, Column<'_>)>::new(), Vec::new());
         for name in header {
             match find(&name, questions, metadata) {
-                Ok(column) => columns.push((name, column)),
+                Ok(column) => {
+                    if let Some((other, _)) = columns.iter().find(|(_, other)| other.is_same(column)) {
+                        problems.push(CliError::usage(format!(
+                            "{file}: the columns `{other}` and `{name}` belong to the same question"
+                        )));
+                    }
+                    columns.push((name, column));
+                }
                 Err(problem) => problems.push(CliError::usage_with_help(
                     format!("{file}: {problem}"),
                     "name each column by the id or the title of a question; --metadata COLUMN keeps another",
@@ -51,24 +69,7 @@ impl<'a> Columns<'a> {
             }
         }
         CliError::combine(problems)?;
-        let columns = Self { columns, metadata };
-        match columns.find_duplicate() {
-            Some((one, other)) => Err(CliError::usage(format!(
-                "{file}: the columns `{one}` and `{other}` belong to the same question"
-            ))),
-            None => Ok(columns),
-        }
-    }
-
-    fn find_duplicate(&self) -> Option<(&str, &str)> {
-        self.columns.iter().enumerate().find_map(|(place, (name, column))| {
-            let Column::Answer(question) = column else { return None };
-            let is_same = |(_, other): &&(String, Column<'_>)| {
-                matches!(other, Column::Answer(other) if other.id == question.id)
-            };
-            let (earlier, _) = self.columns[..place].iter().find(is_same)?;
-            Some((earlier.as_str(), name.as_str()))
-        })
+        Ok(Self { columns, metadata })
     }
 
     /// The names of the columns that are not imported.
@@ -79,28 +80,24 @@ impl<'a> Columns<'a> {
 
     /// The name of the column with the answers to the question `id`; the id itself where there is no table.
     pub fn name_of<'b>(&'b self, id: &'b str) -> &'b str {
-        let is_its = |(_, column): &&(String, Column<'_>)| matches!(column, Column::Answer(question) if question.id.as_deref() == Some(id));
-        self.columns.iter().find(is_its).map_or(id, |(name, _)| name)
+        self.columns.iter().find(|(_, column)| column.answers(Some(id))).map_or(id, |(name, _)| name)
     }
 
     /// Converts a row of a table; `None` if all its cells are blank.
-    pub(super) fn row_of_cells<'c>(
-        &self,
-        cells: impl Iterator<Item = &'c str>,
-    ) -> Option<Result<Row, Vec<RowProblem>>> {
+    pub(super) fn row_of_cells(&self, cells: &[String]) -> Option<Result<Row, Vec<RowProblem>>> {
         let (mut row, mut problems, mut is_blank) = (Row::default(), Vec::new(), true);
-        for (place, cell) in cells.enumerate().filter(|(_, cell)| !cell.trim().is_empty()) {
+        for (place, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.trim().is_empty()) {
             is_blank = false;
             match self.columns.get(place) {
                 Some((_, Column::Answer(question))) => {
                     let id = question.id.clone().expect("only questions with an id have a column");
                     row.answers.push((id, parse_cell(question, cell)));
                 }
-                Some((name, Column::Metadata)) => row.metadata.push((name.clone(), cell.into())),
+                Some((name, Column::Metadata)) => row.metadata.push((name.clone(), cell.as_str().into())),
                 Some((_, Column::Skipped)) => {}
                 Some((_, Column::Unnamed)) | None => {
                     let message = format!("column {} has no name, but a value: {cell}", place + 1);
-                    problems.push((Rule::UnknownField.name().to_owned(), message));
+                    problems.push((Rule::UnknownField.name(), message));
                 }
             }
         }
@@ -112,7 +109,7 @@ impl<'a> Columns<'a> {
         let kind = value.kind();
         let Value::Object(members) = value else {
             let message = format!("expected an object such as {{\"q1\": \"hello\"}}, found {kind}");
-            return Err(vec![(Rule::TypeMismatch.name().to_owned(), message)]);
+            return Err(vec![(Rule::TypeMismatch.name(), message)]);
         };
         let is_whole =
             members.iter().any(|(name, value)| name == "answers" && matches!(value, Value::Object(_)));
@@ -125,8 +122,7 @@ impl<'a> Columns<'a> {
                 (_, value) if !is_whole => row.answers.push((name, value)),
                 (known, _) if SUBMISSION_FIELDS.contains(&known) => {}
                 (unknown, _) => {
-                    problems
-                        .push((Rule::UnknownField.name().to_owned(), format!("unknown field `{unknown}`")));
+                    problems.push((Rule::UnknownField.name(), format!("unknown field `{unknown}`")));
                 }
             }
         }

@@ -13,13 +13,11 @@ use crate::cli::output::io_error::reason;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::question::Question;
 
+pub use cell::choices;
 pub use columns::Columns;
 
 /// Maximum bytes of a list in JSON, which is read as a whole.
 const MAX_LIST: u64 = 64 << 20;
-
-/// Maximum bytes of a line of JSON: no server takes a larger submission.
-const MAX_LINE: u64 = 16 << 20;
 
 /// A file with many submissions.
 #[derive(Debug, Clone)]
@@ -47,7 +45,7 @@ pub struct Row {
 pub type NumberedRow = (usize, Result<Row, Vec<RowProblem>>);
 
 /// What is wrong with a row: a code, and a message that names the column.
-pub type RowProblem = (String, String);
+pub type RowProblem = (&'static str, String);
 
 /// The rows of a file. An error ends them.
 pub type Rows<'a> = Box<dyn Iterator<Item = Result<NumberedRow, CliError>> + 'a>;
@@ -76,8 +74,8 @@ impl RowFile {
         metadata: &'a [String],
     ) -> Result<Columns<'a>, CliError> {
         let header = match self.format {
-            RowFormat::Csv => Some(table::csv_header(&self.path)?),
-            RowFormat::Xlsx => Some(table::xlsx_header(&self.path)?),
+            RowFormat::Csv => Some(table::header(&self.path, table::csv(&self.path)?)?),
+            RowFormat::Xlsx => Some(table::header(&self.path, table::xlsx(&self.path)?)?),
             RowFormat::JsonLines | RowFormat::JsonList => None,
         };
         Columns::new(&self.name(), header, questions, metadata)
@@ -86,8 +84,8 @@ impl RowFile {
     /// Reads the rows.
     pub fn rows<'a>(&self, columns: &'a Columns<'a>) -> Result<Rows<'a>, CliError> {
         match self.format {
-            RowFormat::Csv => table::csv_rows(&self.path, columns),
-            RowFormat::Xlsx => table::xlsx_rows(&self.path, columns),
+            RowFormat::Csv => Ok(table::rows(table::csv(&self.path)?, columns)),
+            RowFormat::Xlsx => Ok(table::rows(table::xlsx(&self.path)?, columns)),
             RowFormat::JsonLines => self.lines(columns),
             RowFormat::JsonList => self.list(columns),
         }
@@ -108,26 +106,15 @@ impl RowFile {
 
     fn lines<'a>(&self, columns: &'a Columns<'a>) -> Result<Rows<'a>, CliError> {
         let path = self.path.clone();
-        let mut reader = BufReader::new(open(&path)?);
-        let mut number = 0;
-        let next = move || {
-            loop {
-                let mut line = Vec::new();
-                let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-                let length = match read {
-                    Ok(length) => length,
-                    Err(error) => return Some(Err(unreadable(&path, error))),
-                };
-                number += 1;
-                if length == 0 {
-                    return None;
-                }
-                if !line.trim_ascii().is_empty() {
-                    return Some(Ok((number, parse_row(&line, columns))));
-                }
-            }
-        };
-        Ok(Box::new(std::iter::from_fn(next)))
+        let rows =
+            (1..).zip(BufReader::new(open(&path)?).split(b'\n')).filter_map(
+                move |(number, line)| match line {
+                    Ok(line) if line.trim_ascii().is_empty() => None,
+                    Ok(line) => Some(Ok((number, parse_row(&line, columns)))),
+                    Err(error) => Some(Err(unreadable(&path, error))),
+                },
+            );
+        Ok(Box::new(rows))
     }
 
     fn list<'a>(&self, columns: &'a Columns<'a>) -> Result<Rows<'a>, CliError> {
@@ -150,7 +137,7 @@ impl RowFile {
 }
 
 fn parse_row(line: &[u8], columns: &Columns<'_>) -> Result<Row, Vec<RowProblem>> {
-    let malformed = |message: String| vec![("malformed_json".to_owned(), message)];
+    let malformed = |message: String| vec![("malformed_json", message)];
     let text = std::str::from_utf8(line).map_err(|_invalid| malformed("not valid UTF-8".to_owned()))?;
     let value = json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| malformed(error.message))?;
     columns.row_of_json(value)

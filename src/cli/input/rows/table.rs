@@ -7,7 +7,7 @@ use std::path::Path;
 use calamine::{Data, Range, Reader, Xlsx, open_workbook};
 use csv::{ErrorKind, ReaderBuilder};
 
-use super::{Columns, NumberedRow, RowProblem, Rows, open, unreadable};
+use super::{Columns, RowProblem, Rows, open, unreadable};
 use crate::cli::output::exit::CliError;
 
 /// Opens a CSV file whose columns are separated by what its first line has most of: commas, semicolons or tabs.
@@ -19,40 +19,48 @@ fn open_csv(path: &Path) -> Result<csv::Reader<File>, CliError> {
     let count = |separator: &u8| first.iter().filter(|byte| *byte == separator).count();
     // Of several with the same count, the last: a comma.
     let separator = *b"\t;,".iter().max_by_key(|separator| count(separator)).unwrap_or(&b',');
-    Ok(ReaderBuilder::new().delimiter(separator).from_reader(file.into_inner()))
+    Ok(ReaderBuilder::new().has_headers(false).delimiter(separator).from_reader(file.into_inner()))
 }
 
-pub(super) fn csv_header(path: &Path) -> Result<Vec<String>, CliError> {
-    let mut reader = open_csv(path)?;
-    let header = reader.headers().map_err(|error| malformed(path, &error))?;
+/// The records of a table with their numbers, the header first; or what is wrong with one.
+type Records = Box<dyn Iterator<Item = Result<(usize, Result<Vec<String>, RowProblem>), CliError>>>;
+
+pub(super) fn header(path: &Path, mut records: Records) -> Result<Vec<String>, CliError> {
+    let (_, header) = records.next().transpose()?.unwrap_or((1, Ok(Vec::new())));
+    let header = header.map_err(|(_, problem)| malformed(path, &problem))?;
     let header: Vec<_> = header.iter().map(|name| name.trim().to_owned()).collect();
-    not_empty(path, header)
-}
-
-fn not_empty(path: &Path, header: Vec<String>) -> Result<Vec<String>, CliError> {
     match header.iter().all(String::is_empty) {
         true => Err(CliError::usage(format!("{} has no header", path.display()))),
         false => Ok(header),
     }
 }
 
+/// Converts the records after the header; blank ones are no rows.
+pub(super) fn rows<'a>(records: Records, columns: &'a Columns<'a>) -> Rows<'a> {
+    Box::new(records.skip(1).filter_map(move |record| match record {
+        Ok((number, Ok(cells))) => Some(Ok((number, columns.row_of_cells(&cells)?))),
+        Ok((number, Err(problem))) => Some(Ok((number, Err(vec![problem])))),
+        Err(error) => Some(Err(error)),
+    }))
+}
+
 fn malformed(path: &Path, error: &impl std::fmt::Display) -> CliError {
     CliError::usage(format!("cannot read {}: {error}", path.display()))
 }
 
-pub(super) fn csv_rows<'a>(path: &Path, columns: &'a Columns<'a>) -> Result<Rows<'a>, CliError> {
+pub(super) fn csv(path: &Path) -> Result<Records, CliError> {
     let (name, reader) = (path.to_owned(), open_csv(path)?);
-    let rows = reader.into_records().filter_map(move |record| match record {
+    let records = reader.into_records().map(move |record| match record {
         Ok(record) => {
             let line = record.position().map_or(0, csv::Position::line);
-            Some(Ok((number(line), columns.row_of_cells(record.iter())?)))
+            Ok((number(line), Ok(record.iter().map(str::to_owned).collect())))
         }
-        Err(error) => Some(match explain(&error) {
-            Some((line, problem)) => Ok((line, Err(vec![problem]))),
+        Err(error) => match explain(&error) {
+            Some((line, problem)) => Ok((line, Err(problem))),
             None => Err(malformed(&name, &error)),
-        }),
+        },
     });
-    Ok(Box::new(rows))
+    Ok(Box::new(records))
 }
 
 /// The line of a record that cannot be read, and why; `None` if no others can be read.
@@ -64,18 +72,16 @@ fn explain(error: &csv::Error) -> Option<(usize, RowProblem)> {
         ErrorKind::Utf8 { pos, .. } => (pos, "not valid UTF-8".to_owned()),
         _ => return None,
     };
-    Some((
-        position.as_ref().map_or(0, |position| number(position.line())),
-        ("malformed_file".to_owned(), message),
-    ))
+    let line = position.as_ref().map_or(0, |position| number(position.line()));
+    Some((line, ("malformed_file", message)))
 }
 
 fn number(line: u64) -> usize {
     usize::try_from(line).unwrap_or(usize::MAX)
 }
 
-/// The sheets of a workbook: the first, and those with the same header, on which an export continues.
-fn sheets(path: &Path) -> Result<Vec<Range<Data>>, CliError> {
+/// Reads the first sheet of a workbook, and those with the same header, on which an export continues.
+pub(super) fn xlsx(path: &Path) -> Result<Records, CliError> {
     open(path)?;
     let mut workbook: Xlsx<_> =
         open_workbook(path).map_err(|error: calamine::XlsxError| malformed(path, &error))?;
@@ -86,26 +92,14 @@ fn sheets(path: &Path) -> Result<Vec<Range<Data>>, CliError> {
             sheets.push(sheet);
         }
     }
-    Ok(sheets)
-}
-
-pub(super) fn xlsx_header(path: &Path) -> Result<Vec<String>, CliError> {
-    let sheets = sheets(path)?;
-    let first = sheets.first().and_then(|sheet| sheet.rows().next());
-    not_empty(path, first.into_iter().flatten().map(|cell| text_of(cell).trim().to_owned()).collect())
-}
-
-pub(super) fn xlsx_rows<'a>(path: &Path, columns: &'a Columns<'a>) -> Result<Rows<'a>, CliError> {
-    let row = |place: usize, cells: &[Data]| -> Option<NumberedRow> {
-        let cells: Vec<_> = cells.iter().map(text_of).collect();
-        Some((place, columns.row_of_cells(cells.iter().map(String::as_str))?))
-    };
-    let rows = sheets(path)?.into_iter().flat_map(move |sheet| {
+    let records = sheets.into_iter().enumerate().flat_map(|(place, sheet)| {
         let first = sheet.start().map_or(0, |(row, _)| row as usize) + 1;
-        let rows = sheet.rows().enumerate().skip(1);
-        rows.filter_map(|(place, cells)| row(first + place, cells)).map(Ok).collect::<Vec<_>>()
+        let record =
+            |(row, cells): (usize, &[Data])| Ok((first + row, Ok(cells.iter().map(text_of).collect())));
+        // The header of a further sheet is no record.
+        sheet.rows().enumerate().skip(place.min(1)).map(record).collect::<Vec<_>>()
     });
-    Ok(Box::new(rows))
+    Ok(Box::new(records))
 }
 
 /// The text of a cell as a person would type it.

@@ -3,21 +3,15 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::base::{self, Base};
 use super::digest::IndexDigest;
 use super::discover::{self, io_error};
 use super::disk::{Disk, DiskFile, RealDisk, read_all};
 use super::frame::FrameChanges;
-use super::index::SledIndexes;
-use super::open::{self, Env};
-use super::options::{EngineOptions, EventSink, OpenError};
-use super::reader::Reader;
-use super::rebuild::INDEX;
+use super::options::OpenError;
 use super::segment::{self, FIRST_FRAME, FORMAT, FrameIter, JOURNAL, PAGE, SegmentHeader, Tail};
 use super::state::{self, StateFile, Trust};
-use super::{lock, open_folder, salvage};
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -39,32 +33,6 @@ pub struct Damage {
     /// Bytes that cannot be read there; 0 if their number is not known.
     pub bytes: u64,
     pub what: String,
-}
-
-impl Damage {
-    /// Creates the damage of an index.
-    pub(crate) fn of_index(what: &str) -> Self {
-        Self { file: INDEX.to_owned(), offset: 0, bytes: 0, what: what.to_owned() }
-    }
-}
-
-/// Checks the index of a closed store, whose journal is intact.
-///
-/// A copy of it is opened in the empty folder `scratch`, because opening writes to it. An index that the next start builds anew is
-/// no damage.
-///
-/// # Errors
-/// If another process holds the store, or its files cannot be copied.
-pub fn check_index(folder: &Path, scratch: &Path) -> Result<Option<Damage>, OpenError> {
-    let (options, report): (_, EventSink) = (EngineOptions::default(), Arc::new(|_| ()));
-    let (disk, indexes) = open_folder(folder, &options, &report)?;
-    let _lock = lock::wait_for(&*disk, options.lock_wait)?;
-    let failed = io_error("copy the index");
-    salvage::copy_index(folder, &scratch.join(INDEX)).map_err(&failed)?;
-    let copy = SledIndexes::new(scratch, options.cache_size).map_err(&failed)?;
-    let env = Env { disk, indexes, options, report, reader: Reader::default() };
-    let wrong = open::check_index(&env, &copy)?;
-    Ok(wrong.map(|why| Damage::of_index(&format!("{why}; the next start rebuilds it from the journal"))))
 }
 
 /// Checks that may be disturbed by a compaction, which replaces files, or by a write, of which a part may be read.

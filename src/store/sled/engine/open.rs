@@ -21,7 +21,6 @@ use super::replay::{apply, digest_after, replay};
 use super::segment::JOURNAL;
 use super::state::{StateFile, Trust};
 use super::tx::Tx;
-use super::verify;
 use crate::store::{Result, StoreError};
 
 /// Parts of an open store.
@@ -265,30 +264,6 @@ fn check_trust(env: &Env, state: &StateFile, is_clean: bool) -> Result<(), Strin
             Err("the machine went down while the store was open".to_owned())
         }
         Trust::Boot { identity, .. } => same_file(identity),
-    }
-}
-
-/// Checks the index of a closed store, whose journal is intact, against it: on the copy of that index at `copy`, which this changes.
-/// Returns what is wrong; nothing if the next start rebuilds the index anyway.
-pub(crate) fn check_index(env: &Env, copy: &dyn IndexProvider) -> Result<Option<String>, OpenError> {
-    let Some(state) = StateFile::read(&*env.disk)? else { return Ok(None) };
-    let segments = discover::find_segments(&*env.disk)?;
-    let (end, is_clean) = find_journal_end(env, &state, &segments)?;
-    if check_trust(env, &state, is_clean).is_err() {
-        return Ok(None);
-    }
-    let matches = || {
-        let index = copy.open(INDEX)?;
-        let applied = AppliedFrame::read(&*index)?.sequence;
-        let last = end.last.position.sequence;
-        replay(&*env.disk, &segments.headers, last, applied, &*index, |_| ())?;
-        Ok(applied < segments.before() || verify::sum(&*index)? == end.last.digest)
-    };
-    match matches() {
-        Ok(true) => Ok(None),
-        Ok(false) => Ok(Some("it does not match the journal".to_owned())),
-        Err(OpenError::Index(why)) => Ok(Some(why)),
-        Err(error) => Err(error),
     }
 }
 

@@ -27,17 +27,12 @@ use crate::store::Result;
 /// Rows written to the base at once.
 const ROWS: usize = 250;
 
-/// What was found in a damaged store.
-pub struct Salvaged {
-    pub damage: Vec<Damage>,
-    /// Whether all rows are there, as they were after the last write. If not, some are missing or older.
-    pub is_complete: bool,
-}
-
 /// Writes a new store to the empty disk `to`, with all rows that can be read from the journal on `from`, corrected by `repair`.
 ///
 /// The folder `index.new` among `indexes`, which are those of the new store, may have a copy of the old store's index: if its own
 /// digest proves that it is whole, its rows are used, too.
+///
+/// Returns the damage, and whether all rows are there, as they were after the last write. If not, some are missing or older.
 ///
 /// # Errors
 /// If the old store has another format, the new one cannot be written, or `repair` fails.
@@ -46,7 +41,7 @@ pub fn salvage(
     (to, indexes): (&dyn Disk, &dyn IndexProvider),
     options: &EngineOptions,
     repair: impl FnOnce(&mut Tx<'_>) -> Result<()>,
-) -> Result<Salvaged, OpenError> {
+) -> Result<(Vec<Damage>, bool), OpenError> {
     let (index, walked, applied) = match open_whole(indexes) {
         Some((index, applied)) => read_into(from, index, applied, indexes)?,
         None => read_alone(from, indexes)?,
@@ -63,7 +58,7 @@ pub fn salvage(
     write(to, &*index, options, sequence)?;
     drop(index);
     indexes.remove(NEW).map_err(io_error("remove a temporary index"))?;
-    Ok(Salvaged { damage: walked.check.damage, is_complete })
+    Ok((walked.check.damage, is_complete))
 }
 
 type Read = (Arc<dyn Index>, Walked, AppliedFrame);
