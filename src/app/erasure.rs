@@ -58,7 +58,7 @@ impl Session {
         .await
     }
 
-    /// Finds the submissions with the places where each is. A form whose questions cannot satisfy the query has none.
+    /// Finds the submissions with the places where each is.
     async fn find_traces(
         &self,
         form: &str,
@@ -69,7 +69,6 @@ impl Session {
         let traces = self.store.find_traces(found, query, MAX_ERASED).await?;
         let traces = match traces.ok_or_else(|| ApiError::not_found(Code::FormNotFound, form))? {
             Ok(traces) => traces,
-            Err(violations) if violations.iter().all(can_never_match) => Vec::new(),
             Err(violations) => return Err(ApiError::invalid_query(violations)),
         };
         let mut places = BTreeMap::<_, Vec<_>>::new();
@@ -97,9 +96,4 @@ impl Session {
         }
         Ok(count)
     }
-}
-
-/// Whether the query is about the questions of other forms.
-fn can_never_match(violation: &Violation) -> bool {
-    violation.code == Rule::UnknownQuestion || violation.code == Rule::ImpossibleCondition
 }

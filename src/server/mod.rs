@@ -194,7 +194,10 @@ async fn maintain_hourly(app: &App, trash_days: u32) {
         match app.maintain(trash_days).await {
             Ok(MaintenanceOutcome::Erased(0)) => {}
             Ok(MaintenanceOutcome::Erased(count)) => {
-                tracing::info!(count, "erased what was in the trash for {trash_days} days");
+                tracing::info!(
+                    count,
+                    "erased what was in the trash for {trash_days} days, or past its retention"
+                );
             }
             Ok(MaintenanceOutcome::Waiting { millis }) => {
                 let hours = millis / 3_600_000;

@@ -1,5 +1,6 @@
 //! `forms erase`.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
@@ -37,9 +38,9 @@ Examples:
 )]
 pub struct Erase {
     /// Text in answers or metadata, ignoring case
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     search: Option<String>,
-    /// An answer, such as email=ann@example.com; repeat for more
+    /// An answer, exactly, such as email=ann@example.com; repeat for more
     #[arg(long = "where", value_name = "QUESTION=VALUE", value_parser = filter::parse)]
     clauses: Vec<filter::WhereClause>,
     /// Do not ask
@@ -82,6 +83,7 @@ impl Run for Erase {
         if receipt.submissions.is_empty() {
             output.status(&format!("nothing found in {}", count_noun(forms.len(), "form")));
         } else if self.dry_run {
+            show(session, &receipt);
             output.status(&format!(
                 "would erase {submissions}, with {}",
                 count_noun(receipt.deliveries, "delivery record")
@@ -100,10 +102,10 @@ impl Run for Erase {
             receipt.compacted = may_compact;
             output.success(&format!("Erased {submissions}"));
             output.status(match may_compact {
-                true => "no file of the store has the text",
-                false => "the text leaves the store within a day, or by `forms store compact` with an operator's key",
+                true => "the answers are in no file of the store any more",
+                false => "the answers leave the store within a day, or by `forms store compact` with an operator's key",
             });
-            output.status("backups, exports, and what was delivered or mailed keep it");
+            output.status("backups, exported files, and what was delivered or mailed keep them");
         }
         let ids = || receipt.submissions.iter().map(|one| format!("{}\n", one.submission.id)).collect();
         output.object(&receipt, ids)
@@ -122,13 +124,36 @@ impl Erase {
         let (at, erased, submissions) = (session.now(), !dry_run, Vec::new());
         let mut receipt =
             Receipt { at, erased, forms: forms.len(), submissions, deliveries: 0, compacted: false };
+        let mut impossible = None;
         for form in forms {
-            let erasure = client.erase_submissions(&form.to_string(), &query, dry_run).await?;
+            let erasure = match client.erase_submissions(&form.to_string(), &query, dry_run).await {
+                Err(error) if filter::can_never_match(&error) => {
+                    impossible = Some(error);
+                    receipt.forms -= 1;
+                    continue;
+                }
+                erasure => erasure.map_err(|error| self.explain(error.into()))?,
+            };
             receipt.deliveries += erasure.deliveries;
             let entry = |submission| ReceiptEntry { form_id: *form, submission };
             receipt.submissions.extend(erasure.submissions.into_iter().map(entry));
         }
-        Ok(receipt)
+        match impossible {
+            // A typo must not look like a person who is not there.
+            Some(error) if receipt.forms == 0 => Err(self.explain(error.into())),
+            _ => Ok(receipt),
+        }
+    }
+
+    /// Names the flags in an error.
+    fn explain(&self, error: CliError) -> CliError {
+        match error {
+            CliError::Client { error, .. } if error.status() == Some(422) => {
+                let help = "search for a longer text, or use `forms responses delete FORM --where ...`";
+                CliError::client_with_help(error, help)
+            }
+            error => filter::in_flags(error, &self.clauses, &[], "any form"),
+        }
     }
 }
 
@@ -136,7 +161,7 @@ impl Erase {
 fn show(session: &Session, receipt: &Receipt) {
     for ReceiptEntry { form_id, submission: ErasedSubmission { id, found_in } } in &receipt.submissions {
         let places: Vec<_> = found_in.iter().map(ToString::to_string).collect();
-        session.output.status(&format!("{id} of {form_id}: in its {}", places.join(" and ")));
+        session.output.status(&format!("{id} of {form_id}: found in {}", places.join(" and ")));
     }
 }
 

@@ -35,7 +35,8 @@ impl ListLimit {
         self.limit.is_none() && !self.all && format == Format::Table
     }
 
-    fn max(self, format: Format) -> usize {
+    /// Returns the maximum number of items.
+    pub fn max(self, format: Format) -> usize {
         self.limit.unwrap_or(if self.is_default(format) { DEFAULT_ROWS } else { usize::MAX })
     }
 

@@ -113,9 +113,12 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
                 .help(Some(help.to_owned()))
         }
         CliError::Lost { counted, is_complete } => {
-            let more =
-                if *is_complete { "" } else { "; other changes by the writes listed above may be, too" };
-            local_diagnostic("lost", &format!("lost: {counted}{more}"))
+            let (least, more) = match is_complete {
+                true => ("", ""),
+                false => ("at least ", "; the writes listed above may have held more"),
+            };
+            local_diagnostic("lost", &format!("lost: {least}{counted}{more}"))
+                .help(Some("answers whose form is lost are in the folder lost/ of the new store".to_owned()))
         }
         CliError::Findings { count } => {
             local_diagnostic("findings", &format!("{} above", count_noun(*count as u64, "finding")))

@@ -86,10 +86,13 @@ impl SubmissionFilter {
         self.text.as_ref().is_none_or(|text| object_has_text(answers, text)) && self.holds(answers)
     }
 
-    /// Whether a submission matches whose metadata may have the text, too.
-    pub fn matches_with_metadata(&self, answers: &str, metadata: Option<&str>) -> bool {
-        let has_text =
-            |text| [Some(answers), metadata].into_iter().flatten().any(|one| object_has_text(one, text));
+    /// Whether a submission matches if names, numbers and metadata count as text, too.
+    pub fn matches_anywhere(&self, answers: &str, metadata: Option<&str>) -> bool {
+        let has_text = |text| {
+            let mut parsed =
+                [Some(answers), metadata].into_iter().flatten().filter_map(|one| json::parse(one).ok());
+            parsed.any(|value| mentions(&value, text))
+        };
         self.text.as_ref().is_none_or(has_text) && self.holds(answers)
     }
 
@@ -141,6 +144,18 @@ fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {
 fn object_has_text(object: &str, text: &Regex) -> bool {
     let may_have = text.is_match(object) || object.contains('\\');
     may_have && json::parse(object).is_ok_and(|value| contains_text(&value, text))
+}
+
+/// Whether a text, a number, or the name of a member has the text.
+fn mentions(value: &Value, text: &Regex) -> bool {
+    match value {
+        Value::Number(number) => text.is_match(number.text()),
+        Value::Array(items) => items.iter().any(|item| mentions(item, text)),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| text.is_match(name) || mentions(value, text))
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) => contains_text(value, text),
+    }
 }
 
 fn contains_text(answer: &Value, text: &Regex) -> bool {

@@ -133,10 +133,9 @@ impl FromQuery for ErasureRequest {
 
 /// Erase what a form has of someone
 ///
-/// Finds the text `q`, ignoring case, in answers and metadata, and answers that satisfy all tests of `where`: in submissions
+/// Finds the text `q`, ignoring case, in answers, numbers and metadata, and answers that satisfy all tests of `where`: in submissions
 /// outside and in the trash, also of a form in the trash, and in the states that edits replaced. Each submission with a match is
-/// erased as a whole, with its history; its deliveries that wait are canceled. A form whose questions cannot satisfy `where`
-/// has no match. With `dry_run=true` nothing is erased. Erased text leaves the files of the store within a day, or when
+/// erased as a whole, with its history; its deliveries that wait are canceled. With `dry_run=true` nothing is erased. Erased text leaves the files of the store within a day, or when
 /// `POST /api/v1/store/compact` is done; backups, and what was delivered, keep it.
 #[utoipa::path(
     post, path = "/api/v1/forms/{form}/submissions:erase", tag = "submissions",

@@ -84,7 +84,7 @@ impl Search for TraceSearch {
 
     fn examine(&self, store: &SledStore, key: &[u8], body: &[u8], found: &mut Found<Self>) -> Result<()> {
         for Submission { id, answers, metadata, .. } in self.read(store, key, body)? {
-            let is_match = self.filter.matches_with_metadata(&answers, metadata.as_deref());
+            let is_match = self.filter.matches_anywhere(&answers, metadata.as_deref());
             found.take(key.to_vec(), is_match.then_some(((id, self.place), 0)));
         }
         Ok(())

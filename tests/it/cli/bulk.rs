@@ -152,6 +152,8 @@ fn all_problems_of_all_rows_are_reported_and_nothing_is_sent() {
     );
     home.write("d.csv", "name,\nAda,\nBob,x\n");
     assert!(submit("d.csv").expect(6).stderr.contains("line 3: column 2 has no name, but a value: x"));
+    home.write("f.csv", "name,score\r\n\r\nAda,1\r\n\r\nBob,9\r\n");
+    assert!(submit("f.csv").expect(6).stderr.contains("line 5, `score`: "));
     home.write("e.xlsx", "no workbook");
     submit("e.xlsx").expect(2);
     assert!(stored(&home).is_empty());
@@ -187,6 +189,10 @@ fn rows_that_the_server_refuses_are_named() {
     let refused = home.run(&submit).expect(8);
     assert_eq!(refused.stdout.lines().count(), 2);
     assert!(refused.stderr.contains("error[form_full]: line 3: "), "{}", refused.stderr);
+    // What was refused is sent again once the form has more room.
+    home.ok(&["--data", "store", "edit", "small", "--set", "settings.max_responses=9", "--yes"]);
+    assert_eq!(home.ok(&submit).lines().count(), 3);
+    assert_eq!(home.ok(&["--data", "store", "responses", "small", "-o", "jsonl"]).lines().count(), 3);
     let refused = home.run(&["--data", "store", "submit", "visit", "--file", "a.jsonl", "name=x"]).expect(2);
     assert!(refused.stderr.contains("`name=x` cannot be added to the rows"), "{}", refused.stderr);
     home.write("one.yaml", "name: Ada\n");

@@ -56,6 +56,9 @@ fn a_person_is_erased_from_all_forms_and_the_receipt_has_no_answers() {
     let again = run(&home, &[&search[..], &["--yes"]].concat()).expect(0);
     assert_eq!((again.stdout.as_str(), again.stderr.as_str()), ("", "nothing found in 2 forms\n"));
     run(&home, &["erase"]).expect(2);
+    run(&home, &["erase", "--search", ""]).expect(2);
+    let typo = run(&home, &["erase", "--where", "nmae=x", "--yes"]).expect(2);
+    assert!(typo.stderr.contains("`nmae` is not a question of \"any form\""), "{}", typo.stderr);
     let by_answer = run(&home, &["erase", "--where", "name=bob@example.com", "--dry-run"]).expect(0);
     assert_eq!(by_answer.stdout, format!("{}\n", ids[1]));
 }
@@ -84,6 +87,9 @@ fn answers_are_searched_in_all_forms_and_deleted_by_what_they_say() {
     let by_answer =
         run(&home, &["responses", "list", "--all-forms", "--where", "email.includes=bob", "-o", "csv"]);
     assert_eq!(by_answer.expect(0).stdout.lines().count(), 2);
+    let limited = run(&home, &[&list[..], &["--limit", "1"]].concat()).expect(0);
+    assert_eq!((limited.stdout.lines().count(), limited.stderr.contains("showing 1 of 2")), (1, true));
+    run(&home, &["responses", "list", "--all-forms", "--where", "nosuch=1"]).expect(2);
     run(&home, &["responses", "list", "lunch", "--all-forms"]).expect(2);
     run(&home, &["responses", "list"]).expect(2);
     let one = run(&home, &["responses", "lunch", "--search", "ann"]).expect(0);

@@ -140,7 +140,7 @@ fn damage_once(sound: &Path, ids: &[String], before: &Shown, round: u64, counts:
     assert!(after.iter().all(|(id, one)| before.get(id) == Some(one)), "round {round}: {report}");
     let (lost, claimed) =
         (before.len() - after.len(), report["submissions"]["lost"].as_u64().unwrap() as usize);
-    let is_all = !error.contains("other changes");
+    let is_all = !error.contains("at least");
     counts.nothing_lost += u64::from(lost == 0);
     counts.exact += u64::from(lost > 0 && lost == claimed);
     counts.more_lost += u64::from(lost > claimed);

@@ -85,6 +85,14 @@ impl Check {
         Self { help: diagnostic.help, ..Self::problem(name, detail, "") }
     }
 
+    /// The check for a terminal, where a row would be cut.
+    fn lines(&self) -> String {
+        let Self { name, result, detail, help } = self;
+        let result = serde_json::to_value(result).unwrap_or_default();
+        let help = help.iter().map(|help| format!("          = help: {help}\n")).collect::<String>();
+        format!("{:<9} {name}: {detail}\n{help}", result.as_str().unwrap_or_default())
+    }
+
     fn is_finding(&self) -> bool {
         matches!(self.result, CheckResult::Warning | CheckResult::Problem)
     }
@@ -96,15 +104,25 @@ impl Run for Doctor {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let mail = self.mail.config()?;
         if let Some(wait) = self.wait {
-            server::wait_until_ready(session, Instant::now() + wait).await?;
+            server::wait_until_ready(session, deadline(wait)).await?;
         }
         let mut checks = server::check(session).await;
         checks.push(receivers::check_mail(&mail).await);
         checks.push(receivers::check_webhooks(session).await);
         let findings = checks.iter().filter(|check| check.is_finding()).count();
-        Listing::new(&session.output, "checks", "", columns()).show_items(checks)?;
+        if session.output.truncates_rows() {
+            checks.iter().try_for_each(|check| session.output.data(&check.lines()))?;
+        } else {
+            Listing::new(&session.output, "checks", "", columns()).show_items(checks)?;
+        }
         if findings > 0 { Err(CliError::Findings { count: findings }) } else { Ok(()) }
     }
+}
+
+/// The moment after `wait`; of one beyond what a clock can count, a year.
+fn deadline(wait: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Instant::now() + wait.min(YEAR)
 }
 
 fn columns() -> Vec<Column<'static, Check>> {

@@ -30,14 +30,14 @@ pub(in crate::cli::commands) fn parse(text: &str) -> Result<WhereClause, String>
 }
 
 /// Whether no answer to the form can satisfy the conditions: they are about the questions of another.
-pub(super) fn can_never_match(error: &ClientError) -> bool {
+pub(in crate::cli::commands) fn can_never_match(error: &ClientError) -> bool {
     let errors = error.problem().map(|problem| &*problem.errors).unwrap_or_default();
     errors.iter().any(|one| one.code == Rule::UnknownQuestion || one.code == Rule::ImpossibleCondition)
 }
 
 /// Rewrites the server's query errors, which name parameters, in terms of the flags. `questions` are those of the form
 /// `title` now; it may have had others.
-pub(super) fn in_flags(
+pub(in crate::cli::commands) fn in_flags(
     error: CliError,
     clauses: &[WhereClause],
     questions: &[Value],

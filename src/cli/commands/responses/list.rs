@@ -129,11 +129,24 @@ impl List {
     /// Lists the matching answers to all forms. A form without a question of the conditions has none.
     async fn list_all(&self, session: &Session, client: &Client) -> Result<(), CliError> {
         let (query, mut found, now) = (self.query(), Vec::new(), session.now());
+        let (mut impossible, mut searched) = (None, 0);
         for form in client.list_forms(&FormQuery::default(), MAX_PAGE).all().await? {
             match client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?.all().await {
-                Err(error) if filter::can_never_match(&error) => {}
-                answers => found.extend(answers?),
+                Err(error) if filter::can_never_match(&error) => impossible = Some(error),
+                answers => {
+                    searched += 1;
+                    found.extend(answers?);
+                }
             }
+        }
+        if let Some(error) = impossible.filter(|_| searched == 0) {
+            return Err(filter::in_flags(error.into(), &query.answers, &[], "any form"));
+        }
+        let limit = ListLimit { limit: self.limit, all: self.all };
+        let (total, shown) = (found.len(), limit.max(session.output.format));
+        if total > shown {
+            found.truncate(shown);
+            session.output.status(&format!("showing {shown} of {total} — use --all or --limit N"));
         }
         type Found = ReceivedBody<SubmissionDetail>;
         let columns = vec![

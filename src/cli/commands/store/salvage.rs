@@ -43,6 +43,10 @@ impl Run for Salvage {
         let (data, to) = (data_directory(session, "add --data DIR, the damaged store")?, self.to);
         expect_store(&data)?;
         expect_empty(&to)?;
+        if is_within(&to, &data) {
+            let message = format!("{} lies in {}, which must not change", to.display(), data.display());
+            return Err(CliError::usage_with_help(message, "name a folder elsewhere"));
+        }
         session.refuse_if_served(&data, IF_IN_USE)?;
         let unfinished = to.join(UNFINISHED);
         let (from, into) = (data.clone(), unfinished.clone());
@@ -55,12 +59,19 @@ impl Run for Salvage {
             format!("{}, {}", count_noun(forms, "form"), count_noun(submissions, "submission"))
         };
         session.output.success(&format!("read: {}", counted(forms.read, submissions.read)));
-        if salvaged.is_complete && forms.lost + submissions.lost == 0 {
+        if salvaged.is_complete && forms.lost + submissions.lost == 0 && forms.read > 0 {
             return Ok(());
         }
         let (counted, is_complete) = (counted(forms.lost, submissions.lost), salvaged.is_complete);
         Err(CliError::Lost { counted, is_complete })
     }
+}
+
+/// Whether the folder `inner`, which may be missing, would lie in `outer`.
+fn is_within(inner: &Path, outer: &Path) -> bool {
+    let Ok(outer) = outer.canonicalize() else { return false };
+    let absolute = std::path::absolute(inner).unwrap_or_default();
+    absolute.ancestors().filter_map(|folder| folder.canonicalize().ok()).any(|folder| folder == outer)
 }
 
 /// Help if another process holds the damaged store.

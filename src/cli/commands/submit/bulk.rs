@@ -10,7 +10,7 @@ use crate::api::{BatchResult, Code, FormDetail, Problem};
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::{CliError, Session};
 use crate::cli::input::answers;
-use crate::cli::input::rows::{Columns, Row, RowFile};
+use crate::cli::input::rows::{Columns, FileStamp, Row, RowFile};
 use crate::cli::output::columns::Columns as ColumnNames;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::form_state::{display_name, not_accepting, with_open_hint};
@@ -40,6 +40,7 @@ pub(super) async fn run(submit: &Submit, file: &RowFile, session: &Session) -> R
     }
     let all = answers::parse_questions(&form.questions);
     let questions = answers::known_questions(&all);
+    let stamp = file.stamp()?;
     let columns = file.columns(&questions, &submit.metadata)?;
     let skipped: Vec<_> = columns.skipped().collect();
     if !skipped.is_empty() {
@@ -64,7 +65,9 @@ pub(super) async fn run(submit: &Submit, file: &RowFile, session: &Session) -> R
         stored: 0,
         replayed: 0,
     };
+    import.expect_unchanged(file, stamp)?;
     import.send_all(file, &columns).await?;
+    import.expect_unchanged(file, stamp)?;
     import.finish();
     batch.finish()
 }
@@ -119,21 +122,19 @@ async fn check(
 /// Rows that are sent together.
 #[derive(Default)]
 struct Pending {
-    /// The rows' numbers.
-    numbers: Vec<usize>,
-    /// Their submissions in JSON, joined by commas.
-    rows: String,
+    /// The rows' numbers, and their submissions in JSON.
+    rows: Vec<(usize, String)>,
+    bytes: usize,
 }
 
 impl Pending {
     fn has_room(&self, row: &str) -> bool {
-        self.numbers.is_empty() || self.numbers.len() < MAX_ROWS && self.rows.len() + row.len() < BATCH_BYTES
+        self.rows.is_empty() || self.rows.len() < MAX_ROWS && self.bytes + row.len() < BATCH_BYTES
     }
 
-    fn push(&mut self, number: usize, row: &str) {
-        self.rows.push_str(if self.numbers.is_empty() { "" } else { "," });
-        self.rows.push_str(row);
-        self.numbers.push(number);
+    fn push(&mut self, number: usize, row: String) {
+        self.bytes += row.len();
+        self.rows.push((number, row));
     }
 }
 
@@ -153,6 +154,13 @@ struct Import<'a, 'b> {
 }
 
 impl Import<'_, '_> {
+    fn expect_unchanged(&self, file: &RowFile, stamp: FileStamp) -> Result<(), CliError> {
+        if file.stamp()? == stamp {
+            return Ok(());
+        }
+        Err(CliError::usage(format!("{} was changed after its rows were checked", file.name())))
+    }
+
     async fn send_all(&mut self, file: &RowFile, columns: &Columns<'_>) -> Result<(), CliError> {
         let mut pending = Pending::default();
         for row in file.rows(columns)? {
@@ -162,35 +170,53 @@ impl Import<'_, '_> {
             if !pending.has_room(&row) {
                 self.send(std::mem::take(&mut pending)).await?;
             }
-            pending.push(number, &row);
+            pending.push(number, row);
         }
-        if !pending.numbers.is_empty() {
+        if !pending.rows.is_empty() {
             self.send(pending).await?;
         }
         Ok(())
     }
 
-    async fn send(&mut self, pending: Pending) -> Result<(), CliError> {
+    /// Sends rows. Those that an earlier command has sent, and the server has refused, are sent again: the form may have changed.
+    async fn send(&mut self, mut pending: Pending) -> Result<(), CliError> {
+        for attempt in 0_u32.. {
+            let (results, is_replayed) = self.request(&pending, attempt).await?;
+            let mut refused = Pending::default();
+            for ((number, row), result) in pending.rows.into_iter().zip(results) {
+                if is_replayed && result.id.is_none() {
+                    refused.push(number, row);
+                    continue;
+                }
+                self.progress.inc(1);
+                self.replayed += usize::from(is_replayed);
+                self.record(number, result)?;
+            }
+            if refused.rows.is_empty() {
+                return Ok(());
+            }
+            pending = refused;
+        }
+        unreachable!("counting attempts never ends")
+    }
+
+    async fn request(&self, pending: &Pending, attempt: u32) -> Result<(Vec<BatchResult>, bool), CliError> {
         let Submit { dry_run, no_notify, .. } = *self.submit;
-        let Pending { numbers, rows } = pending;
-        let mut hash = Xxh3::new();
-        hash.update(self.form.id.to_string().as_bytes());
-        hash.update(&numbers[0].to_be_bytes());
-        hash.update(rows.as_bytes());
+        let (id, mut hash) = (self.form.id.to_string(), Xxh3::new());
+        hash.update(id.as_bytes());
+        hash.update(&attempt.to_be_bytes());
+        for (number, row) in &pending.rows {
+            hash.update(&number.to_be_bytes());
+            hash.update(row.as_bytes());
+        }
         let key = format!("rows-{:032x}", hash.digest128());
-        let body = format!(r#"{{"submissions":[{rows}]}}"#);
-        let id = self.form.id.to_string();
+        let rows: Vec<_> = pending.rows.iter().map(|(_, row)| row.as_str()).collect();
+        let body = format!(r#"{{"submissions":[{}]}}"#, rows.join(","));
         let sent = self.client.create_submissions(&id, body, key, dry_run, !no_notify).await;
         let (batch, is_replayed) = sent.map_err(|error| {
             with_open_hint(error, &display_name(self.form), &self.session.command_prefix())
         })?;
-        self.progress.inc(numbers.len() as u64);
-        let before = self.stored;
-        for (row, result) in numbers.into_iter().zip(batch.results) {
-            self.record(row, result)?;
-        }
-        self.replayed += if is_replayed { self.stored - before } else { 0 };
-        Ok(())
+        Ok((batch.results, is_replayed))
     }
 
     fn record(&mut self, row: usize, result: BatchResult) -> Result<(), CliError> {

@@ -4,9 +4,11 @@ mod cell;
 mod columns;
 mod table;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
@@ -33,6 +35,10 @@ enum RowFormat {
     JsonLines,
     JsonList,
 }
+
+/// Device, inode, size and time of the last change of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp(u64, u64, u64, Option<SystemTime>);
 
 /// The submission in a row.
 #[derive(Debug, Default)]
@@ -88,6 +94,15 @@ impl RowFile {
             RowFormat::Xlsx => Ok(table::rows(table::xlsx(&self.path)?, columns)),
             RowFormat::JsonLines => self.lines(columns),
             RowFormat::JsonList => self.list(columns),
+        }
+    }
+
+    /// Returns what identifies the present content of the file.
+    pub fn stamp(&self) -> Result<FileStamp, CliError> {
+        let metadata = fs::metadata(&self.path).map_err(|error| unreadable(&self.path, error))?;
+        match metadata.is_file() {
+            true => Ok(FileStamp(metadata.dev(), metadata.ino(), metadata.len(), metadata.modified().ok())),
+            false => Err(CliError::usage(format!("{} is not a file", self.name()))),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use calamine::{Data, Range, Reader, Xlsx, open_workbook};
+use calamine::{Data, Reader, Xlsx, XlsxError, open_workbook};
 use csv::{ErrorKind, ReaderBuilder};
 
 use super::{Columns, RowProblem, Rows, open, unreadable};
@@ -49,13 +50,13 @@ fn malformed(path: &Path, error: &impl std::fmt::Display) -> CliError {
 }
 
 pub(super) fn csv(path: &Path) -> Result<Records, CliError> {
-    let (name, reader) = (path.to_owned(), open_csv(path)?);
+    let (name, reader, file) = (path.to_owned(), open_csv(path)?, open(path)?);
     let records = reader.into_records().map(move |record| match record {
         Ok(record) => {
-            let line = record.position().map_or(0, csv::Position::line);
-            Ok((number(line), Ok(record.iter().map(str::to_owned).collect())))
+            let line = record.position().map_or(0, |position| line_of(&file, position));
+            Ok((line, Ok(record.iter().map(str::to_owned).collect())))
         }
-        Err(error) => match explain(&error) {
+        Err(error) => match explain(&file, &error) {
             Some((line, problem)) => Ok((line, Err(problem))),
             None => Err(malformed(&name, &error)),
         },
@@ -64,7 +65,7 @@ pub(super) fn csv(path: &Path) -> Result<Records, CliError> {
 }
 
 /// The line of a record that cannot be read, and why; `None` if no others can be read.
-fn explain(error: &csv::Error) -> Option<(usize, RowProblem)> {
+fn explain(file: &File, error: &csv::Error) -> Option<(usize, RowProblem)> {
     let (position, message) = match error.kind() {
         ErrorKind::UnequalLengths { pos, expected_len, len } => {
             (pos, format!("it has {len} cells, the header has {expected_len}"))
@@ -72,34 +73,56 @@ fn explain(error: &csv::Error) -> Option<(usize, RowProblem)> {
         ErrorKind::Utf8 { pos, .. } => (pos, "not valid UTF-8".to_owned()),
         _ => return None,
     };
-    let line = position.as_ref().map_or(0, |position| number(position.line()));
+    let line = position.as_ref().map_or(0, |position| line_of(file, position));
     Some((line, ("malformed_file", message)))
 }
 
-fn number(line: u64) -> usize {
+/// The line of the record at `position`, which may be before the end of the line before, and before blank lines.
+fn line_of(file: &File, position: &csv::Position) -> usize {
+    let (mut line, mut at, mut byte) = (position.line(), position.byte(), [0]);
+    while matches!(file.read_at(&mut byte, at), Ok(1)) && matches!(byte, [b'\r' | b'\n']) {
+        (line, at) = (line + u64::from(byte == [b'\n']), at + 1);
+    }
     usize::try_from(line).unwrap_or(usize::MAX)
 }
+
+/// Maximum number of columns of a sheet: one far cell must not take the memory of a million.
+const MAX_COLUMNS: u32 = 1_000;
 
 /// Reads the first sheet of a workbook, and those with the same header, on which an export continues.
 pub(super) fn xlsx(path: &Path) -> Result<Records, CliError> {
     open(path)?;
-    let mut workbook: Xlsx<_> =
-        open_workbook(path).map_err(|error: calamine::XlsxError| malformed(path, &error))?;
-    let mut sheets: Vec<Range<Data>> = Vec::new();
+    let failed = |error: XlsxError| malformed(path, &error);
+    let mut workbook: Xlsx<_> = open_workbook(path).map_err(failed)?;
+    let mut records: Vec<(usize, Vec<String>)> = Vec::new();
     for name in workbook.sheet_names() {
-        let sheet = workbook.worksheet_range(&name).map_err(|error| malformed(path, &error))?;
-        if sheets.first().is_none_or(|first| first.rows().next() == sheet.rows().next()) {
-            sheets.push(sheet);
+        let mut sheet: Vec<(usize, Vec<String>)> = Vec::new();
+        let mut cells = workbook.worksheet_cells_reader(&name).map_err(failed)?;
+        while let Some(cell) = cells.next_cell().map_err(failed)? {
+            let (row, column) = cell.get_position();
+            if column >= MAX_COLUMNS {
+                let message = format!("{} has more than {MAX_COLUMNS} columns", path.display());
+                return Err(CliError::usage_with_help(message, "delete what is right of the answers"));
+            }
+            let (number, column) = (row as usize + 1, column as usize);
+            if sheet.last().is_none_or(|(last, _)| *last != number) {
+                sheet.push((number, Vec::new()));
+            }
+            let (_, record) = sheet.last_mut().expect("it was just added");
+            record.resize(record.len().max(column + 1), String::new());
+            record[column] = text_of(&cell.get_value().clone().into());
+        }
+        let is_same = |sheet: &[(usize, Vec<String>)]| match (records.first(), sheet.first()) {
+            (Some((_, header)), Some((_, other))) => header == other,
+            (header, _) => header.is_none(),
+        };
+        if is_same(&sheet) {
+            // The header of a further sheet is no record.
+            let skipped = usize::from(!records.is_empty());
+            records.extend(sheet.into_iter().skip(skipped));
         }
     }
-    let records = sheets.into_iter().enumerate().flat_map(|(place, sheet)| {
-        let first = sheet.start().map_or(0, |(row, _)| row as usize) + 1;
-        let record =
-            |(row, cells): (usize, &[Data])| Ok((first + row, Ok(cells.iter().map(text_of).collect())));
-        // The header of a further sheet is no record.
-        sheet.rows().enumerate().skip(place.min(1)).map(record).collect::<Vec<_>>()
-    });
-    Ok(Box::new(records))
+    Ok(Box::new(records.into_iter().map(|(number, cells)| Ok((number, Ok(cells))))))
 }
 
 /// The text of a cell as a person would type it.
