@@ -12,7 +12,6 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 
 use crate::api::{IntegrationHealth, Problem, schema};
-use crate::http::wire::accept::JSON_LINES;
 
 /// The document without its operations.
 #[derive(OpenApi)]
@@ -160,9 +159,7 @@ fn add_examples(operation: &mut Value, examples: &Map<String, Value>) {
             "request" => &mut operation["requestBody"],
             status => &mut operation["responses"][status],
         };
-        // Other types, lines of JSON among them, are text.
-        let suits = |kind: &str| example.is_string() || kind.ends_with("json") && kind != JSON_LINES;
-        for (_, content) in members(&mut body["content"]).filter(|(kind, _)| suits(kind)) {
+        for (_, content) in members(&mut body["content"]) {
             content["example"] = example.clone();
         }
     }

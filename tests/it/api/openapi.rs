@@ -29,7 +29,7 @@ fn operation<'a>(document: &'a Value, id: &str) -> &'a Value {
 /// The request example of an operation.
 fn request(document: &Value, id: &str) -> Value {
     let content = operation(document, id)["requestBody"]["content"].as_object().unwrap();
-    let examples: Vec<_> = content.values().filter_map(|content| content.get("example")).collect();
+    let examples: Vec<_> = content.values().map(|content| &content["example"]).collect();
     assert!(examples.iter().all(|example| *example == examples[0]), "{id}");
     examples[0].clone()
 }
