@@ -1,4 +1,4 @@
-//! What the server counts about itself, in the text format of Prometheus, version 0.0.4.
+//! Counters and figures of the server, in the text format of Prometheus, version 0.0.4.
 //!
 //! Counting a request takes two look-ups and a few atomic additions; figures that others keep, such as sizes, are set when
 //! they are read. No label has a form, an id or an address, so that the number of series is bounded.

@@ -9,14 +9,14 @@ use crate::domain::open_enum::OpenEnum;
 use crate::domain::validation::violation::Violation;
 use crate::id::SubmissionId;
 
-/// What became of the submissions of a batch.
+/// The results of a batch.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BatchResults {
     /// A result for each submission, in their order.
     pub results: Vec<BatchResult>,
 }
 
-/// What became of one submission of a batch.
+/// The result of one submission of a batch.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BatchResult {
     /// Its place in the batch, from 0.

@@ -7,7 +7,7 @@ use crate::domain::open_enum::OpenEnum;
 use crate::domain::submission::FoundIn;
 use crate::id::SubmissionId;
 
-/// What was erased, or would be.
+/// The submissions that were erased, or would be.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Erasure {
     /// The submissions, oldest first.

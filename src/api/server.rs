@@ -74,7 +74,7 @@ pub struct StoreView {
     /// When the last verification ended; left out if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified_at: Option<Timestamp>,
-    /// What the last verification has found; left out if there was none.
+    /// The result of the last verification; left out if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationView>,
 }
@@ -101,7 +101,7 @@ pub struct DamageView {
     pub offset: u64,
     /// Bytes that cannot be read there; 0 if their number is not known.
     pub bytes: u64,
-    /// What is damaged, and what of it is affected.
+    /// A description of the damage, with the writes that it affects.
     pub what: String,
 }
 

@@ -47,7 +47,7 @@ pub struct Export {
     order: Order,
     /// The ids of the questions that have columns; `None` for JSON lines.
     columns: Option<Arc<[String]>>,
-    /// What is sent before the next page.
+    /// Text to send before the next page.
     text: String,
     after: Option<SubmissionId>,
     at_end: bool,

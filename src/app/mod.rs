@@ -73,7 +73,7 @@ pub struct App {
     pub limits: Limits,
     /// Seals secrets, sends tests and renders what is delivered.
     pub deliveries: Arc<DeliveryService>,
-    /// What the server counts about itself.
+    /// Counters and figures of this server, for Prometheus.
     pub metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,

@@ -1,13 +1,12 @@
 //! The store as a whole: its size, its compaction, its verification, and backups.
 
 use std::io::{self, BufWriter, Write};
-use std::mem;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::{ApiError, App, Result, Session};
 use crate::api::{Code, DamageView, StoreView, VerificationView};
@@ -28,8 +27,16 @@ const QUEUED: usize = 4;
 /// The verification in progress, and the result of the last one.
 #[derive(Debug, Default)]
 pub(super) struct Verification {
-    is_running: bool,
+    /// The task of the last one that was begun.
+    task: Option<JoinHandle<()>>,
     last: Option<(Timestamp, VerificationView)>,
+}
+
+impl Verification {
+    /// Whether one is in progress; one that panicked is not.
+    fn is_running(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| !task.is_finished())
+    }
 }
 
 impl App {
@@ -45,10 +52,8 @@ impl App {
     /// Verifies the store, and keeps the result.
     async fn run_verification(&self) {
         let found = self.store.verify().await;
-        let mut verification = self.verification();
-        verification.is_running = false;
         match found {
-            Ok(found) => verification.last = Some((self.now(), found.into())),
+            Ok(found) => self.verification().last = Some((self.now(), found.into())),
             Err(error) => tracing::warn!(%error, "the store could not be verified"),
         }
     }
@@ -69,7 +74,7 @@ impl Session {
         let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let (is_verifying, last) = {
             let verification = self.verification();
-            (verification.is_running, verification.last.clone())
+            (verification.is_running(), verification.last.clone())
         };
         Ok(StoreView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -97,9 +102,12 @@ impl Session {
     /// Begins a verification of the store; one that is in progress goes on.
     pub async fn verify(&self) -> Result<StoreView> {
         self.require_unlimited_scope(Scope::Operator)?;
-        if !mem::replace(&mut self.verification().is_running, true) {
-            let app = Arc::clone(&self.app);
-            tokio::spawn(async move { app.run_verification().await });
+        let app = Arc::clone(&self.app);
+        {
+            let mut verification = self.verification();
+            if !verification.is_running() {
+                verification.task = Some(tokio::spawn(async move { app.run_verification().await }));
+            }
         }
         self.store_view().await
     }

@@ -51,7 +51,7 @@ pub struct Erase {
     dry_run: bool,
 }
 
-/// What was erased, without answers.
+/// A record of an erasure: ids and numbers, no answers.
 #[derive(Debug, Serialize)]
 struct Receipt {
     at: Timestamp,

@@ -14,6 +14,7 @@ pub mod integrations;
 pub mod io_error;
 pub mod json;
 pub mod listing;
+pub mod progress;
 pub mod render_error;
 pub mod shell_quote;
 pub mod table;
@@ -25,7 +26,6 @@ use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::cli::environment::Environment;
@@ -403,24 +403,6 @@ impl Output {
         }
         self.write_stderr(text.trim_end());
         Ok(())
-    }
-
-    /// Shows how many bytes have been processed, on a terminal; elsewhere and with `--quiet` nothing is shown.
-    pub fn progress(&self) -> ProgressBar {
-        if self.quiet || !self.stderr.is_terminal {
-            return ProgressBar::hidden();
-        }
-        let style = ProgressStyle::with_template("{spinner} {bytes}, {bytes_per_sec}");
-        ProgressBar::new_spinner().with_style(style.expect("the template is valid"))
-    }
-
-    /// Shows how many of `total` items have been processed, as [`progress`](Self::progress) does.
-    pub fn progress_of(&self, total: usize, unit: &str) -> ProgressBar {
-        let bar = self.progress();
-        let template = format!("{{bar:30}} {unit} {{human_pos}} of {{human_len}}, {{eta}} left");
-        bar.set_style(ProgressStyle::with_template(&template).expect("the template is valid"));
-        bar.set_length(total as u64);
-        bar
     }
 
     /// Fits a page that is made for 80 columns to a narrower terminal.

@@ -141,7 +141,7 @@ impl FromQuery for ErasureRequest {
         ("filter" = Option<Object>, Query, style = DeepObject, explode, description = "The same tests, as in the list of submissions."),
         ("dry_run" = bool, Query, description = "Find the submissions, and erase nothing.")
     ),
-    responses((status = 200, body = Erasure, description = "What was erased, or would be"))
+    responses((status = 200, body = Erasure, description = "The submissions that were erased, or would be"))
 )]
 pub(crate) async fn erase_submissions(
     Call { session, shared, path: form, query: erasure, .. }: Call<String, ErasureRequest>,

@@ -156,6 +156,15 @@ fn all_problems_of_all_rows_are_reported_and_nothing_is_sent() {
     assert!(submit("f.csv").expect(6).stderr.contains("line 5, `score`: "));
     home.write("e.xlsx", "no workbook");
     submit("e.xlsx").expect(2);
+    // A cell at the far end of a sheet takes no memory for those before it.
+    let mut workbook = rust_xlsxwriter::Workbook::new();
+    let sheet = workbook.add_worksheet();
+    sheet.write_string(0, 0, "name").unwrap();
+    sheet.write_string(1_048_575, 16_383, "far").unwrap();
+    workbook.save(home.path().join("far.xlsx")).unwrap();
+    assert!(submit("far.xlsx").expect(2).stderr.contains("far.xlsx has more than 1000 columns"));
+    std::fs::create_dir(home.path().join("folder.csv")).unwrap();
+    assert!(submit("folder.csv").expect(2).stderr.contains("folder.csv is not a file"));
     assert!(stored(&home).is_empty());
 }
 
@@ -177,6 +186,25 @@ fn an_import_that_was_stopped_adds_exactly_what_is_missing() {
     let form: Value = serde_json::from_str(&home.ok(&["show", "visit", "-o", "json"])).unwrap();
     assert_eq!(form["response_count"], 2_500);
     drop(server);
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_sent_is_not_taken_for_whole() {
+    let home = home();
+    let rows: String = (0..4_000).map(|number| format!("n{number},1\n")).collect();
+    let file = home.write("a.csv", &format!("name,score\n{rows}"));
+    let _server = home.serve();
+    let mut command = home.command(&["submit", "visit", "--file", "a.csv"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Its output is larger than a pipe, so it waits here.
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    std::fs::write(file, format!("name,score\n{rows}late,1\n")).unwrap();
+    std::io::copy(&mut output, &mut std::io::sink()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("a.csv was changed after its rows were checked"), "{errors}");
 }
 
 #[test]

@@ -208,6 +208,9 @@ fn answers_whose_form_is_lost_are_kept_in_a_file() {
 
     fs::create_dir_all(home.path().join("taken/of/mine")).unwrap();
     home.run(&[&data[..], &["store", "salvage", "--to", "taken"]].concat()).expect(2);
+    let inside =
+        home.run(&[&data[..], &["store", "salvage", "--to", "store/journal/new"]].concat()).expect(2);
+    assert!(inside.stderr.contains("lies in store, which must not change"), "{inside:?}");
     let refused = home.run(&[&data[..], &["list"]].concat()).expect(70);
     assert!(refused.stderr.contains("forms store salvage --data DIR --to DIR"), "{refused:?}");
     let salvage = home.run(&[&data[..], &["store", "salvage", "--to", "new", "-o", "json"]].concat());

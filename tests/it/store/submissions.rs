@@ -1,5 +1,7 @@
 //! Submissions: stored byte for byte, edited, trashed and restored.
 
+use forms::domain::submission::FoundIn;
+use forms::domain::submission::filter::SubmissionQuery;
 use forms::id::{FormId, SubmissionId};
 use forms::store::Store;
 use futures_util::future::join_all;
@@ -138,6 +140,21 @@ pub(super) async fn a_submission_id_is_never_reused(fixture: &impl StoreFixture)
     let seen = list_all(&*store, form, 9).await;
     assert_eq!(seen.len(), 81);
     assert!(seen.is_sorted_by(|one, next| one > next));
+}
+
+pub(super) async fn many_edits_of_a_submission_hide_no_other_from_a_search(fixture: &impl StoreFixture) {
+    let store = fixture.open();
+    let form = published_form(&*store, 11).await;
+    let ids = submit_concurrently(&*store, form, 2, 0).await;
+    for (id, edits) in [(ids[0], 7), (ids[1], 2)] {
+        for seen in 0..edits {
+            let text = if seen + 1 == edits { "{}" } else { r#"{"q1":"ann"}"# };
+            done(edit_submission(&*store, form, id, seen, text, 5).await);
+        }
+    }
+    let query = SubmissionQuery { text: Some("ANN".to_owned()), ..SubmissionQuery::default() };
+    let found = store.find_traces(workspace(1).form(form), query, 2).await.unwrap().unwrap().unwrap();
+    assert_eq!(found, [(ids[0], FoundIn::History), (ids[1], FoundIn::History)]);
 }
 
 pub(super) async fn the_trash_of_a_form_is_trashed_and_restored_with_it(fixture: &impl StoreFixture) {

@@ -21,7 +21,7 @@ const MULTIPLE_CHOICE: &str = "multiple_choice";
 /// The key of an answer that is none of the options.
 const OTHER: &str = "other";
 
-/// What the columns are.
+/// The choices about the columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Args)]
 pub(super) struct TableOptions {
     /// Write titles and labels instead of ids and values

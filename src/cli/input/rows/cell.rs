@@ -5,7 +5,7 @@ use crate::domain::integration::csv_file::is_formula;
 use crate::domain::json::{self, Object, Value};
 use crate::domain::question::Question;
 
-/// What joins the items of a list.
+/// Separator of the items of a list.
 const SEPARATOR: &str = "; ";
 
 /// Converts the text of a cell, which is not blank.

@@ -22,7 +22,7 @@ pub struct Columns<'a> {
 enum Column<'a> {
     Answer(&'a Question),
     Metadata,
-    /// What a server has given an exported submission.
+    /// A value that the server sets, such as the id of an exported submission.
     Skipped,
     /// A column without a name, which must be empty.
     Unnamed,
