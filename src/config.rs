@@ -8,14 +8,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use url::Url;
 
 use crate::domain::integration::address::AddressPolicy;
 use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
+use crate::domain::web_origin::parse_web_url;
 
 pub use crate::domain::rate::{Period, Rate};
+pub use crate::domain::web_origin::WebOrigin;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -269,44 +270,4 @@ impl FromStr for BaseUrl {
         )?;
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
-}
-
-/// A web origin as browsers send it in `Origin`: `https://app.example.com`, with a port unless it is the scheme's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebOrigin(String);
-
-impl WebOrigin {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for WebOrigin {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "null" {
-            return Err("any web page can send the origin `null`, from a sandboxed frame; list the origins that may use \
-                        the API"
-                .to_owned());
-        }
-        if text.contains('*') {
-            return Err(
-                "wildcards are not supported: other web pages could use the API; list the origins that may"
-                    .to_owned(),
-            );
-        }
-        let url = parse_web_url(text).filter(|url| url.path() == "/");
-        let url =
-            url.ok_or("expected scheme, host and optionally a port, such as https://app.example.com")?;
-        let origin = url.origin().ascii_serialization();
-        if origin == text { Ok(Self(origin)) } else { Err(format!("browsers send this origin as {origin}")) }
-    }
-}
-
-/// Parses an http or https URL without user, password, query and fragment.
-fn parse_web_url(text: &str) -> Option<Url> {
-    let url = Url::parse(text).ok()?;
-    let is_bare = url.username().is_empty() && url.password().is_none() && !text.contains(['?', '#']);
-    (matches!(url.scheme(), "http" | "https") && is_bare).then_some(url)
 }

@@ -72,6 +72,19 @@ pub struct FormEntry {
     pub deleted_at: Option<Timestamp>,
 }
 
+/// The addresses of a form's page, where people answer it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct PageLinks {
+    /// The page. Open to anybody once the form is public and published. Without a known address of the server, only the path.
+    pub url: String,
+    /// Whether the form is public.
+    pub public: bool,
+    /// The page of a form that need not be public or published. Answers are checked there, and not stored.
+    pub preview_url: String,
+    /// Until when `preview_url` works.
+    pub preview_expires_at: Timestamp,
+}
+
 /// A page of forms, newest first. The header `Link` links to the next page.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormList {

@@ -23,7 +23,7 @@ pub use deliveries::{
     EventRef, IntegrationRef,
 };
 pub use erasure::{ErasedSubmission, Erasure};
-pub use forms::{FormCreated, FormDetail, FormEntry, FormList, VersionList, VersionView};
+pub use forms::{FormCreated, FormDetail, FormEntry, FormList, PageLinks, VersionList, VersionView};
 pub use integrations::{
     HealthState, IntegrationDetail, IntegrationHealth, IntegrationList, SecretRotated, SecretView,
 };

@@ -4,7 +4,6 @@
 //! here.
 
 mod batches;
-mod cursor;
 mod deliveries;
 mod erasure;
 mod error;
@@ -18,16 +17,18 @@ mod maintenance;
 mod metrics;
 mod retention;
 mod session;
+mod signer;
 mod store;
 mod submissions;
+mod visitors;
 mod workspaces;
 
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 
-use self::cursor::Cursors;
 use self::key_uses::KeyUses;
+use self::signer::{Cursors, Signer};
 use self::store::Verification;
 use crate::api::Code;
 use crate::clock::{Clock, Timestamp};
@@ -53,6 +54,7 @@ pub use keys::{bootstrap, oldest_workspace};
 pub use maintenance::MaintenanceOutcome;
 pub use session::Session;
 pub use submissions::{Accepted, SubmissionListRequest};
+pub use visitors::{PageToken, Visitor};
 
 /// Maximum attempts to store a change. A submission is validated again if its form is edited meanwhile. Edits of one object
 /// wait for each other, but one whose caller has disconnected may still be written.
@@ -148,7 +150,12 @@ impl App {
     /// Returns the cursors of `list`, a text that identifies the list and its filters. The signing key is read each time,
     /// because the store replaces it when earlier positions become invalid.
     async fn cursors(&self, list: String) -> Result<Cursors> {
-        Ok(Cursors::new(&self.store.signing_key().await?, list))
+        self.signer(list).await.map(Cursors)
+    }
+
+    /// Returns what signs texts for `purpose`.
+    async fn signer(&self, purpose: String) -> Result<Signer> {
+        Ok(Signer::new(&self.store.signing_key().await?, purpose))
     }
 
     pub fn now(&self) -> Timestamp {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::cursor::Cursors;
 use super::metrics::count_submission;
+use super::signer::Cursors;
 use super::{ApiError, Current, IdempotentRequest, ListPage, MAX_TRIES, Result, Session, into_result};
 use crate::api::Code;
 use crate::clock::Timestamp;
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Validates the body of a submission. Returns the answers to store, and the unknown keys to drop.
-    async fn validate(
+    pub(super) async fn validate(
         &self,
         current: &Current,
         body: &str,

@@ -120,7 +120,7 @@ impl DeliveryService {
         for folder in folders.ok().and_then(io::Result::ok).into_iter().flatten().flatten() {
             let form = folder.file_name().to_str().and_then(|name| name.parse::<FormId>().ok());
             let Some(form) = form else { continue };
-            if !matches!(self.store.has_form(form).await, Ok(false)) {
+            if !matches!(self.store.find_form_workspace(form).await, Ok(None)) {
                 continue;
             }
             if let Ok(Err(error)) = spawn_blocking(move || std::fs::remove_dir_all(folder.path())).await {

@@ -16,4 +16,5 @@ pub mod revision;
 pub mod submission;
 pub mod trash;
 pub mod validation;
+pub mod web_origin;
 pub mod workspace;

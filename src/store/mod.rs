@@ -90,8 +90,8 @@ pub trait Forms: Send + Sync {
     /// Returns a form that is not in the trash.
     async fn find_form(&self, form: FormRef) -> Result<Option<Arc<Form>>>;
 
-    /// Whether the form exists, in any workspace, in the trash or not.
-    async fn has_form(&self, form: FormId) -> Result<bool>;
+    /// Returns the workspace that the form belongs to, in the trash or not; `None` if the form does not exist.
+    async fn find_form_workspace(&self, form: FormId) -> Result<Option<WorkspaceId>>;
 
     /// Returns the form outside the trash that has the slug.
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>>;

@@ -88,7 +88,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("parse_size", "cli/"),
     (
         "ring",
-        "secret.rs vault.rs backup.rs app/cursor.rs delivery/google_sheets/token.rs \
+        "secret.rs vault.rs backup.rs app/signer.rs delivery/google_sheets/token.rs \
          domain/integration/google_sheets/service_account.rs \
          domain/integration/webhook/signature.rs",
     ),

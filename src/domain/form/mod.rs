@@ -6,6 +6,7 @@ pub mod filter;
 pub mod json_schema;
 pub mod settings;
 pub mod slug;
+pub mod theme;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,7 +17,7 @@ use crate::clock::Timestamp;
 use crate::domain::condition::lint_conditions;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
-use crate::domain::form::settings::Settings;
+use crate::domain::form::settings::{Settings, check_page};
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, lint_references};
 use crate::domain::integration::event::EventType;
@@ -229,6 +230,8 @@ impl Form {
         };
         form.status = change.status.unwrap_or(form.status);
         let questions_after = questions.as_ref().unwrap_or(&current.questions);
+        collect_violations(|violations| Some(check_page(&form.settings, questions_after, violations)))
+            .map_err(Refusal::InvalidDefinition)?;
         let mut generated = Vec::new();
         let lists = change.integration_lists();
         if !lists.is_empty() || questions.is_some() {

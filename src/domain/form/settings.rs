@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::domain::form::theme::Theme;
 use crate::domain::json::{self, Value};
 use crate::domain::open_enum::named_enum;
+use crate::domain::question::Question;
 use crate::domain::validation::fields::Fields;
-use crate::domain::validation::violation::{Rule, Violation, collect_violations};
+use crate::domain::validation::violation::{Rule, Violation, collect_violations, shortened};
+use crate::domain::web_origin::WebOrigin;
 
 const MAX_MESSAGE: usize = 2_000;
 
@@ -38,6 +41,35 @@ pub struct Settings {
     /// Language of the form, a BCP 47 tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// Whether people may answer on the form's page, without a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+    /// The sites that may embed the page, and whose own forms may be posted to it. If not set, any site may embed it and none
+    /// may post.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origins: Option<Vec<WebOrigin>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme: Option<Theme>,
+    /// Whether the page keeps unsent answers on the visitor's device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<bool>,
+}
+
+/// Maximum origins of a form: they are sent with every page.
+const MAX_ORIGINS: usize = 20;
+
+named_enum! {
+    /// How the page divides the questions.
+    #[derive(Default)]
+    Layout {
+        /// All on one page, in sections.
+        #[default]
+        Page = "page",
+        /// One section after the other.
+        Steps = "steps",
+    }
 }
 
 named_enum! {
@@ -71,6 +103,23 @@ impl Settings {
         self.unknown_answers.unwrap_or_default()
     }
 
+    pub fn is_public(&self) -> bool {
+        self.public.unwrap_or(false)
+    }
+
+    pub fn layout(&self) -> Layout {
+        self.layout.unwrap_or_default()
+    }
+
+    pub fn keeps_draft(&self) -> bool {
+        self.draft.unwrap_or(true)
+    }
+
+    /// Whether `origin`, as browsers send it, is one of the form's origins.
+    pub fn allows_origin(&self, origin: &str) -> bool {
+        self.origins.iter().flatten().any(|allowed| allowed.as_str() == origin)
+    }
+
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {
         let text = serde_json::to_string(self).expect("settings can be written as JSON");
         let merged = json::merge(&text, &patch.to_string()).unwrap_or(text);
@@ -84,6 +133,7 @@ impl Settings {
     pub fn read(value: &Value, violations: &mut Vec<Violation>) -> Option<Self> {
         let mut fields = Fields::open(value, "/settings", "`settings`", violations)?;
         let confirmation = fields.value("confirmation");
+        let theme = fields.value("theme");
         let mut settings = Self {
             opens_at: fields.timestamp("opens_at"),
             closes_at: fields.timestamp("closes_at"),
@@ -98,6 +148,15 @@ impl Settings {
             ),
             retention_days: fields.count("retention_days", 1..=3_650).and_then(|days| days.try_into().ok()),
             language: fields.text("language", MAX_LANGUAGE),
+            public: fields.flag("public"),
+            layout: fields.one_of(
+                "layout",
+                Rule::InvalidRange,
+                &Layout::ALL.map(|layout| (layout.name(), layout)),
+            ),
+            origins: read_origins(&mut fields),
+            theme: None,
+            draft: fields.flag("draft"),
         };
         if let (Some(opens), Some(closes)) = (settings.opens_at, settings.closes_at)
             && closes < opens
@@ -108,8 +167,43 @@ impl Settings {
         }
         fields.close(&[]);
         settings.confirmation = confirmation.and_then(|value| Confirmation::read(value, violations));
+        settings.theme = theme.and_then(|value| Theme::read(value, violations));
         Some(settings)
     }
+}
+
+/// Maximum choices that a page draws: each is a line of it.
+const MAX_CHOICES: usize = 5_000;
+
+/// Refuses a public form whose page would be too large.
+pub(super) fn check_page(settings: &Settings, questions: &[Question], violations: &mut Vec<Violation>) {
+    let choices: usize = questions.iter().map(|question| question.kind.rules().control().choices()).sum();
+    if settings.is_public() && choices > MAX_CHOICES {
+        let message =
+            format!("the page of a public form has at most {MAX_CHOICES} choices, this one {choices}");
+        let help = "a ranking has as many as its options squared, a matrix its rows times its columns";
+        violations.push(Violation::new("/questions", Rule::TooMany, message).help(help));
+    }
+}
+
+/// Parses `origins`; an empty list is none.
+fn read_origins(fields: &mut Fields<'_, '_>) -> Option<Vec<WebOrigin>> {
+    let texts = fields.texts("origins", MAX_URL)?;
+    if texts.len() > MAX_ORIGINS {
+        let message = format!("{} origins are too many, {MAX_ORIGINS} are allowed", texts.len());
+        fields.refuse("origins", Rule::TooMany, message);
+    }
+    let mut origins = Vec::new();
+    for (place, text) in texts.iter().enumerate() {
+        match text.parse() {
+            Ok(origin) => origins.push(origin),
+            Err(why) => {
+                let message = format!("`{}` is not an origin: {why}", shortened(text));
+                fields.refuse_item("origins", place, Rule::InvalidUrl, message);
+            }
+        }
+    }
+    Some(origins)
 }
 
 impl Confirmation {

@@ -2,8 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::question::control::Control;
 use crate::domain::question::json::object;
-use crate::domain::question::{AnswerError, MAX_DESCRIPTION, Rules, is_empty, labels};
+use crate::domain::question::labels::{self, Labels};
+use crate::domain::question::{AnswerError, MAX_DESCRIPTION, Rules, is_empty};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -11,17 +13,20 @@ use crate::domain::validation::violation::Rule;
 #[derive(Debug, Clone)]
 pub(super) struct Boolean {
     is_consent: bool,
+    labels: Labels,
+    /// What is agreed to.
+    text: Option<String>,
 }
 
 impl Boolean {
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
-        labels::check(fields, &["true".to_owned(), "false".to_owned()]);
-        Self { is_consent: false }
+        let labels = labels::read(fields, &["true".to_owned(), "false".to_owned()]);
+        Self { is_consent: false, labels, text: None }
     }
 
     pub(super) fn read_consent(fields: &mut Fields<'_, '_>) -> Self {
-        fields.text("text", MAX_DESCRIPTION);
-        Self { is_consent: true }
+        let text = fields.text("text", MAX_DESCRIPTION);
+        Self { is_consent: true, labels: Labels::default(), text }
     }
 }
 
@@ -47,6 +52,13 @@ impl Rules for Boolean {
 
     fn example(&self) -> Value {
         true.into()
+    }
+
+    fn control(&self) -> Control<'_> {
+        match self.is_consent {
+            true => Control::Consent(self.text.as_deref()),
+            false => Control::YesNo(&self.labels),
+        }
     }
 
     fn parse_text(&self, text: &str) -> Value {

@@ -3,6 +3,7 @@
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::condition::{DAY_NANOS, ValueType};
 use crate::domain::json::Value;
+use crate::domain::question::control::{Control, Line, LineKind};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
@@ -179,6 +180,15 @@ impl Rules for Calendar {
             ("pattern", Some(self.unit.pattern.into())),
             ("allOf", patterns(self.bound_patterns())),
         ])
+    }
+
+    fn control(&self) -> Control<'_> {
+        let kind = match self.unit.value_type {
+            ValueType::Time => LineKind::Time,
+            ValueType::DateTime => LineKind::DateTime,
+            ValueType::Date | ValueType::Text | ValueType::Untyped => LineKind::Date,
+        };
+        Control::Line(Line { kind, placeholder: None, bounds: self.fixed_bounds() })
     }
 
     fn example(&self) -> Value {

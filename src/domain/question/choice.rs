@@ -4,6 +4,7 @@ use std::mem::replace;
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::question::control::Control;
 use crate::domain::question::json::{any_of, object, patterns};
 use crate::domain::question::options::OptionList;
 use crate::domain::question::text::{Lines, NOT_BLANK, one_line};
@@ -16,6 +17,7 @@ use crate::domain::validation::violation::{MAX_VIOLATIONS, Rule};
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
     options: OptionList,
+    is_dropdown: bool,
     /// Whether free text, `{"other":"text"}`, is accepted.
     takes_other: bool,
     /// `None` for one choice.
@@ -33,8 +35,9 @@ struct ListRules {
 impl Choice {
     pub(super) fn read_single(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let options = OptionList::read(fields, "options", limits);
-        fields.one_of("display", Rule::InvalidRange, &[("radio", ()), ("dropdown", ())]);
-        Self { options, takes_other: fields.flag("allow_other").unwrap_or(false), list: None }
+        let display = fields.one_of("display", Rule::InvalidRange, &[("radio", false), ("dropdown", true)]);
+        let is_dropdown = display.unwrap_or(false);
+        Self { options, is_dropdown, takes_other: fields.flag("allow_other").unwrap_or(false), list: None }
     }
 
     pub(super) fn read_multiple(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
@@ -56,14 +59,16 @@ impl Choice {
             fields.refuse("min_selected", Rule::InvalidRange, message);
         }
         let (fewest, most) = (min_selected.unwrap_or(0), max_selected.unwrap_or(different));
-        Self { options, takes_other, list: Some(ListRules { fewest, most, is_ranking: false }) }
+        let list = Some(ListRules { fewest, most, is_ranking: false });
+        Self { options, is_dropdown: false, takes_other, list }
     }
 
     pub(super) fn read_ranking(fields: &mut Fields<'_, '_>, limits: &Limits) -> Self {
         let options = OptionList::read(fields, "options", limits);
         let most = options.len();
         let fewest = if fields.flag("rank_all") == Some(true) { most } else { 0 };
-        Self { options, takes_other: false, list: Some(ListRules { fewest, most, is_ranking: true }) }
+        let list = Some(ListRules { fewest, most, is_ranking: true });
+        Self { options, is_dropdown: false, takes_other: false, list }
     }
 
     /// Parses the columns of a matrix: for each row one is chosen, or if `takes_several` at least one.
@@ -71,7 +76,12 @@ impl Choice {
         let options = OptionList::read(fields, "columns", limits);
         let takes_several = fields.flag("multiple").unwrap_or(false);
         let list = ListRules { fewest: 1, most: options.len(), is_ranking: false };
-        Self { options, takes_other: false, list: takes_several.then_some(list) }
+        Self { options, is_dropdown: false, takes_other: false, list: takes_several.then_some(list) }
+    }
+
+    /// Returns the options, and whether several may be chosen.
+    pub(super) fn columns(&self) -> (&OptionList, bool) {
+        (&self.options, self.list.is_some())
     }
 
     /// Returns the index of the option that `answer` chooses; free text has the index after the last.
@@ -156,6 +166,16 @@ impl Rules for Choice {
             ("minContains", self.takes_other.then(|| 0.into())),
             ("maxContains", self.takes_other.then(|| 1.into())),
         ])
+    }
+
+    fn control(&self) -> Control<'_> {
+        let Self { options, is_dropdown, takes_other, .. } = self;
+        let (is_dropdown, takes_other) = (*is_dropdown, *takes_other);
+        match self.list {
+            None => Control::One { options, is_dropdown, takes_other },
+            Some(ListRules { is_ranking: true, .. }) => Control::Ranking(options),
+            Some(ListRules { fewest, most, .. }) => Control::Several { options, fewest, most, takes_other },
+        }
     }
 
     fn example(&self) -> Value {

@@ -2,12 +2,15 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::question::control::Control;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::violation::Rule;
 
 /// Rules of `statement` and `page`, which accept no answer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct DisplayOnly;
+pub(super) struct DisplayOnly {
+    pub(super) begins_page: bool,
+}
 
 impl Rules for DisplayOnly {
     fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
@@ -16,6 +19,10 @@ impl Rules for DisplayOnly {
 
     fn schema(&self) -> Value {
         false.into()
+    }
+
+    fn control(&self) -> Control<'_> {
+        if self.begins_page { Control::Page } else { Control::Statement }
     }
 
     fn example(&self) -> Value {

@@ -6,6 +6,7 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::pattern::ecma262::case_insensitive;
+use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
@@ -90,6 +91,10 @@ impl Rules for Email {
             ("allOf", patterns([LOCAL.to_owned()].into_iter().chain(allowed))),
             ("not", Some(object([("pattern", Some(refused.as_str().into()))]))),
         ])
+    }
+
+    fn control(&self) -> Control<'_> {
+        LineKind::Email.control()
     }
 
     fn example(&self) -> Value {

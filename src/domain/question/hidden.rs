@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::question::control::Control;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
 use crate::domain::question::{AnswerError, Rules, is_empty};
@@ -16,6 +17,8 @@ const MAX_DEFAULT: usize = 1_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hidden {
     default: Option<Value>,
+    /// The parameter of a page's address that the value is taken from.
+    from_url: Option<String>,
 }
 
 impl Hidden {
@@ -38,8 +41,8 @@ impl Hidden {
             let help = "defaults are stored with every submission: shorten this one or an earlier one";
             fields.refuse("default", rule, message).help = Some(help.to_owned());
         }
-        fields.text("from_url", 300);
-        Self { default }
+        let from_url = fields.text("from_url", 300);
+        Self { default, from_url }
     }
 }
 
@@ -63,6 +66,10 @@ impl Rules for Hidden {
             object([("type", Some("string".into())), ("pattern", Some(Lines::One.expression().into()))]);
         let of_type = |name: &str| object([("type", Some(name.into()))]);
         any_of([text, of_type("number"), of_type("boolean")])
+    }
+
+    fn control(&self) -> Control<'_> {
+        Control::Hidden { from_url: self.from_url.as_deref() }
     }
 
     fn example(&self) -> Value {

@@ -52,8 +52,8 @@ const KINDS: [(&str, ReadSettings); 20] = [
     ("time", |fields, _| Arc::new(Calendar::read(fields, &TIME))),
     ("datetime", |fields, _| Arc::new(Calendar::read(fields, &DATETIME))),
     ("hidden", |fields, budget| Arc::new(Hidden::read(fields, budget))),
-    ("statement", |_, _| Arc::new(DisplayOnly)),
-    (PAGE, |_, _| Arc::new(DisplayOnly)),
+    ("statement", |_, _| Arc::new(DisplayOnly { begins_page: false })),
+    (PAGE, |_, _| Arc::new(DisplayOnly { begins_page: true })),
 ];
 
 impl QuestionKind {

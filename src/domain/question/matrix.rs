@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::question::choice::Choice;
+use crate::domain::question::control::Control;
 use crate::domain::question::json::object_schema;
 use crate::domain::question::options::OptionList;
 use crate::domain::question::{AnswerError, Rules, is_empty, json_or_text};
@@ -108,6 +109,11 @@ impl Rules for Matrix {
         let mut schema = object_schema(rows.collect(), &required, false);
         schema.push(("minProperties".to_owned(), 1.into()));
         Value::Object(schema)
+    }
+
+    fn control(&self) -> Control<'_> {
+        let (columns, takes_several) = self.columns.columns();
+        Control::Matrix { rows: &self.rows, columns, takes_several }
     }
 
     fn example(&self) -> Value {

@@ -5,16 +5,17 @@
 mod boolean;
 mod calendar;
 mod choice;
+pub mod control;
 mod definition;
 mod display_only;
 mod email;
 mod hidden;
 pub(in crate::domain) mod json;
 mod kind;
-mod labels;
+pub mod labels;
 mod matrix;
 mod number;
-mod options;
+pub mod options;
 mod phone;
 mod text;
 mod url;
@@ -33,6 +34,7 @@ use crate::clock::Timestamp;
 use crate::domain::condition::{Condition, ValueType};
 use crate::domain::json::{Value, parse};
 use crate::domain::pattern::Pattern;
+use crate::domain::question::control::Control;
 use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
 use crate::domain::validation::violation::{Rule, join};
 
@@ -57,6 +59,9 @@ pub trait Rules: fmt::Debug + Send + Sync {
 
     /// A valid answer, if only the required settings are set.
     fn example(&self) -> Value;
+
+    /// How a page draws the question.
+    fn control(&self) -> Control<'_>;
 
     /// A short description of a valid answer: `a whole number from 1 to 5`.
     fn expects(&self) -> String;

@@ -5,8 +5,10 @@ use std::ops::RangeInclusive;
 
 use crate::clock::Timestamp;
 use crate::domain::json::{Number, Steps, Value};
+use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::object;
-use crate::domain::question::{AnswerError, Rules, json_or_text, labels};
+use crate::domain::question::labels::{self, Labels};
+use crate::domain::question::{AnswerError, Rules, json_or_text};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
 
@@ -18,6 +20,15 @@ pub(super) struct Quantity {
     step: Option<(Number, Steps)>,
     is_whole: bool,
     example: i64,
+    /// Of a `rating` or an `opinion_scale`.
+    scale: Option<Scale>,
+}
+
+#[derive(Debug, Clone)]
+struct Scale {
+    range: RangeInclusive<i64>,
+    labels: Labels,
+    is_rating: bool,
 }
 
 impl Quantity {
@@ -38,13 +49,13 @@ impl Quantity {
             let message = format!("there is no whole number from {} to {}", min.text(), max.text());
             fields.refuse("integer", Rule::InvalidRange, message);
         }
-        Self { min, max, step, is_whole, example: 42 }
+        Self { min, max, step, is_whole, example: 42, scale: None }
     }
 
     /// Parses a `rating`: from 1 to `max`, 5 by default.
     pub(super) fn read_rating(fields: &mut Fields<'_, '_>) -> Self {
         let max = fields.integer("max", 2..=10);
-        Self::labelled(fields, 1..=max.unwrap_or(5))
+        Self::labelled(fields, 1..=max.unwrap_or(5), true)
     }
 
     /// Parses an `opinion_scale`: from `min`, 0 or 1, to `max`, 10 by default. `nps` requires the scale of the net promoter
@@ -61,15 +72,16 @@ impl Quantity {
                 "`nps` asks on a scale from 0 to 10; leave out `min` and `max`",
             );
         }
-        Self::labelled(fields, range)
+        Self::labelled(fields, range, false)
     }
 
     /// Parses `labels`, for whole numbers within `range`.
-    fn labelled(fields: &mut Fields<'_, '_>, range: RangeInclusive<i64>) -> Self {
+    fn labelled(fields: &mut Fields<'_, '_>, range: RangeInclusive<i64>, is_rating: bool) -> Self {
         let values: Vec<_> = range.clone().map(|number| number.to_string()).collect();
-        labels::check(fields, &values);
-        let (min, max) = range.into_inner();
-        Self { min: Some(min.into()), max: Some(max.into()), step: None, is_whole: true, example: min }
+        let labels = labels::read(fields, &values);
+        let (min, max) = (*range.start(), *range.end());
+        let scale = Some(Scale { range, labels, is_rating });
+        Self { min: Some(min.into()), max: Some(max.into()), step: None, is_whole: true, example: min, scale }
     }
 }
 
@@ -121,6 +133,16 @@ impl Rules for Quantity {
 
     fn example(&self) -> Value {
         self.example.into()
+    }
+
+    fn control(&self) -> Control<'_> {
+        match &self.scale {
+            Some(Scale { range, labels, is_rating }) => {
+                Control::Scale { values: range.clone(), labels, is_rating: *is_rating }
+            }
+            None if self.is_whole => LineKind::WholeNumber.control(),
+            None => LineKind::Number.control(),
+        }
     }
 
     fn range(&self) -> [Option<Value>; 2] {

@@ -13,8 +13,10 @@ use crate::domain::validation::violation::{Rule, Violation, join};
 const MAX_LENGTH: usize = 300;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct OptionList {
+pub struct OptionList {
     values: Vec<String>,
+    /// What is shown instead of each value.
+    labels: Vec<Option<String>>,
     /// Indices into `values` in sorted order, for binary search: an answer may choose hundreds out of hundreds.
     sorted: Vec<usize>,
 }
@@ -27,7 +29,8 @@ impl OptionList {
     }
 
     fn read_items(fields: &mut Fields<'_, '_>, name: &'static str, items: &[Value]) -> Self {
-        let (mut values, mut canonical, mut seen) = (Vec::new(), Vec::new(), HashMap::<_, usize>::new());
+        let (mut values, mut labels, mut canonical) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seen = HashMap::<_, usize>::new();
         for (place, item) in items.iter().enumerate() {
             let pointer = join(&fields.pointer_to(name), &place.to_string());
             let Some((value, label)) = read_item(name, item, &pointer, fields.violations) else { continue };
@@ -39,16 +42,23 @@ impl OptionList {
                 seen.insert(value.clone(), place);
             }
             let written = Value::from(value.as_str());
-            canonical.push(match label {
-                Some(label) => object([("value", Some(written)), ("label", Some(Value::String(label)))]),
+            canonical.push(match &label {
+                Some(label) => object([("value", Some(written)), ("label", Some(label.as_str().into()))]),
                 None => written,
             });
             values.push(value);
+            labels.push(label);
         }
         fields.normalize(name, Value::Array(canonical));
         let mut sorted: Vec<_> = (0..values.len()).collect();
         sorted.sort_by_key(|place| &values[*place]);
-        Self { values, sorted }
+        Self { values, labels, sorted }
+    }
+
+    /// The values, each with what is shown for it.
+    pub fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.values.iter().zip(&self.labels);
+        labels.map(|(value, label)| (value.as_str(), label.as_ref().unwrap_or(value).as_str()))
     }
 
     pub(super) fn len(&self) -> usize {

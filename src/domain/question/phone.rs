@@ -6,6 +6,7 @@ use phonelib::{ParseError, PhoneNumber, country_by_code};
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::object;
 use crate::domain::question::text::{Lines, check_line};
 use crate::domain::question::{AnswerError, Rules};
@@ -67,6 +68,10 @@ impl Rules for Phone {
 
     fn schema(&self) -> Value {
         object([("type", Some("string".into())), ("pattern", Some(Lines::One.expression().into()))])
+    }
+
+    fn control(&self) -> Control<'_> {
+        LineKind::Phone.control()
     }
 
     fn example(&self) -> Value {

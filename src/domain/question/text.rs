@@ -4,6 +4,7 @@ use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::pattern::ecma262::translate;
 use crate::domain::pattern::{Anchor, Pattern};
+use crate::domain::question::control::{Control, Line, LineKind};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::budget::Budget;
@@ -19,6 +20,7 @@ pub(super) struct Text {
     max_length: usize,
     pattern: Option<Pattern>,
     pattern_message: Option<String>,
+    placeholder: Option<String>,
 }
 
 /// Pattern of texts that are not blank, for JSON Schema, whose `\s` is a different set of white space.
@@ -60,8 +62,8 @@ impl Text {
             Lines::Many => 20_000,
         });
         let pattern_message = fields.text("pattern_message", 300);
-        fields.text("placeholder", 300);
-        let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message };
+        let placeholder = fields.text("placeholder", 300);
+        let text = Self { lines, min_length: min, max_length: max, pattern, pattern_message, placeholder };
         let matched = budget.limits.matched;
         if text.pattern.is_some() && max > matched {
             let message = format!("with a `pattern`, `max_length` must be at most {matched}, not {max}");
@@ -108,6 +110,14 @@ impl Rules for Text {
             ("pattern", Some(self.lines.expression().into())),
             ("allOf", patterns(pattern)),
         ])
+    }
+
+    fn control(&self) -> Control<'_> {
+        let placeholder = self.placeholder.as_deref();
+        match self.lines {
+            Lines::One => Control::Line(Line { kind: LineKind::Text, placeholder, bounds: [None, None] }),
+            Lines::Many => Control::Lines { placeholder, max_length: self.max_length },
+        }
     }
 
     fn pattern(&self) -> Option<&Pattern> {

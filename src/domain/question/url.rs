@@ -5,6 +5,7 @@ use ::url::Url as Parsed;
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
 use crate::domain::pattern::ecma262::{END, case_insensitive};
+use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::object;
 use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
@@ -95,6 +96,10 @@ impl Rules for Url {
         let schemes: Vec<_> = schemes.map(|scheme| expression(scheme)).collect();
         let pattern = format!("^({}){END}", schemes.join("|"));
         object([("type", Some("string".into())), ("pattern", Some(Value::String(pattern)))])
+    }
+
+    fn control(&self) -> Control<'_> {
+        LineKind::Url.control()
     }
 
     fn example(&self) -> Value {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Scope;
 use crate::clock::Timestamp;
-use crate::id::{FormId, WorkspaceId};
+use crate::id::{FormId, FormRef, WorkspaceId};
 use crate::secret::KeyId;
 
 /// A credential of a workspace. Only the hash of the secret is stored.
@@ -66,6 +66,12 @@ impl ApiKey {
     pub fn admin(workspace: WorkspaceId, id: KeyId, hash: [u8; 32], created_at: Timestamp) -> Self {
         let (name, scopes) = ("admin".to_owned(), vec![Scope::Admin]);
         Self { name, scopes, ..Self::operator(workspace, id, hash, created_at) }
+    }
+
+    /// Creates the caller for a visitor of the page of `form`, who needs no key. It may read and submit to that form only.
+    pub fn visitor(form: FormRef) -> Self {
+        let key = Self::operator(form.workspace, KeyId::ZERO, [0; 32], Timestamp::from_millis(0));
+        Self { name: "visitor".to_owned(), scopes: vec![Scope::Submit], forms: Some(vec![form.id]), ..key }
     }
 
     /// Whether one of the key's scopes includes `needed`.

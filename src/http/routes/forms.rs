@@ -1,18 +1,19 @@
 //! Handlers of forms.
 #![expect(unused_qualifications, reason = "the attribute of utoipa writes them")]
 
-use axum::extract::Request;
+use axum::extract::{Extension, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa::IntoParams;
 
-use crate::api::{FormCreated, FormDetail, FormList, VersionList, VersionView};
+use crate::api::{FormCreated, FormDetail, FormList, PageLinks, VersionList, VersionView};
 use crate::app::FormListRequest;
 use crate::app::Result;
 use crate::domain::form::FormStatus;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::filter::FormFilter;
+use crate::http::server::base_url::RequestBase;
 use crate::http::wire::accept::{SCHEMA, accepts};
 use crate::http::wire::call::{Call, SendsSchema};
 use crate::http::wire::conditional::{IfMatch, with_etag};
@@ -213,6 +214,22 @@ pub(crate) async fn get_version(
     Call { session, path: (form, version), .. }: Call<(String, String)>,
 ) -> Result<Response> {
     json(&session.get_version(&form, &version).await?)
+}
+
+/// Get the addresses of a form's page
+///
+/// The page where people answer, at `/f/{slug}` or `/f/{id}`, and a link to its preview, which shows a draft, too, and works for
+/// a day.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/page", tag = "forms",
+    responses((status = 200, body = PageLinks, description = "The addresses"))
+)]
+pub(crate) async fn get_page_links(
+    Call { session, path: form, .. }: Call<String>,
+    base: Option<Extension<RequestBase>>,
+) -> Result<Response> {
+    let base = base.map(|Extension(RequestBase(base))| base).unwrap_or_default();
+    json(&session.page_links(&form, &base).await?)
 }
 
 /// Get the JSON Schema of a form's answers

@@ -46,6 +46,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(forms::list_versions))
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
+        .routes(routes!(forms::get_page_links))
         .routes(routes!(integrations::list_integrations, integrations::create_integration))
         .routes(routes!(
             integrations::get_integration,

@@ -62,8 +62,8 @@ impl Forms for SledStore {
         self.live_form(form)
     }
 
-    async fn has_form(&self, form: FormId) -> Result<bool> {
-        Ok(self.reader.get(&layout::form_workspace(form))?.is_some())
+    async fn find_form_workspace(&self, form: FormId) -> Result<Option<WorkspaceId>> {
+        workspace_of(&self.reader, form)
     }
 
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {

@@ -121,6 +121,7 @@ async fn the_examples_match_requests_and_responses() {
     check("list_forms", &server.get(forms).send().await);
     check("get_form", &server.get(&form).send().await);
     check("list_versions", &server.get(format!("{form}/versions")).send().await);
+    check("get_page_links", &server.get(format!("{form}/page")).send().await);
     check("get_version", &server.get(format!("{form}/versions/1")).send().await);
     for (id, path) in [("restore_submission", &submission), ("restore_form", &form)] {
         server.delete(path).send().await;
