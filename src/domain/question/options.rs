@@ -56,12 +56,12 @@ impl OptionList {
     }
 
     /// The values, each with what is shown for it.
-    pub fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn labelled(&self) -> impl Iterator<Item = (&str, &str)> {
         let labels = self.values.iter().zip(&self.labels);
         labels.map(|(value, label)| (value.as_str(), label.as_ref().unwrap_or(value).as_str()))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.values.len()
     }
 
@@ -73,7 +73,7 @@ impl OptionList {
         self.values.iter().map(String::as_str)
     }
 
-    pub(super) fn position(&self, value: &str) -> Option<usize> {
+    pub fn position(&self, value: &str) -> Option<usize> {
         let found = self.sorted.binary_search_by(|place| self.values[*place].as_str().cmp(value));
         found.ok().map(|found| self.sorted[found])
     }

@@ -1,0 +1,53 @@
+//! The fields of a page, as they are posted, or written in its address.
+
+use std::collections::HashMap;
+
+/// Values by name, in the order sent. Line ends are line feeds, as answers have them.
+#[derive(Debug, Clone, Default)]
+pub struct Fields {
+    values: HashMap<String, Vec<String>>,
+    /// Names in the order of their first value.
+    names: Vec<String>,
+}
+
+impl Fields {
+    /// Parses `application/x-www-form-urlencoded` text, or the query of an address.
+    pub fn parse(text: &[u8]) -> Self {
+        let mut fields = Self::default();
+        for (name, value) in form_urlencoded::parse(text) {
+            fields.add(&name, &value);
+        }
+        fields
+    }
+
+    /// Adds a value. NUL, which no answer may have, is replaced.
+    pub fn add(&mut self, name: &str, value: &str) {
+        let value = value.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{fffd}");
+        if !self.values.contains_key(name) {
+            self.names.push(name.to_owned());
+        }
+        self.values.entry(name.to_owned()).or_default().push(value);
+    }
+
+    /// Returns the first value of `name`; empty without one.
+    pub fn first(&self, name: &str) -> &str {
+        self.all(name).first().map_or("", String::as_str)
+    }
+
+    pub fn all(&self, name: &str) -> &[String] {
+        self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        self.all(name).iter().any(|one| one == value)
+    }
+
+    /// Returns each name with its values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.names.iter().map(|name| (name.as_str(), self.all(name)))
+    }
+}

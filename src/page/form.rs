@@ -1,0 +1,153 @@
+//! The page of a form.
+
+use std::collections::HashMap;
+
+use askama::Template;
+
+use crate::domain::form::settings::Layout;
+use crate::domain::form::{Form, Version};
+use crate::domain::language::{Language, Texts, fill};
+use crate::domain::question::control::Control;
+use crate::domain::validation::violation::Violation;
+use crate::page::Html;
+use crate::page::answers::{other_field, row_field};
+use crate::page::assets::{STYLE, STYLE_HASH, form_script_name, style_hash, theme_style};
+use crate::page::fields::Fields;
+use crate::page::markdown::to_html;
+use crate::page::question::{ConditionView, QuestionView, consent_text, line_attributes, scale_label};
+
+/// What the page says at its top, besides errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The token is too old, or there is none.
+    Expired,
+    /// The page was sent before, with other answers.
+    AlreadySent,
+    /// The answers would be accepted, if this was not a preview.
+    PreviewAccepted,
+    /// Too many answers came from the visitor's network; seconds to wait.
+    TooMany(u64),
+    /// The server could not store the answers.
+    TryAgain,
+}
+
+/// What is needed to draw the page of a form.
+pub struct FormPage<'a> {
+    pub form: &'a Form,
+    pub version: &'a Version,
+    /// What the fields have in them.
+    pub fields: &'a Fields,
+    pub violations: &'a [Violation],
+    pub notice: Option<Notice>,
+    /// The signed token that is sent back with the answers.
+    pub token: &'a str,
+    /// Where the answers are sent: the address of this page, relative to it.
+    pub action: &'a str,
+    pub is_preview: bool,
+    pub is_embedded: bool,
+}
+
+/// A page of questions, or those before the first one.
+struct Section<'a> {
+    /// The question of type `page` that begins it.
+    page: Option<QuestionView<'a>>,
+    questions: Vec<QuestionView<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "form.html", config = "src/page/askama.toml")]
+struct FormTemplate<'a> {
+    page: &'a FormPage<'a>,
+    texts: &'static Texts,
+    lang: &'a str,
+    dir: &'static str,
+    style: &'static str,
+    theme_style: Option<String>,
+    script: &'static str,
+    logo: Option<&'a str>,
+    description: Option<String>,
+    /// Anchors and messages, in the order of the questions.
+    errors: Vec<(&'a str, &'a str)>,
+    notice: Option<String>,
+    sections: Vec<Section<'a>>,
+    fields: &'a Fields,
+    is_stepped: bool,
+    decimal: &'static str,
+}
+
+impl FormPage<'_> {
+    pub fn render(&self) -> Html {
+        let language = Language::of_tag(self.form.settings.language.as_deref());
+        let texts = language.texts();
+        let errors = self.errors();
+        let theme = self.form.settings.theme.as_ref();
+        let theme_style = theme_style(theme);
+        let style_hashes = [Some(STYLE_HASH.clone()), theme_style.as_deref().map(style_hash)];
+        let template = FormTemplate {
+            page: self,
+            texts,
+            lang: self.form.settings.language.as_deref().unwrap_or(language.name()),
+            dir: language.direction(),
+            style: STYLE,
+            script: form_script_name(),
+            logo: theme.and_then(|theme| theme.logo.as_deref()),
+            description: self.form.description.as_deref().map(to_html),
+            notice: self.notice.as_ref().map(|notice| notice.text(texts)),
+            sections: self.sections(&errors, texts),
+            errors: self.summary(&errors),
+            theme_style,
+            fields: self.fields,
+            is_stepped: self.form.settings.layout() == Layout::Steps,
+            decimal: if language.decimal_comma() { "," } else { "." },
+        };
+        let text = template.render().unwrap_or_default();
+        Html { text, style_hashes: style_hashes.into_iter().flatten().collect() }
+    }
+
+    /// Returns the first error of each question.
+    fn errors(&self) -> HashMap<&str, &str> {
+        let errors = self.violations.iter().rev();
+        errors
+            .filter_map(|error| Some((error.question.as_deref()?, error.message.as_str())))
+            .collect()
+    }
+
+    /// Returns the errors in the order of the questions, then those of no question.
+    fn summary<'a>(&'a self, errors: &HashMap<&'a str, &'a str>) -> Vec<(&'a str, &'a str)> {
+        let ids = self.version.questions.iter().filter_map(|question| question.id.as_deref());
+        let of_questions = ids.filter_map(|id| Some((id, *errors.get(id)?)));
+        let others = self.violations.iter().filter(|error| error.question.is_none());
+        of_questions.chain(others.map(|error| ("", error.message.as_str()))).collect()
+    }
+
+    fn sections<'a>(&'a self, errors: &HashMap<&'a str, &'a str>, texts: &Texts) -> Vec<Section<'a>> {
+        let questions = &self.version.questions;
+        let mut sections = vec![Section { page: None, questions: Vec::new() }];
+        for question in questions {
+            let error = question.id.as_deref().and_then(|id| errors.get(id).copied());
+            let view = QuestionView::new(question, questions, error, texts);
+            if matches!(view.control, Control::Page) {
+                sections.push(Section { page: Some(view), questions: Vec::new() });
+            } else if let Some(section) = sections.last_mut() {
+                section.questions.push(view);
+            }
+        }
+        sections.retain(|section| section.page.is_some() || !section.questions.is_empty());
+        sections
+    }
+}
+
+impl Notice {
+    fn text(&self, texts: &Texts) -> String {
+        match self {
+            Self::Expired => texts.page_expired.to_owned(),
+            Self::AlreadySent => texts.already_sent.to_owned(),
+            Self::PreviewAccepted => texts.preview_accepted.to_owned(),
+            Self::TooMany(seconds) => {
+                let wait = fill(texts.too_many_text, &[("seconds", seconds)]);
+                format!("{}. {wait}", texts.too_many_title)
+            }
+            Self::TryAgain => texts.try_again_text.to_owned(),
+        }
+    }
+}

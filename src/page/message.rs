@@ -1,0 +1,191 @@
+//! The pages that only say something: thank you, closed, not found, and the server's own.
+
+use askama::Template;
+
+use crate::domain::form::Form;
+use crate::domain::form::admission::AcceptingReason;
+use crate::domain::form::settings::Confirmation as FormConfirmation;
+use crate::domain::form::Version;
+use crate::domain::language::{Language, Texts, fill};
+use crate::page::Html;
+use crate::page::assets::{STYLE, STYLE_HASH, form_script_name, style_hash, theme_style};
+use crate::page::fields::Fields;
+use crate::page::markdown::to_html;
+use crate::page::escape;
+
+/// What is shown after the answers were sent.
+pub struct Confirmation<'a> {
+    pub form: &'a Form,
+    /// The id of the submission, if it is known.
+    pub reference: Option<&'a str>,
+    /// The address of the form, relative to this page.
+    pub again: &'a str,
+}
+
+/// What a page says instead of a form.
+pub struct Message<'a> {
+    /// The form, if the visitor may know of it.
+    pub form: Option<&'a Form>,
+    title: String,
+    /// HTML.
+    text: String,
+    /// The answers that were not taken: the titles of their questions, and what was answered.
+    answers: Vec<(String, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "message.html", config = "src/page/askama.toml")]
+struct MessageTemplate<'a> {
+    texts: &'static Texts,
+    lang: &'a str,
+    dir: &'static str,
+    style: &'static str,
+    theme_style: Option<String>,
+    /// The id of the form whose answers were sent.
+    sent: Option<String>,
+    /// The path to the scripts.
+    scripts: &'static str,
+    script: &'static str,
+    logo: Option<&'a str>,
+    form_title: Option<&'a str>,
+    title: &'a str,
+    text: &'a str,
+    reference: Option<&'a str>,
+    again: Option<&'a str>,
+    answers: &'a [(String, String)],
+}
+
+impl Confirmation<'_> {
+    pub fn render(&self) -> Html {
+        let settings = &self.form.settings;
+        let texts = Language::of_tag(settings.language.as_deref()).texts();
+        let text = match &settings.confirmation {
+            Some(FormConfirmation::Message(message)) => to_html(message),
+            Some(FormConfirmation::RedirectUrl(_)) | None => paragraph(texts.thanks_text),
+        };
+        let template = MessageTemplate {
+            sent: Some(self.form.id.to_string()),
+            scripts: "../../_/",
+            title: texts.thanks_title,
+            text: &text,
+            reference: self.reference,
+            again: Some(self.again),
+            ..MessageTemplate::of(Some(self.form))
+        };
+        template.html()
+    }
+}
+
+impl<'a> Message<'a> {
+    /// There is no form at this address, or none that the visitor may see.
+    pub fn not_found() -> Self {
+        let texts = Language::English.texts();
+        Self::new(None, texts.not_found_title, texts.not_found_text)
+    }
+
+    /// The form does not take answers, for this `reason`. What the visitor has answered is shown.
+    pub fn not_accepting(form: &'a Form, reason: AcceptingReason, version: &Version, fields: &Fields) -> Self {
+        let texts = Language::of_tag(form.settings.language.as_deref()).texts();
+        let opens_at = form.settings.opens_at.map(|time| {
+            let time = time.to_string();
+            format!("{} {} UTC", &time[..10], &time[11..16])
+        });
+        let opens = fill(texts.not_open_text, &[("time", &opens_at.unwrap_or_default())]);
+        let (title, text) = match reason {
+            AcceptingReason::NotOpenYet => (texts.not_open_title, opens.as_str()),
+            AcceptingReason::Full => (texts.full_title, texts.full_text),
+            AcceptingReason::Draft | AcceptingReason::Closed | AcceptingReason::Expired => {
+                (texts.closed_title, texts.closed_text)
+            }
+        };
+        let mut message = Self::new(Some(form), title, text);
+        if let Some(own) = reason.message(&form.settings) {
+            message.text = to_html(&own);
+        }
+        message.answers = given_answers(version, fields);
+        if !message.answers.is_empty() {
+            message.text += &paragraph(texts.not_sent);
+        }
+        message
+    }
+
+    /// The server could not show the page.
+    pub fn failure(text: &str) -> Self {
+        Self::new(None, Language::English.texts().problem_heading, text)
+    }
+
+    fn new(form: Option<&'a Form>, title: &str, text: &str) -> Self {
+        Self { form, title: title.to_owned(), text: paragraph(text), answers: Vec::new() }
+    }
+
+    pub fn render(&self) -> Html {
+        let template = MessageTemplate {
+            title: &self.title,
+            text: &self.text,
+            answers: &self.answers,
+            ..MessageTemplate::of(self.form)
+        };
+        template.html()
+    }
+}
+
+impl<'a> MessageTemplate<'a> {
+    fn of(form: Option<&'a Form>) -> Self {
+        let settings = form.map(|form| &form.settings);
+        let tag = settings.and_then(|settings| settings.language.as_deref());
+        let language = Language::of_tag(tag);
+        let theme = settings.and_then(|settings| settings.theme.as_ref());
+        Self {
+            texts: language.texts(),
+            lang: tag.unwrap_or(language.name()),
+            dir: language.direction(),
+            style: STYLE,
+            theme_style: theme_style(theme),
+            sent: None,
+            scripts: "../_/",
+            script: form_script_name(),
+            logo: theme.and_then(|theme| theme.logo.as_deref()),
+            form_title: form.map(|form| form.title.as_str()),
+            title: "",
+            text: "",
+            reference: None,
+            again: None,
+            answers: &[],
+        }
+    }
+
+    fn html(&self) -> Html {
+        let hashes = [Some(STYLE_HASH.clone()), self.theme_style.as_deref().map(style_hash)];
+        let text = self.render().unwrap_or_default();
+        Html { text, style_hashes: hashes.into_iter().flatten().collect() }
+    }
+}
+
+/// The page of the server itself.
+pub fn home() -> Html {
+    let text = "<p>This server builds forms and collects answers. Each form has an address of its own: to answer one, \
+                follow the link that was sent to you.</p>\
+                <p>Programs find the API at <a href=\"api/v1/openapi.json\">api/v1/openapi.json</a>.</p>";
+    let template =
+        MessageTemplate { title: "A server of forms", text, scripts: "_/", ..MessageTemplate::of(None) };
+    template.html()
+}
+
+fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>", escape(text))
+}
+
+/// Returns the titles of questions with what was posted for them.
+fn given_answers(version: &Version, fields: &Fields) -> Vec<(String, String)> {
+    let mut given = Vec::new();
+    for question in &version.questions {
+        let Some(id) = question.id.as_deref().filter(|_| question.kind.rules().is_shown()) else { continue };
+        let own = |name: &str| name == id || name.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'));
+        let values = fields.iter().filter(|(name, _)| own(name)).flat_map(|(_, values)| values);
+        let values: Vec<_> = values.filter(|value| !value.is_empty()).map(String::as_str).collect();
+        if !values.is_empty() {
+            given.push((question.title.clone(), values.join(", ")));
+        }
+    }
+    given
+}

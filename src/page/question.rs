@@ -1,0 +1,186 @@
+//! One question as the page draws it.
+
+use crate::domain::condition::Condition;
+use crate::domain::language::{Texts, fill};
+use crate::domain::question::Question;
+use crate::domain::question::control::{Control, Line, LineKind};
+use crate::domain::question::labels::Labels;
+use crate::page::escape;
+use crate::page::markdown::{to_html, to_inline_html};
+
+/// Characters up to which a limit is shown: nobody counts to 20,000.
+const MAX_SHOWN_LIMIT: usize = 2_000;
+
+pub(super) struct QuestionView<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    /// The description, HTML.
+    pub(super) description: Option<String>,
+    pub(super) hints: Vec<String>,
+    pub(super) is_required: bool,
+    /// Whether the title says that an answer is optional.
+    pub(super) is_optional: bool,
+    pub(super) condition: Option<ConditionView>,
+    pub(super) error: Option<&'a str>,
+    pub(super) control: Control<'a>,
+}
+
+/// A condition, for the script and for people.
+pub(super) struct ConditionView {
+    /// The condition as JSON; `None` if only the server can evaluate it.
+    pub(super) data: Option<String>,
+    pub(super) text: String,
+}
+
+impl ConditionView {
+    pub(super) fn new(condition: &Condition, questions: &[Question], texts: &Texts) -> Self {
+        let is_live = condition.text_searches().flatten().next().is_none();
+        let data = is_live.then(|| serde_json::to_string(condition).unwrap_or_default());
+        let condition = describe(condition, questions, texts);
+        Self { data, text: fill(texts.answer_only_if, &[("condition", &condition)]) }
+    }
+}
+
+fn describe(condition: &Condition, _questions: &[Question], _texts: &Texts) -> String {
+    condition.describe()
+}
+
+impl<'a> QuestionView<'a> {
+    pub(super) fn new(
+        question: &'a Question,
+        questions: &[Question],
+        error: Option<&'a str>,
+        texts: &Texts,
+    ) -> Self {
+        let control = question.kind.rules().control();
+        let is_optional = !question.required && question.required_if.is_none() && question.takes_answer();
+        let condition = question.show_if.as_ref();
+        Self {
+            id: question.id.as_deref().unwrap_or_default(),
+            title: &question.title,
+            description: question.description.as_deref().map(to_html),
+            hints: hints(&control, texts),
+            is_required: question.required,
+            is_optional,
+            condition: condition.map(|condition| ConditionView::new(condition, questions, texts)),
+            error,
+            control,
+        }
+    }
+
+    /// Whether anything is said above the control.
+    pub(super) fn has_hint(&self) -> bool {
+        self.description.is_some() || !self.hints.is_empty() || self.condition.is_some()
+    }
+
+    /// Returns the attributes `aria-describedby` and `aria-invalid` of its control, and `required`.
+    pub(super) fn state(&self) -> String {
+        let (id, limit) = (self.id, self.limit().map(|_| "-n"));
+        let parts = [self.has_hint().then_some("-h"), self.error.map(|_| "-e"), limit];
+        let ids: Vec<_> = parts.into_iter().flatten().map(|part| format!("{id}{part}")).collect();
+        let mut state = String::new();
+        if !ids.is_empty() {
+            state += &format!(" aria-describedby=\"{}\"", ids.join(" "));
+        }
+        if self.error.is_some() {
+            state += " aria-invalid=\"true\"";
+        }
+        if self.is_required {
+            state += " required";
+        }
+        state
+    }
+
+    /// The maximum number of characters, if it is shown.
+    pub(super) fn limit(&self) -> Option<usize> {
+        match self.control {
+            Control::Lines { max_length, .. } => Some(max_length).filter(|max| *max <= MAX_SHOWN_LIMIT),
+            _ => None,
+        }
+    }
+
+    /// How the script reads the answer.
+    pub(super) fn value_type(&self) -> &'static str {
+        match &self.control {
+            Control::Line(line) if matches!(line.kind, LineKind::Number | LineKind::WholeNumber) => "number",
+            Control::Line(Line { kind: LineKind::DateTime, .. }) => "datetime",
+            Control::Scale { .. } => "number",
+            Control::YesNo(_) | Control::Consent(_) => "boolean",
+            Control::Several { .. } | Control::Ranking(_) => "list",
+            Control::Matrix { .. } => "matrix",
+            Control::Hidden { .. } => "untyped",
+            Control::Line(_)
+            | Control::Lines { .. }
+            | Control::One { .. }
+            | Control::Statement
+            | Control::Page => "text",
+        }
+    }
+
+    /// Whether the labels of a scale are more than its two ends, and so are listed.
+    pub(super) fn lists_labels(&self) -> bool {
+        let Control::Scale { values, labels, .. } = &self.control else { return false };
+        let mut inner = *values.start() + 1..*values.end();
+        inner.any(|value| labels.of(&value.to_string()).is_some())
+    }
+}
+
+/// Returns the attributes of a line's `<input>`.
+pub(super) fn line_attributes(line: &Line<'_>) -> String {
+    let fixed = match line.kind {
+        LineKind::Text => "type=\"text\" dir=\"auto\"",
+        LineKind::Email => {
+            "type=\"email\" autocomplete=\"email\" spellcheck=\"false\" autocapitalize=\"none\""
+        }
+        LineKind::Url => "type=\"url\" autocomplete=\"url\" spellcheck=\"false\" autocapitalize=\"none\"",
+        LineKind::Phone => "type=\"tel\" autocomplete=\"tel\" class=\"short\"",
+        LineKind::Number => "type=\"text\" inputmode=\"decimal\" autocomplete=\"off\" class=\"short\"",
+        LineKind::WholeNumber => "type=\"text\" inputmode=\"numeric\" autocomplete=\"off\" class=\"short\"",
+        LineKind::Date => "type=\"date\" class=\"short\"",
+        LineKind::Time => "type=\"time\" class=\"short\"",
+        LineKind::DateTime => "type=\"datetime-local\" class=\"short\"",
+    };
+    let has_bounds = matches!(line.kind, LineKind::Date | LineKind::Time);
+    let mut attributes = fixed.to_owned();
+    for (name, bound) in ["min", "max"].into_iter().zip(line.bounds) {
+        if let Some(bound) = bound.filter(|_| has_bounds) {
+            attributes += &format!(" {name}=\"{}\"", escape(bound));
+        }
+    }
+    if let Some(placeholder) = line.placeholder {
+        attributes += &format!(" placeholder=\"{}\"", escape(placeholder));
+    }
+    attributes
+}
+
+/// Returns what the page itself says about how to answer.
+fn hints(control: &Control<'_>, texts: &Texts) -> Vec<String> {
+    let hint = match control {
+        Control::Several { options, fewest, most, takes_other } => {
+            let all = options.len() + usize::from(*takes_other);
+            match (*fewest, *most) {
+                (0 | 1, most) if most >= all => texts.choose_several.to_owned(),
+                (0 | 1, most) => fill(texts.choose_at_most, &[("max", &most)]),
+                (fewest, most) if most >= all => fill(texts.choose_at_least, &[("min", &fewest)]),
+                (fewest, most) => fill(texts.choose_between, &[("min", &fewest), ("max", &most)]),
+            }
+        }
+        Control::Ranking(_) => texts.rank_hint.to_owned(),
+        Control::Line(Line { kind: LineKind::DateTime, .. }) => texts.utc_hint.to_owned(),
+        _ => return Vec::new(),
+    };
+    vec![hint]
+}
+
+/// Returns what is agreed to, HTML.
+pub(super) fn consent_text(text: Option<&str>, texts: &Texts) -> String {
+    text.map_or_else(|| escape(texts.agree), to_inline_html)
+}
+
+/// Returns what a value of a scale is called for those who do not see where it stands.
+pub(super) fn scale_label(value: &i64, labels: &Labels) -> String {
+    match labels.of(&value.to_string()) {
+        Some(label) => format!("{value} – {label}"),
+        None => value.to_string(),
+    }
+}
