@@ -175,6 +175,8 @@ pub struct HttpSettings {
     pub auth_failures: Option<Rate>,
     /// Maximum rate of requests with one API key. `None`: no limit.
     pub rate_limit: Option<Rate>,
+    /// Maximum rate of answers sent to pages of forms per address. `None`: no limit.
+    pub page_rate: Option<Rate>,
     /// Networks of the proxies whose `X-Forwarded-*` headers are used.
     pub trusted_proxies: Vec<IpNet>,
     /// The URL of the server for its clients; takes precedence over what proxies report.
@@ -203,6 +205,7 @@ impl Default for HttpSettings {
             max_connections_per_address: None,
             auth_failures: Some(Rate { count: 10, per: Period::Minute }),
             rate_limit: None,
+            page_rate: Some(Rate { count: 30, per: Period::Minute }),
             trusted_proxies: Vec::new(),
             base_url: None,
             cors_origins: Vec::new(),

@@ -150,4 +150,7 @@ pub struct LimitsView {
     /// Maximum requests with one API key; `null` if unlimited.
     #[schema(required = true, example = "50/s")]
     pub rate_limit: Option<String>,
+    /// Maximum answers sent to pages of forms from one address; `null` if unlimited.
+    #[schema(required = true, example = "30/min")]
+    pub page_rate: Option<String>,
 }

@@ -187,6 +187,9 @@ struct LimitFlags {
     /// Maximum rate of requests with one API key, such as 50/s, or off
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "off", hide_short_help = true)]
     rate_limit: MaximumRate,
+    /// Maximum rate of answers sent to pages per address, such as 30/min, or off
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "30/min", hide_short_help = true)]
+    page_rate: MaximumRate,
 }
 
 /// A rate; `None` for `off`. To clap, an `Option` would be a flag that may be left out.
@@ -268,6 +271,7 @@ impl Serve {
             max_connections_per_address: limits.max_connections_per_address,
             auth_failures: limits.auth_failures,
             rate_limit: limits.rate_limit,
+            page_rate: limits.page_rate,
             trusted_proxies: network.trusted_proxy,
             base_url: network.base_url,
             cors_origins: network.cors_origin,

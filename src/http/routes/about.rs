@@ -64,6 +64,7 @@ fn limits_view(http: &HttpSettings, content: &Limits) -> LimitsView {
         max_connections_per_address: number(http.connections_per_address()),
         auth_failures: http.auth_failures.map(|rate| rate.to_string()),
         rate_limit: http.rate_limit.map(|rate| rate.to_string()),
+        page_rate: http.page_rate.map(|rate| rate.to_string()),
     }
 }
 

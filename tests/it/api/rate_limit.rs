@@ -52,7 +52,7 @@ async fn a_rate_per_second_waits_a_second() {
 #[tokio::test]
 async fn limits_report_the_rate_and_without_one_nothing_is_counted() {
     let limited = server("50/s").await.get("/api/v1/limits").send().await.expect(200);
-    assert_eq!(limited["rate_limit"], "50/s");
+    assert_eq!([&limited["rate_limit"], &limited["page_rate"]], ["50/s", "30/min"]);
     let server = Server::start().await;
     assert_eq!(server.read("/api/v1/limits").await["rate_limit"], Value::Null);
     for _ in 0..200 {
