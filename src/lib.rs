@@ -48,6 +48,7 @@
 //! | [`delivery`] | carrying out deliveries: the only module that calls other servers on behalf of forms | HTTP requests to this server |
 //! | [`backup`] | the archive of a backup, for both ends of the wire | how a store works |
 //! | [`app`] | use cases: authorise, validate, ask for one decision, answer in the types of the API | HTTP, how a store works |
+//! | [`page`] | the HTML pages where people answer forms | HTTP, how a store works |
 //! | [`http`] | `routes` (handlers), `wire` (requests and responses), `server` (connections and limits), `openapi` | how a store works |
 //! | [`config`] | the server's settings and their defaults | everything but limits |
 //! | [`server`] | composition: store, app and router, put together and taken apart | forms |
@@ -126,6 +127,7 @@ pub mod http;
 pub mod id;
 pub mod keyed_semaphore;
 pub mod metrics;
+pub mod page;
 pub mod process;
 pub mod receiver;
 pub mod request_error;

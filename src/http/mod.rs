@@ -39,6 +39,7 @@ pub fn router(app: Arc<App>, settings: HttpSettings) -> HttpService {
     let shared = Arc::new(AppState {
         app,
         auth_failures: settings.auth_failures.map(RateLimiter::new),
+        page_posts: settings.page_rate.map(RateLimiter::new),
         requests: settings.rate_limit.map(RateLimiter::new),
         settings: Arc::clone(&settings),
         budgets: Arc::clone(&budgets),

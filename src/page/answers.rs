@@ -6,9 +6,9 @@ use crate::clock::Timestamp;
 use crate::domain::form::Version;
 use crate::domain::json::{Value, parse};
 use crate::domain::language::Language;
+use crate::domain::question::Question;
 use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::options::OptionList;
-use crate::domain::question::Question;
 use crate::page::fields::Fields;
 
 /// Maximum characters of a hidden answer from the address of a page.
@@ -78,9 +78,11 @@ fn answer(id: &str, control: &Control<'_>, fields: &Fields, language: Language) 
             Some(match line.kind {
                 LineKind::Text => text.into(),
                 LineKind::Email | LineKind::Phone | LineKind::Date | LineKind::Time => text.trim().into(),
-                LineKind::Url => with_scheme(text.trim()).into(),
+                LineKind::Url => Value::String(with_scheme(text.trim())),
                 LineKind::Number | LineKind::WholeNumber => number(text, language),
-                LineKind::DateTime => with_offset(text.trim(), fields.first(&offset_field(id))).into(),
+                LineKind::DateTime => {
+                    Value::String(with_offset(text.trim(), fields.first(&offset_field(id))))
+                }
             })
         }
         Control::Lines { .. } | Control::Hidden { .. } => Some(text?.into()),
@@ -220,7 +222,8 @@ pub fn prefill(version: &Version, query: &Fields, language: Language, now: Times
 
 /// Returns the value of the option with the label `text`, or `text` itself.
 fn option_value<'a>(control: &Control<'a>, text: &'a str) -> &'a str {
-    let (Control::One { options, .. } | Control::Several { options, .. } | Control::Ranking(options)) = control
+    let (Control::One { options, .. } | Control::Several { options, .. } | Control::Ranking(options)) =
+        control
     else {
         return text;
     };

@@ -30,20 +30,25 @@ impl Fields {
     }
 
     /// Returns the first value of `name`; empty without one.
-    pub fn first(&self, name: &str) -> &str {
+    pub fn first(&self, name: impl AsRef<str>) -> &str {
         self.all(name).first().map_or("", String::as_str)
     }
 
-    pub fn all(&self, name: &str) -> &[String] {
-        self.values.get(name).map_or(&[], Vec::as_slice)
+    pub fn all(&self, name: impl AsRef<str>) -> &[String] {
+        self.values.get(name.as_ref()).map_or(&[], Vec::as_slice)
     }
 
     pub fn contains(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
-    pub fn has(&self, name: &str, value: &str) -> bool {
-        self.all(name).iter().any(|one| one == value)
+    pub fn has(&self, name: impl AsRef<str>, value: impl AsRef<str>) -> bool {
+        self.all(name).iter().any(|one| one == value.as_ref())
+    }
+
+    /// Whether the value of `name` at `place` is this one.
+    pub(crate) fn is_at(&self, name: &str, place: usize, value: &str) -> bool {
+        self.all(name).get(place).is_some_and(|one| one == value)
     }
 
     /// Returns each name with its values.

@@ -14,7 +14,9 @@ use crate::page::answers::{other_field, row_field};
 use crate::page::assets::{STYLE, STYLE_HASH, form_script_name, style_hash, theme_style};
 use crate::page::fields::Fields;
 use crate::page::markdown::to_html;
-use crate::page::question::{ConditionView, QuestionView, consent_text, line_attributes, scale_label};
+use crate::page::question::{
+    QuestionView, consent_text, fill_one, line_attributes, scale_ends, scale_label, star_label,
+};
 
 /// What the page says at its top, besides errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,9 +109,7 @@ impl FormPage<'_> {
     /// Returns the first error of each question.
     fn errors(&self) -> HashMap<&str, &str> {
         let errors = self.violations.iter().rev();
-        errors
-            .filter_map(|error| Some((error.question.as_deref()?, error.message.as_str())))
-            .collect()
+        errors.filter_map(|error| Some((error.question.as_deref()?, error.message.as_str()))).collect()
     }
 
     /// Returns the errors in the order of the questions, then those of no question.

@@ -3,15 +3,15 @@
 use askama::Template;
 
 use crate::domain::form::Form;
+use crate::domain::form::Version;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::settings::Confirmation as FormConfirmation;
-use crate::domain::form::Version;
 use crate::domain::language::{Language, Texts, fill};
 use crate::page::Html;
 use crate::page::assets::{STYLE, STYLE_HASH, form_script_name, style_hash, theme_style};
+use crate::page::escape;
 use crate::page::fields::Fields;
 use crate::page::markdown::to_html;
-use crate::page::escape;
 
 /// What is shown after the answers were sent.
 pub struct Confirmation<'a> {
@@ -84,7 +84,12 @@ impl<'a> Message<'a> {
     }
 
     /// The form does not take answers, for this `reason`. What the visitor has answered is shown.
-    pub fn not_accepting(form: &'a Form, reason: AcceptingReason, version: &Version, fields: &Fields) -> Self {
+    pub fn not_accepting(
+        form: &'a Form,
+        reason: AcceptingReason,
+        version: &Version,
+        fields: &Fields,
+    ) -> Self {
         let texts = Language::of_tag(form.settings.language.as_deref()).texts();
         let opens_at = form.settings.opens_at.map(|time| {
             let time = time.to_string();

@@ -27,5 +27,7 @@ pub struct Html {
 
 /// Escapes `text` for HTML, also within quoted attributes.
 fn escape(text: &str) -> String {
-    askama::filters::escape(text, askama::filters::Html).map(|escaped| escaped.to_string()).unwrap_or_default()
+    askama::filters::escape(text, askama::filters::Html)
+        .map(|escaped| escaped.to_string())
+        .unwrap_or_default()
 }

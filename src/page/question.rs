@@ -1,5 +1,8 @@
 //! One question as the page draws it.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 use crate::domain::condition::Condition;
 use crate::domain::language::{Texts, fill};
 use crate::domain::question::Question;
@@ -75,20 +78,17 @@ impl<'a> QuestionView<'a> {
 
     /// Returns the attributes `aria-describedby` and `aria-invalid` of its control, and `required`.
     pub(super) fn state(&self) -> String {
+        let invalid = if self.error.is_some() { " aria-invalid=\"true\"" } else { "" };
+        let required = if self.is_required { " required" } else { "" };
+        format!("{}{invalid}{required}", self.described_by())
+    }
+
+    /// Returns the attribute `aria-describedby` of its control or group: hints, error, limit.
+    pub(super) fn described_by(&self) -> String {
         let (id, limit) = (self.id, self.limit().map(|_| "-n"));
         let parts = [self.has_hint().then_some("-h"), self.error.map(|_| "-e"), limit];
         let ids: Vec<_> = parts.into_iter().flatten().map(|part| format!("{id}{part}")).collect();
-        let mut state = String::new();
-        if !ids.is_empty() {
-            state += &format!(" aria-describedby=\"{}\"", ids.join(" "));
-        }
-        if self.error.is_some() {
-            state += " aria-invalid=\"true\"";
-        }
-        if self.is_required {
-            state += " required";
-        }
-        state
+        if ids.is_empty() { String::new() } else { format!(" aria-describedby=\"{}\"", ids.join(" ")) }
     }
 
     /// The maximum number of characters, if it is shown.
@@ -170,6 +170,22 @@ fn hints(control: &Control<'_>, texts: &Texts) -> Vec<String> {
         _ => return Vec::new(),
     };
     vec![hint]
+}
+
+/// Fills the one place of a text.
+pub(super) fn fill_one(template: &str, name: &str, value: impl Display) -> String {
+    fill(template, &[(name, &value)])
+}
+
+/// Returns what a star of a rating is called.
+pub(super) fn star_label(texts: &Texts, value: &i64, max: &i64, labels: &Labels) -> String {
+    fill(texts.stars, &[("number", &scale_label(value, labels)), ("max", max)])
+}
+
+/// Returns the labels of the two ends of a scale, if either has one.
+pub(super) fn scale_ends<'a>(values: &RangeInclusive<i64>, labels: &'a Labels) -> Option<(&'a str, &'a str)> {
+    let [low, high] = [values.start(), values.end()].map(|value| labels.of(&value.to_string()));
+    low.or(high).map(|_| (low.unwrap_or_default(), high.unwrap_or_default()))
 }
 
 /// Returns what is agreed to, HTML.

@@ -23,7 +23,8 @@ const MAY_USE: &[(&str, &str)] = &[
     ("backup", "clock store"),
     ("app", "api backup clock cpu_pool delivery domain id keyed_semaphore metrics secret store vault"),
     ("config", "domain"),
-    ("http", "api app clock config cpu_pool domain id keyed_semaphore metrics secret store"),
+    ("page", "clock domain"),
+    ("http", "api app clock config cpu_pool domain id keyed_semaphore metrics page secret store"),
     ("server", "app clock config cpu_pool delivery domain http id metrics secret store vault"),
     ("receiver", "clock domain request_error secret"),
     ("client", "api clock domain id request_error secret"),
@@ -80,6 +81,9 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("textwrap", "cli/"),
     ("tempfile", "cli/"),
     ("indicatif", "cli/"),
+    ("askama", "page/"),
+    ("pulldown_cmark", "page/markdown.rs"),
+    ("multer", "http/wire/extract.rs"),
     ("tar", "backup.rs"),
     ("prometheus", "metrics.rs"),
     ("matchit", "http/server/"),
@@ -88,7 +92,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("parse_size", "cli/"),
     (
         "ring",
-        "secret.rs vault.rs backup.rs app/signer.rs delivery/google_sheets/token.rs \
+        "secret.rs vault.rs backup.rs page/assets.rs app/signer.rs delivery/google_sheets/token.rs \
          domain/integration/google_sheets/service_account.rs \
          domain/integration/webhook/signature.rs",
     ),

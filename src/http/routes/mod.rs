@@ -5,6 +5,7 @@ mod deliveries;
 mod forms;
 mod integrations;
 mod keys;
+mod pages;
 mod store;
 mod submissions;
 mod workspaces;
@@ -82,8 +83,11 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(about::get_readiness));
     let (routes, document) =
         submissions.into_iter().fold(operations, OpenApiRouter::routes).split_for_parts();
-    let routes =
-        routes.merge(aliases).fallback(route_not_found).method_not_allowed_fallback(method_not_allowed);
+    let routes = routes
+        .merge(aliases)
+        .merge(pages::routes())
+        .fallback(route_not_found)
+        .method_not_allowed_fallback(method_not_allowed);
     (routes, document)
 }
 
@@ -91,7 +95,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
 pub(crate) fn templates(document: &Document) -> Vec<String> {
     let paths = document.paths.paths.keys();
     let aliases = paths.clone().filter(|path| path.contains("/submissions")).map(|path| alias(path));
-    paths.cloned().chain(aliases).collect()
+    paths.cloned().chain(aliases).chain(pages::TEMPLATES.map(str::to_owned)).collect()
 }
 
 /// Returns the second path of an operation on submissions.

@@ -38,7 +38,7 @@ use crate::http::server::request_head::{check_headers, check_host};
 use crate::http::server::request_id::{X_REQUEST_ID, request_id};
 use crate::http::server::response_body::prepare_response;
 use crate::http::wire::accept::prefers_gzip;
-use crate::http::wire::state::{ClientAddress, HealthChecksOnly};
+use crate::http::wire::state::{ClientAddress, HealthChecksOnly, PageFailure};
 
 /// Time to handle a request, besides the time that its body may take.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(60);
@@ -98,6 +98,9 @@ impl HttpService {
         };
         let text = id.to_str().unwrap_or_default();
         let mut response = render_error(response, text, &base);
+        if let Some(PageFailure(error)) = response.extensions_mut().remove() {
+            error.log(text);
+        }
         if method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
@@ -249,11 +252,10 @@ fn render_error(mut response: Response, request_id: &str, base: &str) -> Respons
 /// Sets the headers that every response has.
 pub(crate) fn set_common_headers(headers: &mut HeaderMap, request_id: &HeaderValue) {
     headers.insert(X_REQUEST_ID, request_id.clone());
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Pages have their own.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
-    );
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(policy);
 }

@@ -1,5 +1,7 @@
 //! Extractors for path parameters, headers and bodies. Their rejections are problem documents.
 
+use std::convert::Infallible;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -14,11 +16,13 @@ use crate::app::{ApiError, Result};
 use crate::domain::json;
 use crate::domain::submission::batch::BatchFormat;
 use crate::domain::validation::fields::Fields;
+use crate::domain::validation::violation::shortened;
 use crate::http::server::budget::{AuthenticatedKey, BudgetOwner, Reservation, SMALL};
 use crate::http::wire::accept::{JSON, JSON_LINES};
 use crate::http::wire::body::read_body;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
+use crate::page::fields::Fields as PageFields;
 
 pub(crate) struct PathParams<T>(pub(crate) T);
 
@@ -128,6 +132,23 @@ async fn read_text(
     small: Option<&FairSemaphore<BudgetOwner>>,
     shared: &Shared,
 ) -> Result<BodyText> {
+    let body = read_bytes(request, limit, small, shared).await?;
+    match std::str::from_utf8(&body.bytes) {
+        Ok(_) => Ok(body),
+        Err(error) => {
+            let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
+            Err(ApiError::with_detail(Code::MalformedJson, detail))
+        }
+    }
+}
+
+/// Reads the body as [`read_text`] does, whatever bytes it has.
+async fn read_bytes(
+    request: Request,
+    limit: usize,
+    small: Option<&FairSemaphore<BudgetOwner>>,
+    shared: &Shared,
+) -> Result<BodyText> {
     let (budgets, uri) = (&shared.budgets, request.uri().clone());
     let idempotency_key = request.headers().get(IDEMPOTENCY_KEY).cloned();
     let owner = request.extensions().get::<AuthenticatedKey>().and_then(AuthenticatedKey::owner);
@@ -143,14 +164,41 @@ async fn read_text(
     if (permit.is_some() || is_http2) && budgets.responses.reserve(owner, 1).is_none() {
         return Err(ApiError::overloaded());
     }
-    match std::str::from_utf8(&bytes) {
-        Ok(_) => Ok(BodyText { bytes, uri, idempotency_key, _reservation: reservation, _permit: permit }),
-        Err(error) => {
-            let detail = format!("the body is not valid UTF-8 after byte {}", error.valid_up_to());
-            Err(ApiError::with_detail(Code::MalformedJson, detail))
-        }
-    }
+    Ok(BodyText { bytes, uri, idempotency_key, _reservation: reservation, _permit: permit })
 }
+
+/// Reads the fields of an HTML form. A file that was chosen is refused: no question takes one.
+pub(crate) async fn read_fields(request: Request, shared: &Shared) -> Result<PageFields> {
+    check_type(request.headers(), &[URL_ENCODED, MULTIPART])?;
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let boundary = content_type.and_then(|text| multer::parse_boundary(text).ok());
+    let body = read_bytes(request, shared.settings.max_body, None, shared).await?;
+    let Some(boundary) = boundary else { return Ok(PageFields::parse(&body.bytes)) };
+    let bytes = body.bytes.clone();
+    let parts = futures_util::stream::once(std::future::ready(Ok::<_, Infallible>(bytes)));
+    let mut parts = multer::Multipart::new(parts, boundary);
+    let malformed = |error: multer::Error| {
+        ApiError::with_detail(
+            Code::MalformedJson,
+            format!("the body is not valid multipart/form-data: {error}"),
+        )
+    };
+    let mut fields = PageFields::default();
+    while let Some(part) = parts.next_field().await.map_err(malformed)? {
+        let name = part.name().unwrap_or_default().to_owned();
+        let is_file = part.file_name().is_some();
+        let text = part.text().await.map_err(malformed)?;
+        if is_file && !text.is_empty() {
+            let detail = format!("the field `{}` has a file; files are not accepted", shortened(&name));
+            return Err(ApiError::with_detail(Code::UnsupportedMediaType, detail));
+        }
+        fields.add(&name, &text);
+    }
+    Ok(fields)
+}
+
+const URL_ENCODED: &str = "application/x-www-form-urlencoded";
+const MULTIPART: &str = "multipart/form-data";
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
 

@@ -31,7 +31,8 @@ impl ApiError {
         response
     }
 
-    fn log(&self, request_id: &str) {
+    /// Logs the cause of a failure of the server.
+    pub(crate) fn log(&self, request_id: &str) {
         // Overload and a full disk would fill the log with a line per request; the store reports a full disk once.
         let is_frequent = self.problem.code == Code::Overloaded || self.problem.code == Code::StorageFull;
         if self.problem.status < 500 || is_frequent {

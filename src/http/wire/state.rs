@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::app::App;
+use crate::app::{ApiError, App};
 use crate::config::HttpSettings;
 use crate::domain::workspace::Caller;
 use crate::http::openapi::DocumentText;
@@ -25,6 +25,10 @@ pub(crate) struct HealthChecksOnly;
 #[derive(Debug, Clone)]
 pub struct LocalOperator(pub Caller);
 
+/// Response extension: the error that a page tells people of.
+#[derive(Debug, Clone)]
+pub(crate) struct PageFailure(pub(crate) ApiError);
+
 /// The state as handlers receive it.
 pub(crate) type Shared = Arc<AppState>;
 
@@ -33,6 +37,8 @@ pub(crate) struct AppState {
     pub(crate) settings: Arc<HttpSettings>,
     /// Failed authentications by network: an IPv4 address, or the /64 of an IPv6 one, which belongs to one customer.
     pub(crate) auth_failures: Option<RateLimiter<IpAddr>>,
+    /// Answers sent from pages, by network.
+    pub(crate) page_posts: Option<RateLimiter<IpAddr>>,
     /// Requests by API key.
     pub(crate) requests: Option<RateLimiter<KeyId>>,
     pub(crate) budgets: Arc<Budgets>,
