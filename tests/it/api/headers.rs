@@ -40,7 +40,7 @@ async fn every_response_has_its_headers_and_no_others() {
         (server.call_without_key(Method::GET, "/healthz"), plain),
         (server.call_without_key(Method::GET, "/readyz"), plain),
         (server.call_without_key(Method::GET, forms), "content-length content-type www-authenticate"),
-        (server.call_without_key(Method::GET, "/"), plain),
+        (server.call_without_key(Method::GET, "/nothing"), plain),
         (server.get("/api/v1/forms/"), plain),
         (server.call(Method::PUT, forms), "allow content-length content-type"),
         (server.call(Method::OPTIONS, one), "allow content-length"),

@@ -38,7 +38,7 @@ async fn a_request_head_beyond_the_limits_gets_a_problem_document(scheme: Scheme
         ("/healthz".to_owned(), many, "headers_too_large"),
         ("/healthz".to_owned(), format!("X-Large: {}\r\n", "y".repeat(32 << 10)), "headers_too_large"),
         ("/healthz".to_owned(), "Expect: cake\r\n".to_owned(), "expectation_failed"),
-        ("/".to_owned(), String::new(), "route_not_found"),
+        ("/nothing".to_owned(), String::new(), "route_not_found"),
     ] {
         let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n");
         let refused = parse_response(&wire.exchange(text.as_bytes()).await);
