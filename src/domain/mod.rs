@@ -8,6 +8,7 @@ pub mod delivery;
 pub mod form;
 pub mod integration;
 pub mod json;
+pub mod language;
 pub mod open_enum;
 pub mod pattern;
 pub mod question;
