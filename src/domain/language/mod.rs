@@ -95,7 +95,7 @@ texts! {
     too_many_title too_many_text
 
     needs_answer
-    not_asked not_asked_unless
+    not_asked asked_depends_on
     not_answerable
     enter instead_of
     type_null type_boolean type_number type_text type_list type_object
