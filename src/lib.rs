@@ -41,7 +41,7 @@
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
 //! | [`keyed_semaphore`] | a limit of permits for each id | everything else |
 //! | [`request_error`] | why a request to another server failed, in words | everything else |
-//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `integration`, `delivery`, `pattern`, `json`, `validation` | time, files, HTTP, stores |
+//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `integration`, `delivery`, `pattern`, `json`, `language`, `validation` | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | transport |
 //! | [`store`] | where state lives: one trait of whole business steps, and the embedded store | HTTP, callers |
 //! | [`vault`] | sealing of secrets at rest | everything but ids |
@@ -107,6 +107,7 @@
 //! |---|---|---|
 //! | a kind of question | a file in `domain/question/`, a row in `kind.rs`, its schema in `api/schema/questions.json` | the tests over all kinds |
 //! | a kind of integration | a file in `domain/integration/` with its spec and the trait `Kind` (for a chat, a file in `chat/` with a `Chat`), and its two lines in `IntegrationType`; for a new way to send, a variant of `Outbound` and its sender in `delivery` | the compiler |
+//! | a language | a file in `domain/language/` with its `Texts`, and its two lines in `Language` | the compiler; the test of the places of templates |
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/` | the golden OpenAPI document |
 //! | a command | a file in `cli/commands/`, its line in `Command` | clap's own checks; golden man pages |
 //! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |

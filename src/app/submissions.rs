@@ -239,6 +239,7 @@ impl Session {
         let patch = SubmissionPatch::read(body).map_err(body_error)?;
         let _permit = self.submission_edits.acquire(submission.id).await;
         let (form, limits) = (current.form.id, self.limits);
+        let texts = current.form.settings.language().texts();
         for _ in 0..MAX_TRIES {
             let found = self.store.find_submission(submission).await?;
             let found = found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
@@ -251,8 +252,10 @@ impl Session {
             };
             let is_costly = patch.has_answers() && is_costly(&version, found.size() + patch.size());
             let original = found.clone();
-            let work =
-                move || Ok(patch.apply(&original, &version, &limits).map_err(Refusal::InvalidAnswers)?);
+            let work = move || {
+                let edited = patch.apply(&original, &version, &limits, texts);
+                Ok(edited.map_err(Refusal::InvalidAnswers)?)
+            };
             let Some(edit) = self.run_here_or_job(is_costly, work).await? else {
                 return Ok((found, dropped));
             };
@@ -366,7 +369,7 @@ pub(super) fn validate_body(
     let sent = submission::read(body, limits).map_err(body_error)?;
     accepting.map_err(|why| Refusal::not_accepting(&current.form, why))?;
     let (sent, dropped) = drop_unknown(current, sent);
-    Ok((validate_answers(&current.version, sent, limits, now)?, dropped))
+    Ok((validate_answers(current, sent, limits, now)?, dropped))
 }
 
 /// Returns the submission `id` and its dropped keys as in the first response to `body`: the `original`, or one rebuilt from
@@ -386,7 +389,7 @@ fn rebuild(
     let (sent, dropped) = drop_unknown(current, sent);
     // If the form has changed and would now refuse the answers, they are returned without its defaults.
     let at = Timestamp::from_millis(id.millis());
-    let sent = validate_answers(&current.version, sent.clone(), limits, at).unwrap_or(sent);
+    let sent = validate_answers(current, sent.clone(), limits, at).unwrap_or(sent);
     Ok((to_submission(id, current, sent), dropped))
 }
 
@@ -401,14 +404,15 @@ fn drop_unknown(current: &Current, sent: SubmittedAnswers) -> (SubmittedAnswers,
     }
 }
 
-/// Validates `sent` against the questions, and adds their default values.
+/// Validates `sent` against the questions of the form, and adds their default values.
 fn validate_answers(
-    version: &Version,
+    Current { form, version, .. }: &Current,
     mut sent: SubmittedAnswers,
     limits: &Limits,
     now: Timestamp,
 ) -> Result<SubmittedAnswers> {
-    let defaults = version.check(sent.answers.values(), limits, now).unwrap_or_else(|violations| {
+    let texts = form.settings.language().texts();
+    let defaults = version.check(sent.answers.values(), limits, now, texts).unwrap_or_else(|violations| {
         sent.violations.extend(violations);
         Vec::new()
     });

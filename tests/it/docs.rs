@@ -11,6 +11,7 @@ use forms::domain::delivery::error_code::ErrorCode;
 use forms::domain::integration::spec::{IntegrationSpec, Member, Need};
 use forms::domain::integration::{Integration, IntegrationType};
 use forms::domain::json as forms_json;
+use forms::domain::language::ENGLISH;
 use forms::domain::question::QuestionKind;
 use forms::domain::validation::budget::Budget;
 use forms::domain::validation::fields::Fields;
@@ -58,7 +59,12 @@ fn questions() -> String {
         let (kind, settings) = read_with_required_settings(name);
         let rules = kind.rules();
         let settings: Vec<_> = settings.iter().map(|setting| format!("`{setting}`")).collect();
-        format!("| `{name}` | {} | `{}` | {} |\n", rules.expects(), rules.example(), settings.join(", "))
+        format!(
+            "| `{name}` | {} | `{}` | {} |\n",
+            rules.expects(ENGLISH),
+            rules.example(),
+            settings.join(", ")
+        )
     });
     format!("| `type` | Answer | For instance | Settings |\n|---|---|---|---|\n{}", rows.collect::<String>())
 }

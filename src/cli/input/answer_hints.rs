@@ -2,6 +2,7 @@
 
 use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::json::{Object, Value};
+use crate::domain::language::ENGLISH;
 use crate::domain::question::Question;
 use crate::domain::validation::similar::similar;
 use crate::domain::validation::violation::{Rule, unescape};
@@ -30,7 +31,7 @@ pub fn help(question: &Question, id: &str, rule: Rule, invalid: Option<&Value>) 
             let line = shell_quote(&format!("{id}:={example}"));
             format!("{id} takes JSON from rows to columns: {line}")
         }
-        _ => format!("{id}=… expects {}{other}", rules.expects()),
+        _ => format!("{id}=… expects {}{other}", rules.expects(ENGLISH)),
     }
 }
 

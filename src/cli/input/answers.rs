@@ -96,7 +96,8 @@ pub fn submission_body(
         return Ok(sources.record.body(answers));
     }
     let version = Version::new(form.version, form.created_at, questions);
-    let violations = version.check(&answers, &Limits::UNLIMITED, now).err().unwrap_or_default();
+    let texts = form.settings.language().texts();
+    let violations = version.check(&answers, &Limits::UNLIMITED, now, texts).err().unwrap_or_default();
     let (dropped, wrong) = split_dropped(violations, form.settings.unknown_answers());
     // With a machine-readable format, stderr has only the error document.
     if wrong.is_empty() || output.format == Format::Table {

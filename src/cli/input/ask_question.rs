@@ -4,6 +4,7 @@ use crate::cli::input::answer_hints::{Choice, choices};
 use crate::cli::input::prompt;
 use crate::cli::output::exit::CliError;
 use crate::domain::json::{Object, Value};
+use crate::domain::language::ENGLISH;
 use crate::domain::question::Question;
 
 /// The item that leaves an optional question without an answer.
@@ -47,8 +48,10 @@ impl Asked<'_> {
         match name {
             "boolean" | "consent" | "rating" | "opinion_scale" | "single_choice" | "multiple_choice"
             | "ranking" | "matrix" => None,
-            "long_text" => Some(format!("{}, up to an empty line", self.question.kind.rules().expects())),
-            _ => Some(self.question.kind.rules().expects()),
+            "long_text" => {
+                Some(format!("{}, up to an empty line", self.question.kind.rules().expects(ENGLISH)))
+            }
+            _ => Some(self.question.kind.rules().expects(ENGLISH)),
         }
     }
 

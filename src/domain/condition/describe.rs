@@ -1,26 +1,50 @@
-//! Descriptions of conditions in plain English: `score is 2 or less and colour is red or blue`.
+//! Descriptions of conditions in plain words: `score is 2 or less and colour is red or blue`.
 
 use crate::domain::condition::{Clause, Condition, Operator, QuestionClause, Test};
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
+
+/// What a description calls the questions and the values that answers are compared with.
+pub trait Names {
+    /// Returns the name of the question `id`; by default the id.
+    fn question(&self, id: &str) -> String {
+        id.to_owned()
+    }
+
+    /// Returns the name of a `value` of the question `id`; by default the value.
+    fn value(&self, _id: &str, value: &Value) -> String {
+        value.display_text()
+    }
+}
+
+/// The ids and values as developers write them.
+#[derive(Debug, Clone, Copy)]
+pub struct Ids;
+
+impl Names for Ids {}
 
 impl Condition {
-    /// Describes the condition in plain English, with questions by their ids.
-    pub fn describe(&self) -> String {
-        describe(&self.root).0
+    /// Describes the condition in the words of `texts`, with `names` for questions and values.
+    pub fn describe(&self, texts: &Texts, names: &dyn Names) -> String {
+        describe(&self.root, texts, names).0
     }
 }
 
 /// A phrase, and whether it needs brackets within a larger one.
 type Phrase = (String, bool);
 
-fn describe(clause: &Clause) -> Phrase {
+fn describe(clause: &Clause, texts: &Texts, names: &dyn Names) -> Phrase {
+    let all = |clauses: &[Clause]| clauses.iter().map(|clause| describe(clause, texts, names)).collect();
     match clause {
-        Clause::All(clauses) => join(clauses.iter().map(describe).collect(), " and "),
-        Clause::Any(clauses) => join(clauses.iter().map(describe).collect(), " or "),
-        Clause::Not(clause) => (format!("not ({})", describe(clause).0), false),
+        Clause::All(clauses) => join(all(clauses), texts.and),
+        Clause::Any(clauses) => join(all(clauses), texts.or),
+        Clause::Not(clause) => {
+            let (condition, _) = describe(clause, texts, names);
+            (fill(texts.not, &[("condition", &condition)]), false)
+        }
         Clause::Question(QuestionClause { question, tests, .. }) => {
-            let tests = tests.iter().map(|test| (format!("{question} {}", test.describe()), false));
-            join(tests.collect(), " and ")
+            let tests = tests.iter().map(|test| (test.describe(question, texts, names), false));
+            join(tests.collect(), texts.and)
         }
     }
 }
@@ -35,33 +59,39 @@ fn join(mut phrases: Vec<Phrase>, word: &str) -> Phrase {
 }
 
 impl Test {
-    fn describe(&self) -> String {
-        let (operand, value) = (&self.operand, self.operand.display_text());
+    fn describe(&self, id: &str, texts: &Texts, names: &dyn Names) -> String {
+        let values: Vec<_> = match (self.operator, &self.operand) {
+            (Operator::In, Value::Array(values)) => {
+                values.iter().map(|value| names.value(id, value)).collect()
+            }
+            (Operator::Matches, pattern) => vec![pattern.as_str().unwrap_or_default().to_owned()],
+            (_, value) => vec![names.value(id, value)],
+        };
+        fill(self.template(texts), &[("question", &names.question(id)), ("value", &one_of(&values, texts))])
+    }
+
+    /// Returns the template for the operator; words for the order of texts suit dates and times, too.
+    fn template(&self, texts: &Texts) -> &'static str {
+        let ordered =
+            |of_text, of_number| if matches!(self.operand, Value::String(_)) { of_text } else { of_number };
         match self.operator {
-            Operator::Eq => format!("is {value}"),
-            Operator::Ne => format!("is not {value}"),
-            Operator::Lt => format!("is {} {value}", words(operand, "before", "less than")),
-            Operator::Lte => format!("is {value} or {}", words(operand, "before", "less")),
-            Operator::Gt => format!("is {} {value}", words(operand, "after", "more than")),
-            Operator::Gte => format!("is {value} or {}", words(operand, "after", "more")),
-            Operator::In => format!("is {}", one_of(operand.as_array().unwrap_or_default())),
-            Operator::Includes => format!("includes {value}"),
-            Operator::Matches => format!("matches {}", operand.as_str().unwrap_or_default()),
-            Operator::Answered if *operand == true.into() => "is answered".to_owned(),
-            Operator::Answered => "is not answered".to_owned(),
+            Operator::Eq | Operator::In => texts.if_eq,
+            Operator::Ne => texts.if_ne,
+            Operator::Lt => ordered(texts.if_before, texts.if_lt),
+            Operator::Lte => ordered(texts.if_until, texts.if_lte),
+            Operator::Gt => ordered(texts.if_after, texts.if_gt),
+            Operator::Gte => ordered(texts.if_since, texts.if_gte),
+            Operator::Includes => texts.if_includes,
+            Operator::Matches => texts.if_matches,
+            Operator::Answered if self.operand == true.into() => texts.if_answered,
+            Operator::Answered => texts.if_unanswered,
         }
     }
 }
 
-/// Returns the words for a comparison with `value`: those `of_text` suit dates and times, too.
-fn words(value: &Value, of_text: &'static str, of_number: &'static str) -> &'static str {
-    if matches!(value, Value::String(_)) { of_text } else { of_number }
-}
-
-fn one_of(values: &[Value]) -> String {
-    let phrases: Vec<_> = values.iter().map(Value::display_text).collect();
-    match &phrases[..] {
-        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        phrases => phrases.concat(),
+fn one_of(values: &[String], texts: &Texts) -> String {
+    match values {
+        [others @ .., last] if !others.is_empty() => others.join(texts.comma) + texts.or + last,
+        values => values.concat(),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::domain::condition::{Answer, Condition, Operator, QuestionClause, Test};
 use crate::domain::json::Value;
+use crate::domain::language::ENGLISH;
 use crate::domain::question::{Question, Rules};
 use crate::domain::validation::fields::quoted;
 use crate::domain::validation::violation::{MAX_COMPARED, MAX_VIOLATIONS, Rule, Violation, shortened};
@@ -129,7 +130,7 @@ fn check_test(id: &str, test: &Test, rules: &dyn Rules, matched: usize, root: &s
             None => range_error(test, rules),
         },
         Operator::Includes => inclusion_error(rules, operand),
-        Operator::Matches if !is_text(rules) => Some(format!("its answer is {}", rules.expects())),
+        Operator::Matches if !is_text(rules) => Some(format!("its answer is {}", rules.expects(ENGLISH))),
         Operator::Matches if rules.max_length() > matched => {
             return vec![refuse_long(id, pointer, rules.max_length(), matched)];
         }
@@ -162,16 +163,16 @@ fn suggestion(id: &str, operator: Operator, value: &Value, rules: &dyn Rules) ->
 
 /// Describes a `value` that is nothing like the answers to `id`.
 fn mismatch(id: &str, value: &Value, rules: &dyn Rules) -> Option<String> {
-    let error = rules.check(value, None).into_iter().next()?;
+    let error = rules.check(value, None, ENGLISH).into_iter().next()?;
     let is_simple = !matches!(rules.example(), Value::Object(_));
     let is_mismatch =
         is_of_another_form(error.rule) || matches!(error.rule, Rule::OutOfRange | Rule::NotAnInteger);
-    let message = || format!("`{id}` is {}, not {}", rules.expects(), shortened(&value.to_string()));
+    let message = || format!("`{id}` is {}, not {}", rules.expects(ENGLISH), shortened(&value.to_string()));
     (is_simple && is_mismatch).then(message)
 }
 
 pub(super) fn value_error(rules: &dyn Rules, value: &Value) -> Option<String> {
-    rules.check(value, None).into_iter().next().map(|error| error.message)
+    rules.check(value, None, ENGLISH).into_iter().next().map(|error| error.message)
 }
 
 fn is_of_another_form(rule: Rule) -> bool {
@@ -180,7 +181,7 @@ fn is_of_another_form(rule: Rule) -> bool {
 
 /// Explains why `value` cannot be ordered among the answers. A value that is out of range can be.
 fn order_error(rules: &dyn Rules, value: &Value) -> Option<String> {
-    let mut errors = rules.check(value, None).into_iter();
+    let mut errors = rules.check(value, None, ENGLISH).into_iter();
     errors.find(|error| is_of_another_form(error.rule)).map(|error| error.message)
 }
 
@@ -196,7 +197,7 @@ fn range_error(test: &Test, rules: &dyn Rules) -> Option<String> {
     let answer = Answer::new(&bound, rules);
     // The bound is the answer most likely to satisfy the test: if it does not, none does.
     let holds = answer.order(&test.operand).is_none() || test.holds(Some(answer));
-    (!holds).then(|| format!("its answer is {}, never {side} {}", rules.expects(), test.operand))
+    (!holds).then(|| format!("its answer is {}, never {side} {}", rules.expects(ENGLISH), test.operand))
 }
 
 pub(super) fn inclusion_error(rules: &dyn Rules, value: &Value) -> Option<String> {
@@ -204,9 +205,9 @@ pub(super) fn inclusion_error(rules: &dyn Rules, value: &Value) -> Option<String
         (Value::String(_), Value::String(_)) => None,
         // Only errors of the item itself: a list of one item may be too short.
         (Value::Array(_), _) => {
-            let errors = rules.check(&Value::Array(vec![value.clone()]), None);
+            let errors = rules.check(&Value::Array(vec![value.clone()]), None, ENGLISH);
             errors.into_iter().find(|error| !error.at.is_empty()).map(|error| error.message)
         }
-        _ => Some(format!("its answer is {}", rules.expects())),
+        _ => Some(format!("its answer is {}", rules.expects(ENGLISH))),
     }
 }

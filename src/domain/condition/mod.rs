@@ -20,6 +20,7 @@ use crate::domain::pattern::Pattern;
 
 pub use compare::{Answer, DAY_NANOS, ValueType};
 pub use decision::Decision;
+pub use describe::{Ids, Names};
 pub use filter::FilterKey;
 pub use lint::{lint_condition, lint_conditions};
 

@@ -3,10 +3,11 @@
 //! The schema accepts all answers that the form accepts, except empty values. It has the rules of each question alone;
 //! conditions are described in text, and only the server evaluates them.
 
-use crate::domain::condition::Condition;
+use crate::domain::condition::{Condition, Ids};
 use crate::domain::form::Version;
 use crate::domain::form::settings::UnknownAnswers;
 use crate::domain::json::{Object, Value};
+use crate::domain::language::ENGLISH;
 use crate::domain::question::Question;
 use crate::domain::question::json::object_schema;
 
@@ -64,7 +65,7 @@ fn property(question: &Question, page_condition: Option<&str>, is_required: bool
 /// Describes `condition`, truncated: a page's condition is repeated for each of its questions.
 fn describe_condition(condition: &Condition) -> String {
     const MOST: usize = 500;
-    let words = condition.describe();
+    let words = condition.describe(ENGLISH, &Ids);
     match words.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,

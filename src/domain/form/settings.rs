@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::domain::form::theme::Theme;
 use crate::domain::json::{self, Value};
+use crate::domain::language::Language;
 use crate::domain::open_enum::named_enum;
 use crate::domain::question::Question;
 use crate::domain::validation::fields::Fields;
@@ -118,6 +119,11 @@ impl Settings {
     /// Whether `origin`, as browsers send it, is one of the form's origins.
     pub fn allows_origin(&self, origin: &str) -> bool {
         self.origins.iter().flatten().any(|allowed| allowed.as_str() == origin)
+    }
+
+    /// The language of the texts that respondents read.
+    pub fn language(&self) -> Language {
+        Language::of_tag(self.language.as_deref())
     }
 
     pub fn patched(&self, patch: &Value) -> Result<Self, Vec<Violation>> {

@@ -40,7 +40,7 @@ pub(super) const TEXTS: Texts = Texts {
 
     needs_answer: "\"{title}\" needs an answer",
     not_asked: "\"{title}\" is not asked with these answers",
-    not_asked_unless: "whether \"{title}\" is asked depends on `{question}`",
+    asked_depends_on: "whether \"{title}\" is asked depends on `{question}`",
     not_answerable: "This is only shown and takes no answer",
     enter: "Enter {what}", instead_of: "{instruction}, not {found}",
     type_null: "null", type_boolean: "a boolean", type_number: "a number", type_text: "text",
@@ -54,7 +54,7 @@ pub(super) const TEXTS: Texts = Texts {
     email: "Enter an email address like {sample}", domains_allowed: "Enter an address of {domains}",
     domain_denied: "Addresses of {domain} are not accepted here",
     schemes_allowed: "Enter an address that begins with {schemes}",
-    option: "Choose {option}", rows: "The rows are {row}", already_chosen: "This is already chosen",
+    option: "Choose {option}", rows: "The rows are one of {rows}", already_chosen: "This is already chosen",
     other_object: "Enter other text as {example}",
 
     expects_line: "one line of text", expects_lines: "text of one or more lines",

@@ -3,7 +3,14 @@
 //! To add a language: a file with its [`Texts`], and its two lines in [`Language`]. A missing text does not compile. Texts
 //! for developers, such as help, hints and messages about definitions, are English.
 
+mod arabic;
+mod chinese;
 mod english;
+mod french;
+mod german;
+mod japanese;
+mod portuguese;
+mod spanish;
 
 use std::fmt::{Display, Write as _};
 
@@ -36,7 +43,16 @@ impl Language {
     }
 
     pub fn texts(self) -> &'static Texts {
-        ENGLISH
+        match self {
+            Self::English => ENGLISH,
+            Self::German => &german::TEXTS,
+            Self::French => &french::TEXTS,
+            Self::Spanish => &spanish::TEXTS,
+            Self::Portuguese => &portuguese::TEXTS,
+            Self::Arabic => &arabic::TEXTS,
+            Self::Japanese => &japanese::TEXTS,
+            Self::Chinese => &chinese::TEXTS,
+        }
     }
 
     /// The direction of its script, for `dir` in HTML.
@@ -70,55 +86,27 @@ macro_rules! texts {
 texts! {
     comma quoted
 
-    error_prefix problem_heading optional
-    send sending back next start_again send_another
-    step reference your_answers
-    choose other other_text yes no agree
-    choose_several choose_at_least choose_at_most choose_between
-    up_to_characters characters_left characters_too_many
-    rank_hint place stars
-    utc_hint local_time_hint
-    answer_only_if leave_empty scroll_hint
-    draft_restored
-    not_sent
-    page_expired
-    already_sent
-    try_again_text
-    preview preview_accepted
-    continue_to
+    error_prefix problem_heading optional send sending back next start_again send_another step reference your_answers
+    choose other other_text yes no agree choose_several choose_at_least choose_at_most choose_between
+    up_to_characters characters_left characters_too_many rank_hint place stars utc_hint local_time_hint
+    answer_only_if leave_empty scroll_hint draft_restored not_sent page_expired already_sent try_again_text
+    preview preview_accepted continue_to
 
-    thanks_title thanks_text
-    closed_title closed_text
-    full_title full_text
-    not_open_title not_open_text
-    not_found_title not_found_text
-    too_many_title too_many_text
+    thanks_title thanks_text closed_title closed_text full_title full_text not_open_title not_open_text
+    not_found_title not_found_text too_many_title too_many_text
 
-    needs_answer
-    not_asked not_asked_unless
-    not_answerable
-    enter instead_of
+    needs_answer not_asked asked_depends_on not_answerable enter instead_of
     type_null type_boolean type_number type_text type_list type_object
-    at_least_characters at_most_characters
-    at_most_bytes number_characters
-    matching one_line control_character
-    email domains_allowed domain_denied schemes_allowed
-    option rows already_chosen other_object
+    at_least_characters at_most_characters at_most_bytes number_characters matching one_line control_character
+    email domains_allowed domain_denied schemes_allowed option rows already_chosen other_object
 
-    expects_line expects_lines expects_email
-    expects_url expects_phone expects_phone_of
+    expects_line expects_lines expects_email expects_url expects_phone expects_phone_of
     expects_number expects_integer range_between range_from range_to steps
-    expects_boolean expects_consent expects_hidden expects_nothing
-    expects_option expects_list expects_ranking
-    expects_rows expects_each_row
-    expects_date expects_time
-    expects_datetime date_from date_to
+    expects_boolean expects_consent expects_hidden expects_nothing expects_option expects_list expects_ranking
+    expects_rows expects_each_row expects_date expects_time expects_datetime date_from date_to
 
-    and or not
-    if_eq if_ne if_includes if_matches
-    if_lt if_lte if_gt if_gte
-    if_before if_until if_after if_since
-    if_answered if_unanswered
+    and or not if_eq if_ne if_includes if_matches if_lt if_lte if_gt if_gte
+    if_before if_until if_after if_since if_answered if_unanswered
 }
 
 impl Texts {

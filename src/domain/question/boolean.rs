@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::Texts;
 use crate::domain::question::control::Control;
 use crate::domain::question::json::object;
 use crate::domain::question::labels::{self, Labels};
@@ -31,14 +32,14 @@ impl Boolean {
 }
 
 impl Rules for Boolean {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
         match answer {
             Value::Bool(true) => Vec::new(),
             _ if self.is_consent => {
-                vec![AnswerError::new(Rule::TypeMismatch, format!("Enter {}", self.expects()))]
+                vec![AnswerError::enter(Rule::TypeMismatch, texts.expects_consent, texts)]
             }
             Value::Bool(false) => Vec::new(),
-            other => vec![AnswerError::wrong_type(&self.expects(), other)],
+            other => vec![AnswerError::wrong_type(texts.expects_boolean, other, texts)],
         }
     }
 
@@ -69,7 +70,7 @@ impl Rules for Boolean {
         }
     }
 
-    fn expects(&self) -> String {
-        if self.is_consent { "true to agree" } else { "true or false" }.to_owned()
+    fn expects(&self, texts: &Texts) -> String {
+        if self.is_consent { texts.expects_consent } else { texts.expects_boolean }.to_owned()
     }
 }

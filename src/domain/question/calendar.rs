@@ -3,6 +3,7 @@
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::condition::{DAY_NANOS, ValueType};
 use crate::domain::json::Value;
+use crate::domain::language::{ENGLISH, Texts, fill};
 use crate::domain::question::control::{Control, Line, LineKind};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::text::check_line;
@@ -21,7 +22,8 @@ pub(super) struct Calendar {
 #[derive(Debug)]
 pub(super) struct Unit {
     value_type: ValueType,
-    name: &'static str,
+    /// The template of what answers must be.
+    expects: fn(&Texts) -> &'static str,
     sample: &'static str,
     rule: Rule,
     /// Format and pattern for JSON Schema.
@@ -31,7 +33,7 @@ pub(super) struct Unit {
 
 pub(super) const DATE: Unit = Unit {
     value_type: ValueType::Date,
-    name: "a date",
+    expects: |texts| texts.expects_date,
     sample: "2027-03-13",
     rule: Rule::InvalidDate,
     format: Some("date"),
@@ -40,7 +42,7 @@ pub(super) const DATE: Unit = Unit {
 
 pub(super) const TIME: Unit = Unit {
     value_type: ValueType::Time,
-    name: "a time",
+    expects: |texts| texts.expects_time,
     sample: "09:30",
     rule: Rule::InvalidTime,
     // The format `time` requires an offset.
@@ -50,7 +52,7 @@ pub(super) const TIME: Unit = Unit {
 
 pub(super) const DATETIME: Unit = Unit {
     value_type: ValueType::DateTime,
-    name: "a date and time with its offset",
+    expects: |texts| texts.expects_datetime,
     sample: "2027-03-13T09:30:00+01:00",
     rule: Rule::InvalidDatetime,
     format: Some("date-time"),
@@ -59,6 +61,13 @@ pub(super) const DATETIME: Unit = Unit {
         r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$(?!\n)"
     ),
 };
+
+impl Unit {
+    /// Describes a valid answer, between bounds in words.
+    fn expects(&self, texts: &Texts, from: &str, to: &str) -> String {
+        fill((self.expects)(texts), &[("sample", &self.sample), ("from", &from), ("to", &to)])
+    }
+}
 
 #[derive(Debug, Clone)]
 struct Bound {
@@ -82,7 +91,7 @@ impl Bound {
             return Some(Self { text, nanoseconds: i128::from(days) * DAY_NANOS, is_relative: true });
         }
         let or_today = if has_today { ", or like today+30d" } else { "" };
-        let message = format!("`{text}` is not {} like {}{or_today}", unit.name, unit.sample);
+        let message = format!("`{text}` is not {}{or_today}", unit.expects(ENGLISH, "", ""));
         fields.refuse(name, Rule::InvalidDatetime, message);
         None
     }
@@ -161,9 +170,9 @@ fn digits(text: &str) -> impl Iterator<Item = (usize, u32)> {
 }
 
 impl Rules for Calendar {
-    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError> {
-        check_line(answer, |text| {
-            let error = |rule| AnswerError::new(rule, format!("Enter {}", self.expects()));
+    fn check(&self, answer: &Value, now: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        check_line(answer, texts, |text| {
+            let error = |rule| AnswerError::enter(rule, &self.expects(texts), texts);
             let point = self.unit.value_type.nanoseconds(text).ok_or_else(|| error(self.unit.rule))?;
             let min = self.min.as_ref().and_then(|min| min.nanoseconds(now, false));
             let max = self.max.as_ref().and_then(|max| max.nanoseconds(now, true));
@@ -203,11 +212,10 @@ impl Rules for Calendar {
         self.fixed_bounds().map(|bound| bound.map(Value::from))
     }
 
-    fn expects(&self) -> String {
-        let bound = |word: &str, bound: &Option<Bound>| {
-            bound.as_ref().map(|bound| format!(", {word} {}", bound.text)).unwrap_or_default()
-        };
-        let (min, max) = (bound("from", &self.min), bound("up to", &self.max));
-        format!("{} like {}{min}{max}", self.unit.name, self.unit.sample)
+    fn expects(&self, texts: &Texts) -> String {
+        let from =
+            self.min.as_ref().map(|min| fill(texts.date_from, &[("min", &min.text)])).unwrap_or_default();
+        let to = self.max.as_ref().map(|max| fill(texts.date_to, &[("max", &max.text)])).unwrap_or_default();
+        self.unit.expects(texts, &from, &to)
     }
 }

@@ -4,6 +4,7 @@ use std::mem::replace;
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::question::control::Control;
 use crate::domain::question::json::{any_of, object, patterns};
 use crate::domain::question::options::OptionList;
@@ -85,28 +86,31 @@ impl Choice {
     }
 
     /// Returns the index of the option that `answer` chooses; free text has the index after the last.
-    fn choose(&self, answer: &Value) -> Result<usize, AnswerError> {
+    fn choose(&self, answer: &Value, texts: &Texts) -> Result<usize, AnswerError> {
         match answer {
             Value::Object(members) if self.takes_other => match members.as_slice() {
                 [(name, Value::String(text))] if name == "other" && !text.trim().is_empty() => {
-                    one_line(&members[0].1).map(|_| self.options.len())
+                    one_line(&members[0].1, texts).map(|_| self.options.len())
                 }
-                _ => Err(AnswerError::new(Rule::TypeMismatch, "Enter other text as {\"other\": \"text\"}")),
+                _ => {
+                    let message = fill(texts.other_object, &[("example", &r#"{"other": "text"}"#)]);
+                    Err(AnswerError::new(Rule::TypeMismatch, message))
+                }
             },
-            _ => self.options.choose(answer),
+            _ => self.options.choose(answer, texts),
         }
     }
 
     /// Checks each item; stops once there are more errors than are reported, since there may be very many items.
-    fn check_items(&self, items: &[Value], errors: &mut Vec<AnswerError>) {
+    fn check_items(&self, items: &[Value], texts: &Texts, errors: &mut Vec<AnswerError>) {
         let mut chosen = vec![false; self.options.len() + 1];
         for (index, item) in items.iter().enumerate() {
             if errors.len() > MAX_VIOLATIONS {
                 return;
             }
-            let error = match self.choose(item) {
+            let error = match self.choose(item, texts) {
                 Ok(place) if !replace(&mut chosen[place], true) => continue,
-                Ok(_) => AnswerError::new(Rule::DuplicateOption, "This is already chosen"),
+                Ok(_) => AnswerError::new(Rule::DuplicateOption, texts.already_chosen),
                 Err(error) => error,
             };
             errors.push(error.within(&index.to_string()));
@@ -136,20 +140,24 @@ fn other_schema() -> Value {
 }
 
 impl Rules for Choice {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
         let Some(&ListRules { fewest, most, .. }) = self.list.as_ref() else {
-            return self.choose(answer).err().into_iter().collect();
+            return self.choose(answer, texts).err().into_iter().collect();
         };
-        let Some(items) = answer.as_array() else { return vec![AnswerError::wrong_type("a list", answer)] };
+        let Some(items) = answer.as_array() else {
+            return vec![AnswerError::wrong_type(texts.type_list, answer, texts)];
+        };
         let count = items.len();
         let mut errors = Vec::new();
         if count < fewest {
-            errors.push(AnswerError::new(Rule::TooFew, format!("Choose at least {fewest}, not {count}")));
+            let instruction = fill(texts.choose_at_least, &[("min", &fewest)]);
+            errors.push(AnswerError::instead_of(Rule::TooFew, &instruction, &count, texts));
         }
         if count > most {
-            errors.push(AnswerError::new(Rule::TooMany, format!("Choose at most {most}, not {count}")));
+            let instruction = fill(texts.choose_at_most, &[("max", &most)]);
+            errors.push(AnswerError::instead_of(Rule::TooMany, &instruction, &count, texts));
         }
-        self.check_items(items, &mut errors);
+        self.check_items(items, texts, &mut errors);
         errors
     }
 
@@ -201,12 +209,12 @@ impl Rules for Choice {
         self.takes_other
     }
 
-    fn expects(&self) -> String {
-        let list = match &self.list {
-            None => "",
-            Some(ListRules { is_ranking: true, .. }) => "a list in order of preference, each ",
-            Some(_) => "a list, each ",
-        };
-        format!("{list}{}", self.options.describe())
+    fn expects(&self, texts: &Texts) -> String {
+        let option = self.options.describe(texts);
+        match &self.list {
+            None => option,
+            Some(ListRules { is_ranking: true, .. }) => fill(texts.expects_ranking, &[("option", &option)]),
+            Some(_) => fill(texts.expects_list, &[("option", &option)]),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::Texts;
 use crate::domain::question::control::Control;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::violation::Rule;
@@ -13,8 +14,8 @@ pub(super) struct DisplayOnly {
 }
 
 impl Rules for DisplayOnly {
-    fn check(&self, _: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        vec![AnswerError::new(Rule::NotAnswerable, "This is only shown and takes no answer")]
+    fn check(&self, _: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        vec![AnswerError::new(Rule::NotAnswerable, texts.not_answerable)]
     }
 
     fn schema(&self) -> Value {
@@ -29,8 +30,8 @@ impl Rules for DisplayOnly {
         Value::Null
     }
 
-    fn expects(&self) -> String {
-        "no answer".to_owned()
+    fn expects(&self, texts: &Texts) -> String {
+        texts.expects_nothing.to_owned()
     }
 
     fn takes_answer(&self) -> bool {

@@ -5,6 +5,7 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::pattern::ecma262::case_insensitive;
 use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::{object, patterns};
@@ -12,6 +13,8 @@ use crate::domain::question::text::check_line;
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
+
+const SAMPLE: &str = "name@example.com";
 
 /// Maximum characters of an address (RFC 5321 §4.5.3.1.3, without the brackets around it).
 const MAX_LENGTH: i64 = 254;
@@ -63,17 +66,17 @@ impl Email {
 }
 
 impl Rules for Email {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        check_line(answer, |text| {
-            let sample = "Enter an email address like name@example.com";
-            let domain = domain_of(text).ok_or_else(|| AnswerError::new(Rule::InvalidEmail, sample))?;
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        check_line(answer, texts, |text| {
+            let sample = || fill(texts.email, &[("sample", &SAMPLE)]);
+            let domain = domain_of(text).ok_or_else(|| AnswerError::new(Rule::InvalidEmail, sample()))?;
             if self.allows(&domain) {
                 return Ok(());
             }
             let allowed: Vec<_> = self.allow_domains.iter().map(|domain| &*domain.original).collect();
             let message = match allowed.is_empty() {
-                true => format!("Addresses of {domain} are not accepted here"),
-                false => format!("Enter an address of {}", allowed.join(", ")),
+                true => fill(texts.domain_denied, &[("domain", &domain)]),
+                false => fill(texts.domains_allowed, &[("domains", &allowed.join(texts.comma))]),
             };
             Err(AnswerError::new(Rule::DomainNotAllowed, message))
         })
@@ -98,11 +101,11 @@ impl Rules for Email {
     }
 
     fn example(&self) -> Value {
-        "name@example.com".into()
+        SAMPLE.into()
     }
 
-    fn expects(&self) -> String {
-        "an email address".to_owned()
+    fn expects(&self, texts: &Texts) -> String {
+        texts.expects_email.to_owned()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{ENGLISH, Texts};
 use crate::domain::question::control::Control;
 use crate::domain::question::json::{any_of, object};
 use crate::domain::question::text::{Lines, one_line};
@@ -30,7 +31,7 @@ impl Hidden {
         }
         let error = default.as_ref().and_then(|value| match is_empty(value) {
             true => Some(AnswerError::new(Rule::Empty, "`default` must not be empty")),
-            false => check(value).err(),
+            false => check(value, ENGLISH).err(),
         });
         if let Some(AnswerError { rule, message, .. }) = error {
             fields.refuse("default", rule, message);
@@ -46,19 +47,19 @@ impl Hidden {
     }
 }
 
-fn check(value: &Value) -> Result<(), AnswerError> {
+fn check(value: &Value, texts: &Texts) -> Result<(), AnswerError> {
     match value {
         Value::Number(_) | Value::Bool(_) => Ok(()),
-        Value::String(_) => one_line(value).map(|_text| ()),
+        Value::String(_) => one_line(value, texts).map(|_text| ()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
-            Err(AnswerError::wrong_type("a text, a number or a boolean", value))
+            Err(AnswerError::wrong_type(texts.expects_hidden, value, texts))
         }
     }
 }
 
 impl Rules for Hidden {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        check(answer).err().into_iter().collect()
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        check(answer, texts).err().into_iter().collect()
     }
 
     fn schema(&self) -> Value {
@@ -76,8 +77,8 @@ impl Rules for Hidden {
         Value::String("web".to_owned())
     }
 
-    fn expects(&self) -> String {
-        "a text, a number or a boolean".to_owned()
+    fn expects(&self, texts: &Texts) -> String {
+        texts.expects_hidden.to_owned()
     }
 
     fn is_untyped(&self) -> bool {

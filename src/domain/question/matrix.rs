@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::question::choice::Choice;
 use crate::domain::question::control::Control;
 use crate::domain::question::json::object_schema;
@@ -29,11 +30,10 @@ impl Matrix {
     }
 
     /// Returns an error for each required row that is not `answered`.
-    fn missing<'a>(&'a self, answered: &'a [bool]) -> impl Iterator<Item = AnswerError> + 'a {
+    fn missing(&self, answered: &[bool], texts: &Texts) -> impl Iterator<Item = AnswerError> {
         let rows = self.rows.values().zip(self.required.iter().zip(answered));
-        rows.filter(|(_, (is_required, is_answered))| **is_required && !**is_answered).map(|(row, _)| {
-            AnswerError::new(Rule::Required, format!("\"{row}\" needs an answer")).within(row)
-        })
+        rows.filter(|(_, (is_required, is_answered))| **is_required && !**is_answered)
+            .map(|(row, _)| AnswerError::required(row, texts).within(row))
     }
 }
 
@@ -59,9 +59,9 @@ fn read_required(fields: &mut Fields<'_, '_>, rows: &OptionList) -> Vec<bool> {
 }
 
 impl Rules for Matrix {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
         let Value::Object(members) = answer else {
-            return vec![AnswerError::wrong_type("an object from rows to columns", answer)];
+            return vec![AnswerError::wrong_type(texts.expects_rows, answer, texts)];
         };
         let (mut errors, mut answered) = (Vec::new(), vec![false; self.rows.len()]);
         for (row, value) in members {
@@ -72,22 +72,23 @@ impl Rules for Matrix {
                 Some(_) if is_empty(value) => continue,
                 Some(place) => {
                     answered[place] = true;
-                    self.columns.check(value, None)
+                    self.columns.check(value, None, texts)
                 }
                 None => {
-                    vec![AnswerError::new(Rule::UnknownRow, format!("The rows are {}", self.rows.describe()))]
+                    let message = fill(texts.rows, &[("rows", &self.rows.list(texts))]);
+                    vec![AnswerError::new(Rule::UnknownRow, message)]
                 }
             };
             errors.extend(row_errors.into_iter().map(|error| error.within(row)));
         }
-        errors.extend(self.missing(&answered));
+        errors.extend(self.missing(&answered, texts));
         errors
     }
 
     /// Checks required rows as soon as an answer has any row.
-    fn check_empty(&self, answer: &Value) -> Vec<AnswerError> {
+    fn check_empty(&self, answer: &Value, texts: &Texts) -> Vec<AnswerError> {
         match answer {
-            Value::Object(members) if !members.is_empty() => self.check(answer, None),
+            Value::Object(members) if !members.is_empty() => self.check(answer, None, texts),
             _ => Vec::new(),
         }
     }
@@ -133,7 +134,7 @@ impl Rules for Matrix {
         json_or_text(text, |_| true)
     }
 
-    fn expects(&self) -> String {
-        format!("for each row {}", self.columns.expects())
+    fn expects(&self, texts: &Texts) -> String {
+        fill(texts.expects_each_row, &[("column", &self.columns.expects(texts))])
     }
 }

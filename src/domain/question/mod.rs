@@ -33,6 +33,7 @@ use serde_json::value::RawValue;
 use crate::clock::Timestamp;
 use crate::domain::condition::{Condition, ValueType};
 use crate::domain::json::{Value, parse};
+use crate::domain::language::{Texts, fill};
 use crate::domain::pattern::Pattern;
 use crate::domain::question::control::Control;
 use crate::domain::validation::limits::{Limits, MAX_MATCHED, MAX_NUMBER};
@@ -41,8 +42,8 @@ use crate::domain::validation::violation::{Rule, join};
 /// The rules of a type of question, with its settings applied.
 pub trait Rules: fmt::Debug + Send + Sync {
     /// Checks `answer`, which is not empty, and returns all errors. `now` is for relative bounds such as `today`; without
-    /// it they are skipped, and the errors are those of every day.
-    fn check(&self, answer: &Value, now: Option<Timestamp>) -> Vec<AnswerError>;
+    /// it they are skipped, and the errors are those of every day. Messages are made of `texts`.
+    fn check(&self, answer: &Value, now: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError>;
 
     /// Whether `answer` counts as no answer.
     fn is_empty(&self, answer: &Value) -> bool {
@@ -50,7 +51,7 @@ pub trait Rules: fmt::Debug + Send + Sync {
     }
 
     /// Checks an empty `answer` to a question that is not required.
-    fn check_empty(&self, _answer: &Value) -> Vec<AnswerError> {
+    fn check_empty(&self, _answer: &Value, _texts: &Texts) -> Vec<AnswerError> {
         Vec::new()
     }
 
@@ -64,7 +65,7 @@ pub trait Rules: fmt::Debug + Send + Sync {
     fn control(&self) -> Control<'_>;
 
     /// A short description of a valid answer: `a whole number from 1 to 5`.
-    fn expects(&self) -> String;
+    fn expects(&self, texts: &Texts) -> String;
 
     /// Converts typed text to an answer; returns the text itself if it cannot be converted, for [`check`](Self::check) to
     /// report.
@@ -136,9 +137,32 @@ impl AnswerError {
         Self { at: String::new(), rule, message: message.into() }
     }
 
+    /// The error of an answer that is not `what` is expected.
+    fn enter(rule: Rule, what: &str, texts: &Texts) -> Self {
+        Self::new(rule, fill(texts.enter, &[("what", &what)]))
+    }
+
+    /// The error of an answer that has `found` what breaks the `instruction`.
+    fn instead_of(rule: Rule, instruction: &str, found: &dyn fmt::Display, texts: &Texts) -> Self {
+        Self::new(rule, fill(texts.instead_of, &[("instruction", &instruction), ("found", found)]))
+    }
+
     /// The error of an `answer` that is not what is `expected`: text, a list.
-    fn wrong_type(expected: &str, answer: &Value) -> Self {
-        Self::new(Rule::TypeMismatch, format!("Enter {expected}, not {}", answer.kind()))
+    fn wrong_type(expected: &str, answer: &Value, texts: &Texts) -> Self {
+        let found = match answer {
+            Value::Null => texts.type_null,
+            Value::Bool(_) => texts.type_boolean,
+            Value::Number(_) => texts.type_number,
+            Value::String(_) => texts.type_text,
+            Value::Array(_) => texts.type_list,
+            Value::Object(_) => texts.type_object,
+        };
+        Self::instead_of(Rule::TypeMismatch, &fill(texts.enter, &[("what", &expected)]), &found, texts)
+    }
+
+    /// The error of a required answer, to a question or in a row called `title`, that is missing.
+    fn required(title: &str, texts: &Texts) -> Self {
+        Self::new(Rule::Required, fill(texts.needs_answer, &[("title", &title)]))
     }
 
     /// Moves the error to the member or item `key` of an enclosing value.
@@ -175,21 +199,20 @@ impl Question {
         required: bool,
         limits: &Limits,
         now: Timestamp,
+        texts: &Texts,
     ) -> Vec<AnswerError> {
         let rules = self.kind.rules();
         let Some(answer) = answer.filter(|answer| !rules.is_empty(answer)) else {
             return match answer {
-                _ if required => {
-                    vec![AnswerError::new(Rule::Required, format!("\"{}\" needs an answer", self.title))]
-                }
-                Some(empty) => rules.check_empty(empty),
+                _ if required => vec![AnswerError::required(&self.title, texts)],
+                Some(empty) => rules.check_empty(empty, texts),
                 None => Vec::new(),
             };
         };
-        if let Some(error) = too_large(answer, limits) {
+        if let Some(error) = too_large(answer, limits, texts) {
             return vec![error];
         }
-        rules.check(answer, Some(now))
+        rules.check(answer, Some(now), texts)
     }
 
     pub fn takes_answer(&self) -> bool {
@@ -216,12 +239,12 @@ impl Question {
 }
 
 /// Returns an error if `answer` is too large for any question, and so is not checked further.
-pub(super) fn too_large(answer: &Value, limits: &Limits) -> Option<AnswerError> {
+pub(super) fn too_large(answer: &Value, limits: &Limits, texts: &Texts) -> Option<AnswerError> {
     let (size, longest_number) = measure(answer);
     let message = if size > limits.answer {
-        format!("An answer must have at most {} bytes", limits.answer)
+        fill(texts.at_most_bytes, &[("max", &limits.answer)])
     } else if longest_number > MAX_NUMBER {
-        format!("A number must have at most {MAX_NUMBER} characters")
+        fill(texts.number_characters, &[("max", &MAX_NUMBER)])
     } else {
         return None;
     };

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::clock::Timestamp;
 use crate::domain::json::{Number, Steps, Value};
+use crate::domain::language::{Texts, fill};
 use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::object;
 use crate::domain::question::labels::{self, Labels};
@@ -98,9 +99,9 @@ fn read_step(fields: &mut Fields<'_, '_>, min: Option<&Number>) -> Option<(Numbe
 }
 
 impl Rules for Quantity {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
         let Value::Number(number) = answer else {
-            return vec![AnswerError::wrong_type(&self.expects(), answer)];
+            return vec![AnswerError::wrong_type(&self.expects(texts), answer, texts)];
         };
         let value = number.exact();
         let below = self.min.as_ref().is_some_and(|min| value < min.exact());
@@ -113,7 +114,7 @@ impl Rules for Quantity {
         ]
         .into_iter()
         .filter(|(broken, _)| *broken)
-        .map(|(_, rule)| AnswerError::new(rule, format!("Enter {}", self.expects())))
+        .map(|(_, rule)| AnswerError::enter(rule, &self.expects(texts), texts))
         .collect()
     }
 
@@ -153,15 +154,17 @@ impl Rules for Quantity {
         json_or_text(text, |value| matches!(value, Value::Number(_)))
     }
 
-    fn expects(&self) -> String {
-        let kind = if self.is_whole { "a whole number" } else { "a number" };
+    fn expects(&self, texts: &Texts) -> String {
+        let number = if self.is_whole { texts.expects_integer } else { texts.expects_number };
         let range = match (&self.min, &self.max) {
-            (Some(min), Some(max)) => format!(" from {} to {}", min.text(), max.text()),
-            (Some(min), None) => format!(" from {} on", min.text()),
-            (None, Some(max)) => format!(" up to {}", max.text()),
+            (Some(min), Some(max)) => {
+                fill(texts.range_between, &[("min", &min.text()), ("max", &max.text())])
+            }
+            (Some(min), None) => fill(texts.range_from, &[("min", &min.text())]),
+            (None, Some(max)) => fill(texts.range_to, &[("max", &max.text())]),
             (None, None) => String::new(),
         };
-        let step = self.step.as_ref().map(|(step, _)| format!(" in steps of {}", step.text()));
-        format!("{kind}{range}{}", step.unwrap_or_default())
+        let steps = self.step.as_ref().map(|(step, _)| fill(texts.steps, &[("step", &step.text())]));
+        fill(number, &[("range", &range), ("steps", &steps.unwrap_or_default())])
     }
 }

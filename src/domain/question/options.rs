@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::question::AnswerError;
 use crate::domain::question::json::object;
 use crate::domain::question::text::one_line;
@@ -79,23 +80,28 @@ impl OptionList {
     }
 
     /// Returns the index of the option that `answer` names.
-    pub(super) fn choose(&self, answer: &Value) -> Result<usize, AnswerError> {
+    pub(super) fn choose(&self, answer: &Value, texts: &Texts) -> Result<usize, AnswerError> {
         if let Value::String(text) = answer
             && let Some(place) = self.position(text)
         {
             return Ok(place);
         }
-        one_line(answer)?;
-        Err(AnswerError::new(Rule::NotAnOption, format!("Choose {}", self.describe())))
+        one_line(answer, texts)?;
+        let message = fill(texts.option, &[("option", &self.describe(texts))]);
+        Err(AnswerError::new(Rule::NotAnOption, message))
+    }
+
+    /// Describes a choice from the values.
+    pub(super) fn describe(&self, texts: &Texts) -> String {
+        fill(texts.expects_option, &[("options", &self.list(texts))])
     }
 
     /// Lists the first few values, for messages.
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn list(&self, texts: &Texts) -> String {
         const MAX_LISTED: usize = 10;
-        let named: Vec<_> =
-            self.values().take(MAX_LISTED).map(|value| Value::from(value).display_text()).collect();
-        let rest = if self.len() > MAX_LISTED { ", …" } else { "" };
-        format!("one of {}{rest}", named.join(", "))
+        let named = self.values().take(MAX_LISTED).map(|value| Value::from(value).display_text());
+        let rest = (self.len() > MAX_LISTED).then(|| "…".to_owned());
+        named.chain(rest).collect::<Vec<_>>().join(texts.comma)
     }
 
     /// The schema of an answer that is one of the values.

@@ -6,12 +6,15 @@ use phonelib::{ParseError, PhoneNumber, country_by_code};
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::object;
 use crate::domain::question::text::{Lines, check_line};
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::fields::Fields;
 use crate::domain::validation::violation::Rule;
+
+const SAMPLE: &str = "+49 30 901820";
 
 /// Rules of `phone`: a number in international form, `+` first, or as dialled in the default country.
 ///
@@ -59,10 +62,10 @@ fn dialled(text: &str) -> Cow<'_, str> {
 }
 
 impl Rules for Phone {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        check_line(answer, |text| match self.is_possible(text) {
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        check_line(answer, texts, |text| match self.is_possible(text) {
             true => Ok(()),
-            false => Err(AnswerError::new(Rule::InvalidPhone, format!("Enter {}", self.expects()))),
+            false => Err(AnswerError::enter(Rule::InvalidPhone, &self.expects(texts), texts)),
         })
     }
 
@@ -75,15 +78,13 @@ impl Rules for Phone {
     }
 
     fn example(&self) -> Value {
-        "+49 30 901820".into()
+        SAMPLE.into()
     }
 
-    fn expects(&self) -> String {
+    fn expects(&self, texts: &Texts) -> String {
         match &self.default_country {
-            Some(country) => {
-                format!("a phone number of {country}, or one with its country, like +49 30 901820")
-            }
-            None => "a phone number with its country, like +49 30 901820".to_owned(),
+            Some(country) => fill(texts.expects_phone_of, &[("country", country), ("sample", &SAMPLE)]),
+            None => fill(texts.expects_phone, &[("sample", &SAMPLE)]),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::pattern::ecma262::translate;
 use crate::domain::pattern::{Anchor, Pattern};
 use crate::domain::question::control::{Control, Line, LineKind};
 use crate::domain::question::json::{object, patterns};
 use crate::domain::question::{AnswerError, Rules};
 use crate::domain::validation::budget::Budget;
-use crate::domain::validation::fields::{Fields, forbidden_message, is_forbidden};
+use crate::domain::validation::fields::{Fields, is_forbidden};
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::Rule;
 
@@ -78,24 +79,26 @@ impl Text {
 }
 
 impl Rules for Text {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        let Value::String(text) = answer else { return vec![AnswerError::wrong_type("text", answer)] };
-        let mut errors: Vec<_> = forbidden(text, self.lines).into_iter().collect();
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        let Value::String(text) = answer else {
+            return vec![AnswerError::wrong_type(texts.type_text, answer, texts)];
+        };
+        let mut errors: Vec<_> = forbidden(text, self.lines, texts).into_iter().collect();
         let length = text.chars().count();
         let (min, max) = (self.min_length, self.max_length);
         if length < min {
-            let message = format!("Enter at least {min} characters, not {length}");
-            errors.push(AnswerError::new(Rule::TooShort, message));
+            let instruction = fill(texts.at_least_characters, &[("min", &min)]);
+            errors.push(AnswerError::instead_of(Rule::TooShort, &instruction, &length, texts));
         }
         if length > max {
-            let message = format!("Enter at most {max} characters, not {length}");
-            errors.push(AnswerError::new(Rule::TooLong, message));
+            let instruction = fill(texts.at_most_characters, &[("max", &max)]);
+            errors.push(AnswerError::instead_of(Rule::TooLong, &instruction, &length, texts));
         }
         // Matching takes time proportional to the length of the text.
         let pattern = self.pattern.as_ref().filter(|_| length <= max.max(MAX_MATCHED));
         if let Some(pattern) = pattern.filter(|pattern| !pattern.matches(text)) {
             let own = self.pattern_message.clone();
-            let message = own.unwrap_or_else(|| format!("Enter text that matches {}", pattern.text));
+            let message = own.unwrap_or_else(|| fill(texts.matching, &[("pattern", &pattern.text)]));
             errors.push(AnswerError::new(Rule::PatternMismatch, message));
         }
         errors
@@ -135,10 +138,10 @@ impl Rules for Text {
         }
     }
 
-    fn expects(&self) -> String {
+    fn expects(&self, texts: &Texts) -> String {
         match self.lines {
-            Lines::One => "one line of text".to_owned(),
-            Lines::Many => "text of one or more lines".to_owned(),
+            Lines::One => texts.expects_line.to_owned(),
+            Lines::Many => texts.expects_lines.to_owned(),
         }
     }
 }
@@ -146,23 +149,29 @@ impl Rules for Text {
 /// Checks that an answer is one line of text that passes `check`.
 pub(super) fn check_line(
     answer: &Value,
+    texts: &Texts,
     check: impl FnOnce(&str) -> Result<(), AnswerError>,
 ) -> Vec<AnswerError> {
-    one_line(answer).and_then(check).err().into_iter().collect()
+    one_line(answer, texts).and_then(check).err().into_iter().collect()
 }
 
 /// Returns the answer if it is one line of text without control characters.
-pub(super) fn one_line(answer: &Value) -> Result<&str, AnswerError> {
-    let Value::String(text) = answer else { return Err(AnswerError::wrong_type("text", answer)) };
-    forbidden(text, Lines::One).map_or(Ok(text), Err)
+pub(super) fn one_line<'a>(answer: &'a Value, texts: &Texts) -> Result<&'a str, AnswerError> {
+    let Value::String(text) = answer else {
+        return Err(AnswerError::wrong_type(texts.type_text, answer, texts));
+    };
+    forbidden(text, Lines::One, texts).map_or(Ok(text), Err)
 }
 
 /// Returns an error for the first forbidden character in `text`.
-fn forbidden(text: &str, lines: Lines) -> Option<AnswerError> {
+fn forbidden(text: &str, lines: Lines, texts: &Texts) -> Option<AnswerError> {
     let found = text.chars().find(|character| !lines.allow(*character))?;
     let message = match lines {
-        Lines::One if breaks_line(found) => "Enter one line, without line breaks".to_owned(),
-        Lines::One | Lines::Many => forbidden_message(found),
+        Lines::One if breaks_line(found) => texts.one_line.to_owned(),
+        Lines::One | Lines::Many => {
+            let character = format!("U+{:04X}", u32::from(found));
+            fill(texts.control_character, &[("character", &character)])
+        }
     };
     Some(AnswerError::new(Rule::InvalidCharacter, message))
 }

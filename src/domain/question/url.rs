@@ -4,6 +4,7 @@ use ::url::Url as Parsed;
 
 use crate::clock::Timestamp;
 use crate::domain::json::Value;
+use crate::domain::language::{Texts, fill};
 use crate::domain::pattern::ecma262::{END, case_insensitive};
 use crate::domain::question::control::{Control, LineKind};
 use crate::domain::question::json::object;
@@ -74,15 +75,15 @@ fn scheme_of(text: &str) -> Option<String> {
 }
 
 impl Rules for Url {
-    fn check(&self, answer: &Value, _: Option<Timestamp>) -> Vec<AnswerError> {
-        check_line(answer, |text| {
+    fn check(&self, answer: &Value, _: Option<Timestamp>, texts: &Texts) -> Vec<AnswerError> {
+        check_line(answer, texts, |text| {
             let is_web = |scheme: &String| self.schemes.is_some() || WEB.contains(&scheme.as_str());
-            let sample = "Enter an address like https://example.com/page";
-            let scheme =
-                scheme_of(text).filter(is_web).ok_or_else(|| AnswerError::new(Rule::InvalidUrl, sample))?;
+            let sample = || fill(texts.expects_url, &[("sample", &"https://example.com/page")]);
+            let invalid = || AnswerError::enter(Rule::InvalidUrl, &sample(), texts);
+            let scheme = scheme_of(text).filter(is_web).ok_or_else(invalid)?;
             match &self.schemes {
                 Some(schemes) if !schemes.iter().any(|listed| listed.eq_ignore_ascii_case(&scheme)) => {
-                    let message = format!("Enter an address that begins with {}", schemes.join(", "));
+                    let message = fill(texts.schemes_allowed, &[("schemes", &schemes.join(texts.comma))]);
                     Err(AnswerError::new(Rule::SchemeNotAllowed, message))
                 }
                 Some(_) | None => Ok(()),
@@ -106,7 +107,7 @@ impl Rules for Url {
         "https://example.com".into()
     }
 
-    fn expects(&self) -> String {
-        "an address like https://example.com".to_owned()
+    fn expects(&self, texts: &Texts) -> String {
+        fill(texts.expects_url, &[("sample", &"https://example.com")])
     }
 }

@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::domain::condition::{Answer, Condition, Decision};
 use crate::domain::form::Version;
 use crate::domain::json::Value;
+use crate::domain::language::{ENGLISH, Texts, fill};
 use crate::domain::question::{AnswerError, Question, too_large};
 use crate::domain::submission::Answers;
 use crate::domain::validation::limits::Limits;
@@ -19,14 +20,15 @@ pub type Defaults<'a> = Vec<(&'a str, &'a Value)>;
 
 impl Version {
     /// Checks `answers`, sent at the time `now`, against the questions. Returns the defaults to store with them, or
-    /// all violations.
+    /// all violations, with messages made of `texts`.
     pub fn check(
         &self,
         answers: &[(String, Value)],
         limits: &Limits,
         now: Timestamp,
+        texts: &Texts,
     ) -> Result<Defaults<'_>, Vec<Violation>> {
-        self.check_with_help(answers, limits, now, "leave it out")
+        self.check_with_help(answers, limits, now, texts, "leave it out")
     }
 
     /// Checks `answers`, with `remedy` as the help for an answer to a question that is not asked.
@@ -35,6 +37,7 @@ impl Version {
         answers: &[(String, Value)],
         limits: &Limits,
         now: Timestamp,
+        texts: &Texts,
         remedy: &str,
     ) -> Result<Defaults<'_>, Vec<Violation>> {
         if answers.len() > limits.answers {
@@ -54,7 +57,7 @@ impl Version {
             known += usize::from(sent.is_some());
             if !asked.holds {
                 let sent = sent.filter(|sent| !rules.is_empty(sent));
-                violations.extend(sent.map(|_| not_visible(id, question, asked.refused, remedy)));
+                violations.extend(sent.map(|_| not_visible(id, question, asked.refused, texts, remedy)));
                 state.mark_dependent(id, asked.refused);
                 continue;
             }
@@ -62,7 +65,7 @@ impl Version {
             defaults.extend(default.map(|default| (id, default)));
             let answer = sent.or(default);
             let needed = Decision::all([asked, state.requirement(question)]);
-            let errors = question.check(answer, needed.holds, limits, now);
+            let errors = question.check(answer, needed.holds, limits, now, texts);
             state.record_answer(id, question, answer.filter(|answer| is_bounded(answer, limits)));
             state.mark_dependent(id, asked.refused.or((!errors.is_empty()).then_some(id)));
             for error in errors {
@@ -183,22 +186,23 @@ fn is_bounded(answer: &Value, limits: &Limits) -> bool {
         Value::Array(items) => items.len() <= limits.options.saturating_add(1),
         _ => true,
     };
-    is_list_bounded && too_large(answer, limits).is_none()
+    is_list_bounded && too_large(answer, limits, ENGLISH).is_none()
 }
 
 fn not_visible(
     id: &str,
     Question { title, .. }: &Question,
     refused: Option<&str>,
+    texts: &Texts,
     remedy: &str,
 ) -> Violation {
     let violation =
         |message| Violation::new(join("/answers", id), Rule::QuestionNotVisible, message).question(id);
     match refused {
-        Some(refused) => violation(format!("whether \"{title}\" is asked depends on `{refused}`"))
+        Some(refused) => violation(fill(texts.asked_depends_on, &[("title", title), ("question", &refused)]))
             .related(join("/answers", refused))
             .help(format!("correct `{refused}` first")),
-        None => violation(format!("\"{title}\" is not asked with these answers")).help(remedy),
+        None => violation(fill(texts.not_asked, &[("title", title)])).help(remedy),
     }
 }
 

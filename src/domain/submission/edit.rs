@@ -5,6 +5,7 @@
 
 use crate::domain::form::Version;
 use crate::domain::json::{self, Value};
+use crate::domain::language::Texts;
 use crate::domain::submission::{Answers, Body, BodyError, Submission, check_metadata};
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::Violation;
@@ -62,7 +63,8 @@ impl SubmissionPatch {
         answers + self.metadata.as_ref().map_or(0, |metadata| metadata.len())
     }
 
-    /// Applies the patch to `submission`, which was checked against `version`; `None` if nothing changes.
+    /// Applies the patch to `submission`, which was checked against `version`; `None` if nothing changes. Messages about
+    /// answers are made of `texts`.
     ///
     /// # Errors
     /// All violations.
@@ -71,6 +73,7 @@ impl SubmissionPatch {
         submission: &Submission,
         version: &Version,
         limits: &Limits,
+        texts: &Texts,
     ) -> Result<Option<EditedContent>, Vec<Violation>> {
         let mut violations = self.violations.clone();
         // The merge ignores `null` for an unknown question.
@@ -88,7 +91,7 @@ impl SubmissionPatch {
         if let Some(merged) = answers {
             let (answers, at) = (Answers::read(&merged).expect(MERGED), submission.submitted_at());
             // In a patch, leaving out an answer keeps the stored one.
-            match version.check_with_help(answers.values(), limits, at, "send `null` for it") {
+            match version.check_with_help(answers.values(), limits, at, texts, "send `null` for it") {
                 Ok(defaults) => edited.answers = answers.with_defaults(defaults).into_text(),
                 Err(more) => violations.extend(more),
             }

@@ -253,10 +253,6 @@ pub(in crate::domain) fn is_forbidden(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
-pub(in crate::domain) fn forbidden_message(found: char) -> String {
-    format!("The control character U+{:04X} is not allowed", u32::from(found))
-}
-
 /// Returns a violation if `text`, at `pointer` and called `what`, has a [forbidden](is_forbidden) character.
 pub(in crate::domain) fn control_character(what: &str, text: &str, pointer: &str) -> Option<Violation> {
     let found = text.chars().find(|character| is_forbidden(*character))?;

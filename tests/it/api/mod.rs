@@ -20,6 +20,7 @@ mod http2; // HTTP/2: deadlines, limits, cancelled requests
 mod idempotency; // repeated requests
 mod integrations; // integrations of a form, and what they never show
 mod keys; // creation, listing, revocation, rotation, expiry and last use of API keys
+mod languages; // messages in the language of the form
 mod logs; // the request log
 mod maintenance; // emptying the trash when the clock jumps
 mod malformed; // requests that are not valid HTTP, or ambiguous

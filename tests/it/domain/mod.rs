@@ -4,6 +4,7 @@ mod addresses; // which addresses may be called
 mod chats; // messages to chats
 mod deliveries; // attempts, schedules, health
 mod integrations; // definitions of integrations
+mod languages; // the texts that respondents read
 mod operator_settings; // the mail server, the sender, the address of Google
 mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
 mod payloads; // bodies, headers and signatures, rows

@@ -4,6 +4,7 @@ use forms::domain::integration::outbound::{HttpRequest, Outbound};
 use forms::domain::integration::plan::PlanError;
 use forms::domain::integration::row::RowBody;
 use forms::domain::integration::webhook::signature::sign;
+use forms::domain::language::ENGLISH;
 use forms::domain::submission::EditInfo;
 use forms::secret::Secret;
 use forms::vault::Vault;
@@ -113,7 +114,7 @@ fn a_test_event_shows_an_example_whatever_the_condition() {
     assert_eq!(fields, 4);
     let Subject::Submission(example) = test.subject else { panic!("not a submission") };
     let json::Value::Object(members) = json::parse(&example.answers).unwrap() else { panic!("no object") };
-    assert_eq!(all.1.check(&members, &Limits::default(), at(0)), Ok(Vec::new()));
+    assert_eq!(all.1.check(&members, &Limits::default(), at(0), ENGLISH), Ok(Vec::new()));
 }
 
 fn plan(

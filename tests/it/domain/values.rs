@@ -1,9 +1,10 @@
 //! Ids, keys, times, slugs, similar names, descriptions of conditions, patterns.
 
 use forms::clock::Timestamp;
-use forms::domain::condition::Condition;
+use forms::domain::condition::{Condition, Ids, Names};
 use forms::domain::form::slug::is_slug;
-use forms::domain::json::parse;
+use forms::domain::json::{Value, parse};
+use forms::domain::language::{ENGLISH, Language};
 use forms::domain::pattern::{Anchor, Pattern};
 use forms::domain::validation::budget::Budget;
 use forms::domain::validation::fields::Fields;
@@ -121,12 +122,48 @@ fn a_condition_is_described() {
         (r#"{"any":[{"a":1},{"b":2}],"c":3}"#, "(a is 1 or b is 2) and c is 3"),
         (r#"{"not":{"all":[{"a":1},{"b":2}]}}"#, "not (a is 1 and b is 2)"),
     ] {
-        let question = parse(&format!("{{\"show_if\":{written}}}")).unwrap();
-        let mut violations = Vec::new();
-        let mut fields = Fields::open(&question, "", "here".to_owned(), &mut violations).unwrap();
-        let condition =
-            Condition::read(&mut fields, "show_if", &mut Budget::new(&Limits::default())).unwrap();
-        assert_eq!(condition.describe(), expected);
+        assert_eq!(condition(written).describe(ENGLISH, &Ids), expected);
+    }
+}
+
+fn condition(written: &str) -> Condition {
+    let question = parse(&format!("{{\"show_if\":{written}}}")).unwrap();
+    let mut violations = Vec::new();
+    let mut fields = Fields::open(&question, "", "here".to_owned(), &mut violations).unwrap();
+    Condition::read(&mut fields, "show_if", &mut Budget::new(&Limits::default())).unwrap()
+}
+
+#[test]
+fn a_condition_is_described_in_a_language_with_names_for_questions_and_values() {
+    /// The titles in quotation marks, and the values in capitals.
+    struct Titles(Language);
+
+    impl Names for Titles {
+        fn question(&self, id: &str) -> String {
+            self.0.texts().quote(&format!("{{{id}}}?"))
+        }
+
+        fn value(&self, id: &str, value: &Value) -> String {
+            format!("{}{id}", value.display_text().to_uppercase())
+        }
+    }
+
+    let colours = r#"{"not":{"any":[{"a":["red","blue"]},{"b":{"gte":2}}]},"c":{"lt":"2027-01-31"}}"#;
+    for (language, expected) in [
+        (
+            Language::English,
+            "not (“{a}?” is REDa or BLUEa or “{b}?” is 2b or more) and “{c}?” is before 2027-01-31c",
+        ),
+        (
+            Language::German,
+            "nicht („{a}?“ REDa oder BLUEa ist oder „{b}?“ mindestens 2b ist) und „{c}?“ vor 2027-01-31c liegt",
+        ),
+        (
+            Language::Japanese,
+            "（「{a}?」がREDaまたはBLUEaまたは「{b}?」が2b以上）ではない、かつ「{c}?」が2027-01-31cより前",
+        ),
+    ] {
+        assert_eq!(condition(colours).describe(language.texts(), &Titles(language)), expected);
     }
 }
 

@@ -101,7 +101,7 @@ fn defaults_are_appended_and_the_sent_answers_are_kept_byte_for_byte() {
     ] {
         let answers =
             submission::read(&format!(r#"{{"answers":{sent}}}"#), &Limits::default()).unwrap().answers;
-        let defaults = version.check(answers.values(), &Limits::default(), now()).unwrap();
+        let defaults = version.check(answers.values(), &Limits::default(), now(), ENGLISH).unwrap();
         let answers = answers.with_defaults(defaults);
         assert_eq!(answers.text(), kept, "{sent}");
         assert_eq!(json::parse(kept).unwrap(), Value::Object(answers.values().to_vec()), "{sent}");

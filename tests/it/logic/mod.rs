@@ -12,6 +12,7 @@ use forms::clock::Timestamp;
 use forms::domain::form::definition::Definition;
 use forms::domain::form::{Form, Version};
 use forms::domain::json::{self, Object, Value};
+use forms::domain::language::ENGLISH;
 use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::Violation;
 use forms::id::{FormId, WorkspaceId};
@@ -45,7 +46,7 @@ fn object(text: &str) -> Object {
 
 /// The violations of `answers`: questions and codes.
 fn check(version: &Version, answers: &str) -> Vec<(String, &'static str)> {
-    let found = version.check(&object(answers), &Limits::default(), now()).err().unwrap_or_default();
+    let found = version.check(&object(answers), &Limits::default(), now(), ENGLISH).err().unwrap_or_default();
     let pair = |found: Violation| {
         let id = found.pointer.strip_prefix("/answers/").unwrap();
         assert!(found.question.is_none_or(|question| question == id), "{}", found.pointer);

@@ -11,7 +11,7 @@ use crate::questions::json_schema::accepts;
 /// Whether the check accepts `answers`, and whether the schema does.
 fn verdicts(version: &Version, answers: &str) -> (bool, bool) {
     let schema = version.schema("F", UnknownAnswers::Reject);
-    let checked = version.check(&object(answers), &Limits::default(), now()).is_ok();
+    let checked = version.check(&object(answers), &Limits::default(), now(), ENGLISH).is_ok();
     (checked, accepts(&schema, &json::parse(answers).unwrap()))
 }
 
@@ -196,7 +196,7 @@ fn the_schema_and_the_check_agree_on_random_forms_and_answers() {
                     continue;
                 }
                 let answers = Value::Object(answers).to_string();
-                let checked = version.check(&object(&answers), &Limits::default(), now()).is_ok();
+                let checked = version.check(&object(&answers), &Limits::default(), now(), ENGLISH).is_ok();
                 let is_accepted = accepts(&schema, &json::parse(&answers).unwrap());
                 assert!(is_accepted || !checked, "seed {seed}: {schema} refuses {answers} to {text}");
                 assert!(

@@ -14,7 +14,7 @@ fn check_table(questions: &str, cases: &[(&str, &str)]) {
 }
 
 fn messages(version: &Version, answers: &str) -> Vec<String> {
-    let violations = version.check(&object(answers), &Limits::default(), now()).unwrap_err();
+    let violations = version.check(&object(answers), &Limits::default(), now(), ENGLISH).unwrap_err();
     let help =
         |violation: &Violation| violation.help.iter().map(|help| format!("; {help}")).collect::<String>();
     violations.iter().map(|violation| violation.message.clone() + &help(violation)).collect()

@@ -21,7 +21,7 @@ fn every_type_accepts_its_example_and_refuses_settings_of_other_types() {
         if kind.rules().takes_answer() {
             check_schema_agrees(&version, &example, &[]);
         }
-        assert!(!kind.rules().expects().is_empty());
+        assert!(!kind.rules().expects(ENGLISH).is_empty());
         let violations = define(&format!(r#"{},"no_such_setting":1"#, required_settings(name))).unwrap_err();
         let [violation] = violations.as_slice() else { panic!("{violations:?}") };
         let found = (violation.code.known().unwrap().name(), violation.pointer.as_str());

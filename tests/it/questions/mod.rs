@@ -19,6 +19,7 @@ use forms::domain::form::definition::Definition;
 use forms::domain::form::settings::UnknownAnswers;
 use forms::domain::form::{Form, Version};
 use forms::domain::json::{self, Value};
+use forms::domain::language::ENGLISH;
 use forms::domain::validation::limits::Limits;
 use forms::domain::validation::violation::{Rule, Violation};
 use forms::id::{FormId, WorkspaceId};
@@ -50,7 +51,7 @@ fn define(settings: &str) -> Result<Version, Vec<Violation>> {
 /// The violations of `answer` to `q1`: codes, each with the pointer within the answer.
 fn violations(version: &Version, answer: &Value) -> Vec<String> {
     let answers = [("q1".to_owned(), answer.clone())];
-    let violations = version.check(&answers, &Limits::default(), now()).err().unwrap_or_default();
+    let violations = version.check(&answers, &Limits::default(), now(), ENGLISH).err().unwrap_or_default();
     let describe = |found: &Violation| {
         assert_eq!(found.question.as_deref(), Some("q1"));
         let place = found.pointer.strip_prefix("/answers/q1").unwrap();

@@ -7,6 +7,7 @@ use crate::cli::input::prompt;
 use crate::cli::output::yaml;
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
+use crate::domain::language::ENGLISH;
 use crate::domain::question::QuestionKind;
 use crate::domain::validation::limits::Limits;
 
@@ -88,7 +89,7 @@ impl Wizard<'_> {
 fn explained(kinds: &[&str]) -> Vec<String> {
     let width = kinds.iter().map(|kind| kind.len()).max().unwrap_or_default();
     let line = |kind: &&str| match QuestionKind::example(kind) {
-        Some(example) => format!("{kind:<width$}  {}", example.rules().expects()),
+        Some(example) => format!("{kind:<width$}  {}", example.rules().expects(ENGLISH)),
         None => (*kind).to_owned(),
     };
     kinds.iter().map(line).collect()

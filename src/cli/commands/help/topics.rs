@@ -9,6 +9,7 @@ use crate::cli::output::table::Table;
 use crate::cli::output::{Format, value_of, wrap};
 use crate::domain::integration::IntegrationType;
 use crate::domain::integration::spec::{IntegrationSpec, Member, Need};
+use crate::domain::language::ENGLISH;
 use crate::domain::question::QuestionKind;
 
 /// A help page that is not about a command.
@@ -103,7 +104,8 @@ fn exit_code((exit, name, meaning): (Exit, &str, &str)) -> Row {
 fn question(name: &'static str) -> Option<Row> {
     let kind = QuestionKind::example(name)?;
     let rules = kind.rules();
-    let (answer, example, settings) = (rules.expects(), json!(rules.example()), QuestionKind::settings(name));
+    let (answer, example, settings) =
+        (rules.expects(ENGLISH), json!(rules.example()), QuestionKind::settings(name));
     let mut meaning = answer.clone();
     if !example.is_null() {
         // With quotes and escapes, as in a file.

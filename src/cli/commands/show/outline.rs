@@ -3,7 +3,9 @@
 use crate::cli::input::answers;
 use crate::cli::output::humanize::{humanize, humanize_item};
 use crate::cli::output::{visible, wrap};
+use crate::domain::condition::Ids;
 use crate::domain::json::Value;
+use crate::domain::language::ENGLISH;
 
 /// Maximum width, in columns.
 const WIDTH: usize = 80;
@@ -51,7 +53,8 @@ fn conditions(question: &Value) -> Vec<String> {
         let written = question.get(name)?;
         let condition =
             parsed.as_ref().and_then(|parsed| parsed.conditions().find(|(other, _)| *other == name));
-        let words = condition.map_or_else(|| written.to_string(), |(_, condition)| condition.describe());
+        let words =
+            condition.map_or_else(|| written.to_string(), |(_, condition)| condition.describe(ENGLISH, &Ids));
         Some(format!("{begin} if {words}"))
     };
     [words("show_if", "shown"), words("required_if", "required")].into_iter().flatten().collect()

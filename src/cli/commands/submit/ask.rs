@@ -10,6 +10,7 @@ use crate::cli::input::draft::Draft;
 use crate::cli::input::{document, editor, prompt};
 use crate::domain::form::Version;
 use crate::domain::json::{Object, Value};
+use crate::domain::language::Texts;
 use crate::domain::question::Question;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
@@ -31,7 +32,7 @@ pub(super) async fn ask(
     let is_long = questions.iter().filter(|question| is_asked(question)).count() > MAX_PROMPTS;
     let asks_all = sources.args.is_empty() && !sources.record.is_given();
     let version = Version::new(form.version, form.created_at, questions);
-    let dialogue = Dialogue { session, version, asks_all };
+    let dialogue = Dialogue { session, version, asks_all, texts: form.settings.language().texts() };
     let violations = dialogue.violations(&sources.answers(&dialogue.version.questions)?);
     if all.len() > dialogue.version.questions.len()
         || violations.iter().any(|violation| violation.code != Rule::Required)
@@ -76,6 +77,8 @@ struct Dialogue<'a> {
     version: Version,
     /// Whether optional questions are asked, too.
     asks_all: bool,
+    /// The texts of messages about answers.
+    texts: &'static Texts,
 }
 
 impl Dialogue<'_> {
@@ -145,7 +148,8 @@ impl Dialogue<'_> {
     }
 
     fn violations(&self, answers: &Object) -> Vec<Violation> {
-        self.version.check(answers, &Limits::UNLIMITED, self.session.now()).err().unwrap_or_default()
+        let now = self.session.now();
+        self.version.check(answers, &Limits::UNLIMITED, now, self.texts).err().unwrap_or_default()
     }
 }
 

@@ -84,13 +84,13 @@ async fn check(
     version: Option<&Version>,
 ) -> Result<usize, CliError> {
     let (mut diagnostics, mut total) = (Vec::new(), 0);
-    let unknown = form.settings.unknown_answers();
+    let (unknown, texts) = (form.settings.unknown_answers(), form.settings.language().texts());
     for row in file.rows(columns)? {
         let (number, row) = row?;
         let place = format!("{} {number}", file.unit());
         match (row, version) {
             (Ok(row), Some(version)) => {
-                let checked = version.check(&row.answers, &Limits::UNLIMITED, session.now());
+                let checked = version.check(&row.answers, &Limits::UNLIMITED, session.now(), texts);
                 let (_, wrong) = answers::split_dropped(checked.err().unwrap_or_default(), unknown);
                 diagnostics.extend(wrong.into_iter().map(|violation| {
                     let name = columns.name_of(violation.question.as_deref().unwrap_or(&violation.pointer));

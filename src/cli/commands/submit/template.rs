@@ -3,6 +3,8 @@
 use crate::api::FormDetail;
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::{visible, wrap};
+use crate::domain::condition::Ids;
+use crate::domain::language::ENGLISH;
 use crate::domain::question::Question;
 
 /// Width of a comment, in columns.
@@ -26,14 +28,14 @@ fn entry(question: &Question) -> String {
     text += &question.description.as_deref().map(comment).unwrap_or_default();
     let Some(id) = question.id.as_ref().filter(|_| question.takes_answer()) else { return text };
     let required = if question.required { " (required)" } else { "" };
-    text += &comment(&format!("{}{required}", rules.expects()));
+    text += &comment(&format!("{}{required}", rules.expects(ENGLISH)));
     for name in ["options", "rows", "columns", "labels"] {
         let setting = question.setting(name).map(|value| comment(&format!("{name}: {}", humanize(&value))));
         text += &setting.unwrap_or_default();
     }
     for (name, condition) in question.conditions() {
         let name = if name == "show_if" { "only" } else { "required" };
-        text += &comment(&format!("{name} if {}", condition.describe()));
+        text += &comment(&format!("{name} if {}", condition.describe(ENGLISH, &Ids)));
     }
     format!("{text}{id}:\n")
 }

@@ -57,12 +57,13 @@ impl Evaluation {
         now: Timestamp,
     ) -> Result<Vec<Self>, CliError> {
         let Some(Definition { questions, settings, .. }) = form.definition() else { return Ok(Vec::new()) };
-        let version = Version::new(1, now, questions);
+        let (version, texts) = (Version::new(1, now, questions), settings.language().texts());
         let are_several = records.len() > 1;
         let evaluate = |(place, record): (usize, Record)| {
             let sources = AnswerSources { args: args.to_vec(), record };
             let answers = sources.answers(&version.questions)?;
-            let violations = version.check(&answers, &Limits::default(), now).err().unwrap_or_default();
+            let violations =
+                version.check(&answers, &Limits::default(), now, texts).err().unwrap_or_default();
             let (dropped, errors) = answers::split_dropped(violations, settings.unknown_answers());
             let mut questions = rows(&version, &answers, &errors);
             questions.extend(dropped.iter().map(|error| Row { state: "dropped", ..other(error) }));
