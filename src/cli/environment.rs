@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 29] = [
+pub const VARIABLES: [(&str, &str); 35] = [
     ("FORMS_URL", "server address, same as --url"),
     ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
@@ -36,6 +36,12 @@ pub const VARIABLES: [(&str, &str); 29] = [
     ("FORMS_LOG", "log level of `serve`: error, warn, info (default), debug"),
     ("VISUAL", "editor of forms and long answers; default: EDITOR, then vi"),
     ("EDITOR", "used instead if VISUAL is not set"),
+    ("DISPLAY", "if set, `forms open` starts a browser"),
+    ("WAYLAND_DISPLAY", "same as DISPLAY"),
+    ("SSH_CONNECTION", "if set, `forms open` starts no browser"),
+    ("LC_ALL", "with UTF-8 in its value, `forms share` draws a QR code"),
+    ("LC_CTYPE", "used instead if LC_ALL is not set"),
+    ("LANG", "used instead if LC_CTYPE is not set"),
     ("TMPDIR", "folder for the text being edited; default: /tmp"),
     ("HOME", "your home folder"),
 ];

@@ -6,6 +6,7 @@
 pub mod condition;
 pub mod delivery;
 pub mod form;
+pub mod html;
 pub mod integration;
 pub mod json;
 pub mod language;

@@ -234,5 +234,5 @@ fn option_value<'a>(control: &Control<'a>, text: &'a str) -> &'a str {
 fn is_valid(question: &Question, id: &str, fields: &Fields, language: Language, now: Timestamp) -> bool {
     let rules = question.kind.rules();
     let answer = answer(id, &rules.control(), fields, language);
-    answer.is_some_and(|answer| rules.check(&answer, Some(now)).is_empty())
+    answer.is_some_and(|answer| rules.check(&answer, Some(now), language.texts()).is_empty())
 }

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use crate::domain::condition::Condition;
+use crate::domain::condition::{Condition, Names};
+use crate::domain::json::Value;
 use crate::domain::language::{Texts, fill};
 use crate::domain::question::Question;
 use crate::domain::question::control::{Control, Line, LineKind};
@@ -39,13 +40,47 @@ impl ConditionView {
     pub(super) fn new(condition: &Condition, questions: &[Question], texts: &Texts) -> Self {
         let is_live = condition.text_searches().flatten().next().is_none();
         let data = is_live.then(|| serde_json::to_string(condition).unwrap_or_default());
-        let condition = describe(condition, questions, texts);
+        let condition = condition.describe(texts, &PageNames { questions, texts });
         Self { data, text: fill(texts.answer_only_if, &[("condition", &condition)]) }
     }
 }
 
-fn describe(condition: &Condition, _questions: &[Question], _texts: &Texts) -> String {
-    condition.describe()
+/// Questions by their titles, and values as the page shows them.
+struct PageNames<'a> {
+    questions: &'a [Question],
+    texts: &'a Texts,
+}
+
+impl PageNames<'_> {
+    fn question(&self, id: &str) -> Option<&Question> {
+        self.questions.iter().find(|question| question.id.as_deref() == Some(id))
+    }
+}
+
+impl Names for PageNames<'_> {
+    fn question(&self, id: &str) -> String {
+        self.texts.quote(self.question(id).map_or(id, |question| &question.title))
+    }
+
+    fn value(&self, id: &str, value: &Value) -> String {
+        let text = value.display_text();
+        let Some(question) = self.question(id) else { return text };
+        let label = match (question.kind.rules().control(), value) {
+            (
+                Control::One { options, .. } | Control::Several { options, .. } | Control::Ranking(options),
+                Value::String(value),
+            ) => options.labelled().find(|(option, _)| option == value).map(|(_, label)| label),
+            (Control::YesNo(labels), Value::Bool(is_yes)) => {
+                let default = if *is_yes { self.texts.yes } else { self.texts.no };
+                Some(labels.of(&value.to_string()).unwrap_or(default))
+            }
+            (Control::Consent(_), Value::Bool(is_yes)) => {
+                Some(if *is_yes { self.texts.yes } else { self.texts.no })
+            }
+            _ => None,
+        };
+        label.map_or(text, str::to_owned)
+    }
 }
 
 impl<'a> QuestionView<'a> {

@@ -88,6 +88,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("prometheus", "metrics.rs"),
     ("matchit", "http/server/"),
     ("shlex", "cli/"),
+    ("qrcode", "cli/commands/share/"),
     ("humantime", "cli/ domain/workspace/ domain/integration/definition/"),
     ("parse_size", "cli/"),
     (

@@ -20,9 +20,12 @@ pub mod list;
 pub mod listen;
 pub mod login;
 pub mod man;
+pub mod open;
+mod page_links;
 pub mod publish;
 pub mod responses;
 pub mod serve;
+pub mod share;
 pub mod show;
 pub mod store;
 pub mod submit;
@@ -115,8 +118,11 @@ subcommands! {
         List(list::List),
         Delete(trash::Delete),
         Restore(trash::Restore),
+        Open(open::Open),
+        Share(share::Share),
         Submit(submit::Submit),
         Responses(responses::Responses),
+        Erase(erase::Erase),
         Serve(serve::Serve),
         #[command(subcommand)]
         Store(store::Store),
@@ -129,7 +135,7 @@ subcommands! {
         #[command(subcommand)]
         Integrations(integrations::Integrations),
         Doctor(doctor::Doctor),
-        Erase(erase::Erase),
+        Listen(listen::Listen),
         Login(login::Login),
         #[command(subcommand)]
         Context(context::Context),
@@ -137,7 +143,6 @@ subcommands! {
         Whoami(whoami::Whoami),
         Explain(explain::Explain),
         Completions(completions::Completions),
-        Listen(listen::Listen),
         Man(man::Man),
         Help(help::Help),
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::api::FormDetail;
 use crate::cli::commands::batch::for_each;
+use crate::cli::commands::page_links::page_links;
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
 use crate::cli::output::columns::FORM;
@@ -16,13 +17,19 @@ use crate::domain::open_enum::OpenEnum;
 /// Open forms for answers
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the id of each form. A form that is already open is not changed.
+Prints the id of each form. A form that is already open is not changed. With
+--public, people can answer it in a browser without a key; its settings keep
+that, and `forms edit FORM --set settings.public=` takes it back.
 
 Examples:
-  forms publish frm_7k2m9q4x1abz")]
+  forms publish frm_7k2m9q4x1abz
+  forms publish customer-feedback --public")]
 pub struct Publish {
     #[command(flatten)]
     forms: Forms,
+    /// Also let anybody answer on the form's page
+    #[arg(long)]
+    public: bool,
 }
 
 /// Take forms back to draft, so that they accept no answers
@@ -66,8 +73,11 @@ impl Run for Publish {
 
     /// Publishes the forms, and reopens closed ones.
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
-        change(session, &self.forms, &patch).await
+        let mut patch = json!({"status": FormStatus::Published, "settings": {"closed": null}});
+        if self.public {
+            patch["settings"]["public"] = true.into();
+        }
+        change(session, &self.forms, &patch, self.public).await
     }
 }
 
@@ -75,7 +85,7 @@ impl Run for Unpublish {
     const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
+        change(session, &self.forms, &json!({"status": FormStatus::Draft}), false).await
     }
 }
 
@@ -83,12 +93,17 @@ impl Run for Close {
     const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
+        change(session, &self.forms, &json!({"settings": {"closed": true}}), false).await
     }
 }
 
-/// Applies `patch` to each form and reports its state.
-async fn change(session: &Session, forms: &Forms, patch: &serde_json::Value) -> Result<(), CliError> {
+/// Applies `patch` to each form and reports its state, and the address of its page if that `is_public` now.
+async fn change(
+    session: &Session,
+    forms: &Forms,
+    patch: &serde_json::Value,
+    is_public: bool,
+) -> Result<(), CliError> {
     let client = session.client().await?;
     for_each(session, &forms.forms, async |form| {
         let changed = client.update_form(form, &patch.to_string(), None, forms.dry_run).await?;
@@ -100,7 +115,12 @@ async fn change(session: &Session, forms: &Forms, patch: &serde_json::Value) -> 
         }
         output.object(&changed, || format!("{}\n", changed.id))?;
         output.success(&format!("\"{title}\" {}", form_state::describe(&changed)));
-        if let Some(next) = next_command(&changed) {
+        if is_public {
+            let links = page_links(session, &client, form).await?;
+            output.status(&format!("page: {}", links.url));
+        }
+        let share = || format!("share {}", changed.id);
+        if let Some(next) = if is_public { Some(share()) } else { next_command(&changed) } {
             output.status(&format!("next: {} {next}", session.command_prefix()));
         }
         Ok(())

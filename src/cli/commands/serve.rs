@@ -345,6 +345,7 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Ann
     let announcement = write_runtime_file(session, serving, data);
     if session.output.stderr_is_terminal() {
         session.output.status(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
+        session.output.status(&format!("pages of public forms are at {url}/f/FORM"));
         if let Some(context) = session.chosen_context() {
             let select = format!("--url {local_url} selects this server");
             session.output.status(&format!("commands use context `{context}`; {select}"));

@@ -130,6 +130,10 @@ impl Output {
         }
     }
 
+    pub fn stdout_is_terminal(&self) -> bool {
+        self.stdout.is_terminal
+    }
+
     pub fn stderr_is_terminal(&self) -> bool {
         self.stderr.is_terminal
     }

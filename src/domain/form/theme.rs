@@ -19,7 +19,7 @@ const DARK: Color = Color([0x14, 0x16, 0x1a]);
 const MIN_CONTRAST: f64 = 4.5;
 
 /// Maximum bytes of a logo: it is sent with every page.
-const MAX_LOGO: usize = 16 << 10;
+pub const MAX_LOGO: usize = 16 << 10;
 
 /// Maximum characters of a logo as a `data:` URL.
 const MAX_LOGO_URL: usize = 64 + MAX_LOGO.div_ceil(3) * 4;

@@ -36,8 +36,7 @@ fn request(document: &Value, id: &str) -> Value {
 
 /// Replaces ids in `text`, except those of zeros.
 fn without_ids(text: &str) -> String {
-    let id =
-        "(frm_|sub_|int_|dlv_|evt_|ws_|key_|fk_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/=]+|(…)[0-9A-Za-z+/=]{4}|(_preview=)[0-9A-Za-z_-]+";
+    let id = "(frm_|sub_|int_|dlv_|evt_|ws_|key_|fk_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/=]+|(…)[0-9A-Za-z+/=]{4}|(_preview=)[0-9A-Za-z_-]+";
     let id = regex::Regex::new(id).unwrap();
     let zeros = regex::Regex::new("_0{10,}").unwrap();
     id.replace_all(&zeros.replace_all(text, "-ZEROS"), "${1}${2}${3}${4}x").into_owned()

@@ -37,7 +37,7 @@ fn mandoc_reads_title_section_date_and_usage_of_the_manual_pages() {
     let (first, last) = (page.lines().next().unwrap(), page.lines().last().unwrap());
     assert!(first.starts_with("FORMS-PUBLISH(1)") && first.contains("Forms Manual"), "{first}");
     assert!(last.starts_with("forms 0.1.0") && last.contains("2026-11-24"), "{last}");
-    assert!(page.contains("forms publish [--dry-run] FORM...\n"), "{page}");
+    assert!(page.contains("forms publish [--dry-run] [--public] FORM...\n"), "{page}");
     assert!(read("forms-edit.1").contains("forms edit [-f FILE] [--title TITLE]"));
     assert!(read("forms-environment.7").starts_with("FORMS-ENVIRONMENT(7)"));
     for entry in fs::read_dir(folder).unwrap() {

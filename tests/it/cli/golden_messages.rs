@@ -174,7 +174,7 @@ questions:
   - {type: single_choice, label: Which?, choices: [a, b]}
   - {type: multiple_choice, id: food, title: What?, options: [a, b]}
   - {type: email, title: Your email, show_if: {food: a}}
-settings: {colour: dark}
+settings: {sound: loud}
 ",
     );
     assert_messages("fields", 6, &home, &["validate", "fields.yaml"]);

@@ -31,6 +31,7 @@ mod lists;
 mod login;
 mod newer_server;
 mod output_formats;
+mod pages;
 mod prefix;
 mod prompt_sequences;
 mod prompts;

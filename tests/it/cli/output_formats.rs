@@ -32,7 +32,11 @@ fn calls(command: &str) -> Calls {
             &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
             &[(6, "bad.yaml"), (2, "missing.yaml"), (6, "bad.yaml q1=x")],
         ),
-        "publish" => (&["FORM", "NEW NEW", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")]),
+        "publish" => {
+            (&["FORM", "NEW NEW", "NEW --public", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")])
+        }
+        "open" => (&["FORM", "NEW --print"], &[(3, "nope"), (2, "")]),
+        "share" => (&["FORM", "NEW"], &[(3, "nope"), (2, "")]),
         "unpublish" => (&["NEW", "FORM --dry-run"], &[(3, "nope")]),
         "close" => (&["NEW", "FORM --dry-run"], &[(3, "nope")]),
         "list" => {

@@ -4,7 +4,8 @@ mod outline;
 
 use clap::Args;
 
-use crate::api::FormDetail;
+use crate::api::{FormDetail, PageLinks};
+use crate::cli::commands::page_links::page_links;
 use crate::cli::commands::show::outline::outline;
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
@@ -13,16 +14,19 @@ use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations::describe;
 use crate::cli::output::yaml;
 use crate::cli::output::{Format, fields, value_of};
+use crate::domain::form::FormStatus;
 use crate::domain::json::Value;
+use crate::domain::open_enum::OpenEnum;
 
 /// Show one form
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "get",
     after_long_help = "\
-Shows the form's settings, and for each question its id, type, title and
-settings, whether it is required, and when it is shown. With -o yaml: the file
-the form can be created from, without id, status and times.
+Shows the form's settings, the address of its page if it is public, and of the
+preview of a draft; and for each question its id, type, title and settings,
+whether it is required, and when it is shown. With -o yaml: the file the form
+can be created from, without id, status and times.
 
 Examples:
   forms show frm_7k2m9q4x1abz
@@ -38,17 +42,24 @@ impl Run for Show {
     const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let form = session.client().await?.get_form(&self.form).await?;
+        let client = session.client().await?;
+        let form = client.get_form(&self.form).await?;
         match session.output.format {
             Format::Yaml => session.output.data(&yaml::yaml(&yaml::authoring(&form)?)?),
-            Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
-                session.output.object(&form, || summary(&form))
+            Format::Table => {
+                // A key that may only submit cannot read the addresses.
+                let links = page_links(session, &client, &self.form).await.ok();
+                session.output.object(&form, || summary(&form, links))
+            }
+            Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
+                session.output.object(&form, String::new)
             }
         }
     }
 }
 
-fn summary(form: &FormDetail) -> String {
+fn summary(form: &FormDetail, links: Option<PageLinks>) -> String {
+    let (page, preview) = addresses(form, links);
     let accepting = match &form.accepting_reason {
         Some(reason) => format!("no: {}", reason.to_string().replace('_', " ")),
         None => "yes".to_owned(),
@@ -60,6 +71,8 @@ fn summary(form: &FormDetail) -> String {
         ("slug", form.slug.as_ref().map(ToString::to_string)),
         ("status", Some(form.status.to_string())),
         ("accepting", Some(accepting)),
+        ("page", page),
+        ("preview", preview),
         ("responses", Some(form.response_count.to_string())),
         ("version", Some(form.version.to_string())),
         ("created", Some(form.created_at.to_string())),
@@ -68,6 +81,14 @@ fn summary(form: &FormDetail) -> String {
     ]) + "questions:\n"
         + &outline(&answers::parse_questions(&form.questions))
         + &fields(&[("settings", settings(form)), ("integrations", integrations(form))])
+}
+
+/// Returns the address of the page of a public form, and of the preview of a draft.
+fn addresses(form: &FormDetail, links: Option<PageLinks>) -> (Option<String>, Option<String>) {
+    let Some(links) = links else { return (None, None) };
+    let preview = format!("{} (until {})", links.preview_url, links.preview_expires_at);
+    let is_draft = form.status == OpenEnum::Known(FormStatus::Draft);
+    (form.settings.is_public().then_some(links.url), is_draft.then_some(preview))
 }
 
 fn integrations(form: &FormDetail) -> Option<String> {

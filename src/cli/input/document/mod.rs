@@ -2,6 +2,7 @@
 //!
 //! Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
 
+mod logo;
 mod mask;
 mod read;
 mod record;
@@ -25,7 +26,7 @@ pub use record::{Record, record, records};
 use tree::{Node, Span};
 
 /// Codes of file problems that the API does not have, with their meanings for `forms explain`.
-pub const FILE_CODES: [(&str, &str); 5] = [
+pub const FILE_CODES: [(&str, &str); 6] = [
     (
         "malformed_file",
         "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names where parsing stopped; the mistake may be before it.",
@@ -39,6 +40,10 @@ pub const FILE_CODES: [(&str, &str); 5] = [
         "Merge keys (`<<`), custom tags and keys that are not text have no counterpart in JSON. Write out their values.",
     ),
     ("file_too_large", "A form file can have at most 1 MiB."),
+    (
+        "invalid_logo",
+        "The picture that the file names as `theme.logo` cannot be read, or has more than 16 KiB. Its name is relative to the file's folder.",
+    ),
     (
         "unset_variable",
         "The file takes a secret from an environment variable, `{ env: NAME }`, that is not set where the command runs, or empty.",

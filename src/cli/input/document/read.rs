@@ -43,7 +43,8 @@ pub fn text(path: &Path) -> Result<(String, String), CliError> {
 pub fn read_text(file: &str, text: &str, base: Option<&Value>) -> Result<Vec<Document>, CliError> {
     let reader = FileReader::of(file, text);
     let (documents, mut diagnostics) = reader.documents(TextMode::Named);
-    let documents: Vec<_> = documents.into_iter().map(Document::into_form).collect();
+    let mut documents: Vec<_> = documents.into_iter().map(Document::into_form).collect();
+    diagnostics.extend(documents.iter_mut().filter_map(Document::inline_logo));
     let checked = documents.iter().flat_map(|document| document.check(base));
     // A member may only be missing because the merge key was not applied.
     let has_merge = diagnostics.iter().any(|diagnostic| diagnostic.message == MERGE);

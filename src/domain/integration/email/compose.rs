@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{BODY, MailBody, REPLY_TO_QUESTION, SUBJECT, TO_QUESTION};
+use crate::domain::html::escape;
 use crate::domain::integration::answers::ShownAnswer;
 use crate::domain::integration::kind::Rendering;
 use crate::domain::integration::message::{MAX_TITLE, context_of, default_title, footer, one_line};
@@ -142,8 +143,4 @@ fn note(left_out: usize) -> Option<String> {
 fn paragraphs(text: &str) -> String {
     let blocks = text.split("\n\n").map(str::trim).filter(|block| !block.is_empty());
     blocks.map(|block| format!("<p>{}</p>\n", escape(block).replace('\n', "<br>\n"))).collect()
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
