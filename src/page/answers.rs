@@ -163,7 +163,9 @@ fn plain_number(text: &str, language: Language) -> Option<String> {
             let follows = digits.len() - at - separator.len();
             (!groups || follows != 3 || digits[..*at].trim_start_matches('0').is_empty()).then_some(*at)
         }
-        [others @ .., (at, last)] => others.iter().all(|(_, other)| other != last).then_some(*at),
+        [others @ .., (at, last)] if others.iter().all(|(_, other)| other != last) => Some(*at),
+        [first, others @ ..] if others.iter().all(|(_, other)| *other == first.1) => None,
+        [_, ..] => return None,
         [] => None,
     };
     let (whole, decimals) = match decimal {

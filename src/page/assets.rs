@@ -10,27 +10,40 @@ use crate::domain::form::theme::Theme;
 
 pub(super) const STYLE: &str = include_str!("templates/style.css");
 
-/// What pages do with JavaScript.
-pub const FORM_SCRIPT: &str = include_str!("templates/form.js");
+/// A script of the pages.
+pub struct Script {
+    /// Its name, which changes with its text, so that it can be cached for good.
+    pub name: String,
+    pub text: String,
+}
+
+/// What every page does with JavaScript.
+pub static FORM_SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(&[include_str!("templates/form.js")]));
+
+/// The same with conditions, steps and time zones, for forms that have them.
+pub static LOGIC_SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(&[include_str!("templates/logic.js"), include_str!("templates/form.js")]));
+
+impl Script {
+    /// Joins the `parts`, without comments and indentation.
+    fn new(parts: &[&str]) -> Self {
+        let lines = parts.iter().flat_map(|part| part.lines()).map(str::trim);
+        let lines: Vec<_> = lines.filter(|line| !line.is_empty() && !line.starts_with("//")).collect();
+        let text = format!("(() => {{\n\"use strict\";\n{}\n}})();\n", lines.join("\n"));
+        let hash = digest(&SHA256, text.as_bytes());
+        let hash: String = hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { name: format!("form.{hash}.js"), text }
+    }
+}
 
 /// The script of sites that embed a page: it sets the height of the frame.
 pub const EMBED_SCRIPT: &str = include_str!("templates/embed.js");
 
-static FORM_SCRIPT_NAME: LazyLock<String> = LazyLock::new(|| {
-    let hash = digest(&SHA256, FORM_SCRIPT.as_bytes());
-    let hash: String = hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("form.{hash}.js")
-});
-
 pub(super) static STYLE_HASH: LazyLock<String> = LazyLock::new(|| style_hash(STYLE));
 
-/// The name of [`FORM_SCRIPT`], which changes with its content, so that it can be cached for good.
-pub fn form_script_name() -> &'static str {
-    &FORM_SCRIPT_NAME
-}
-
 /// Returns the hash of a `<style>` for the content security policy.
-pub fn style_hash(style: &str) -> String {
+pub(super) fn style_hash(style: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, style.as_bytes())))
 }
 

@@ -11,7 +11,7 @@ use crate::domain::question::control::Control;
 use crate::domain::validation::violation::Violation;
 use crate::page::Html;
 use crate::page::answers::{other_field, row_field};
-use crate::page::assets::{STYLE, STYLE_HASH, form_script_name, style_hash, theme_style};
+use crate::page::assets::{FORM_SCRIPT, LOGIC_SCRIPT, STYLE, STYLE_HASH, style_hash, theme_style};
 use crate::page::fields::Fields;
 use crate::page::markdown::to_html;
 use crate::page::question::{
@@ -74,6 +74,7 @@ struct FormTemplate<'a> {
     sections: Vec<Section<'a>>,
     fields: &'a Fields,
     is_stepped: bool,
+    has_logic: bool,
     decimal: &'static str,
 }
 
@@ -85,21 +86,26 @@ impl FormPage<'_> {
         let theme = self.form.settings.theme.as_ref();
         let theme_style = theme_style(theme);
         let style_hashes = [Some(STYLE_HASH.clone()), theme_style.as_deref().map(style_hash)];
+        let sections = self.sections(&errors, texts);
+        let is_stepped = self.form.settings.layout() == Layout::Steps;
+        let mut views = sections.iter().flat_map(|section| section.page.iter().chain(&section.questions));
+        let has_logic = is_stepped || views.any(QuestionView::has_logic);
         let template = FormTemplate {
             page: self,
             texts,
             lang: self.form.settings.language.as_deref().unwrap_or(language.name()),
             dir: language.direction(),
             style: STYLE,
-            script: form_script_name(),
+            script: if has_logic { &LOGIC_SCRIPT.name } else { &FORM_SCRIPT.name },
             logo: theme.and_then(|theme| theme.logo.as_deref()),
             description: self.form.description.as_deref().map(to_html),
             notice: self.notice.as_ref().map(|notice| notice.text(texts)),
-            sections: self.sections(&errors, texts),
+            sections,
             errors: self.summary(&errors),
             theme_style,
             fields: self.fields,
-            is_stepped: self.form.settings.layout() == Layout::Steps,
+            is_stepped,
+            has_logic,
             decimal: if language.decimal_comma() { "," } else { "." },
         };
         let text = template.render().unwrap_or_default();

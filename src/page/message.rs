@@ -8,7 +8,7 @@ use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::settings::Confirmation as FormConfirmation;
 use crate::domain::language::{Language, Texts, fill};
 use crate::page::Html;
-use crate::page::assets::{STYLE, STYLE_HASH, form_script_name, style_hash, theme_style};
+use crate::page::assets::{FORM_SCRIPT, STYLE, STYLE_HASH, style_hash, theme_style};
 use crate::page::escape;
 use crate::page::fields::Fields;
 use crate::page::markdown::to_html;
@@ -148,7 +148,7 @@ impl<'a> MessageTemplate<'a> {
             theme_style: theme_style(theme),
             sent: None,
             scripts: "../_/",
-            script: form_script_name(),
+            script: &FORM_SCRIPT.name,
             logo: theme.and_then(|theme| theme.logo.as_deref()),
             form_title: form.map(|form| form.title.as_str()),
             title: "",

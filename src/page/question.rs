@@ -118,12 +118,22 @@ impl<'a> QuestionView<'a> {
         format!("{}{invalid}{required}", self.described_by())
     }
 
-    /// Returns the attribute `aria-describedby` of its control or group: hints, error, limit.
+    /// Returns the attribute `aria-describedby` of its control or group: hints, error, limit, time zone.
     pub(super) fn described_by(&self) -> String {
         let (id, limit) = (self.id, self.limit().map(|_| "-n"));
-        let parts = [self.has_hint().then_some("-h"), self.error.map(|_| "-e"), limit];
+        let zone = self.is_datetime().then_some("-z");
+        let parts = [self.has_hint().then_some("-h"), self.error.map(|_| "-e"), limit, zone];
         let ids: Vec<_> = parts.into_iter().flatten().map(|part| format!("{id}{part}")).collect();
         if ids.is_empty() { String::new() } else { format!(" aria-describedby=\"{}\"", ids.join(" ")) }
+    }
+
+    pub(super) fn is_datetime(&self) -> bool {
+        matches!(self.control, Control::Line(Line { kind: LineKind::DateTime, .. }))
+    }
+
+    /// Whether its part of the page changes with other answers, or with the visitor's time zone.
+    pub(super) fn has_logic(&self) -> bool {
+        self.is_datetime() || self.condition.as_ref().is_some_and(|condition| condition.data.is_some())
     }
 
     /// The maximum number of characters, if it is shown.
@@ -139,6 +149,7 @@ impl<'a> QuestionView<'a> {
         match &self.control {
             Control::Line(line) if matches!(line.kind, LineKind::Number | LineKind::WholeNumber) => "number",
             Control::Line(Line { kind: LineKind::DateTime, .. }) => "datetime",
+            Control::Line(Line { kind: LineKind::Time, .. }) => "time",
             Control::Scale { .. } => "number",
             Control::YesNo(_) | Control::Consent(_) => "boolean",
             Control::Several { .. } | Control::Ranking(_) => "list",
@@ -201,7 +212,6 @@ fn hints(control: &Control<'_>, texts: &Texts) -> Vec<String> {
             }
         }
         Control::Ranking(_) => texts.rank_hint.to_owned(),
-        Control::Line(Line { kind: LineKind::DateTime, .. }) => texts.utc_hint.to_owned(),
         _ => return Vec::new(),
     };
     vec![hint]

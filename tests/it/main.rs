@@ -13,6 +13,7 @@ mod golden; // generated files
 mod harness; // a server for tests
 mod layers; // allowed imports
 mod logic; // conditions, pages, hidden questions
+mod pages; // the pages where people answer
 mod process; // the executable, killed and stopped
 mod questions; // every question type: answers, settings, schema
 mod store; // the contract of the store

@@ -27,7 +27,7 @@ use crate::page::answers::{prefill, to_answers};
 use crate::page::fields::Fields;
 use crate::page::spam::is_suspicious;
 use crate::page::{
-    Confirmation, EMBED_SCRIPT, FORM_SCRIPT, FormPage, Html, Message, Notice, form_script_name, home,
+    Confirmation, EMBED_SCRIPT, FORM_SCRIPT, FormPage, Html, LOGIC_SCRIPT, Message, Notice, home,
 };
 
 /// The routes' templates, for metrics.
@@ -51,9 +51,9 @@ async fn get_home() -> Response {
 }
 
 async fn get_script(Path(name): Path<String>) -> Response {
-    match name == form_script_name() {
-        true => script_response(FORM_SCRIPT, "public, max-age=31536000, immutable"),
-        false => not_found(),
+    match [&FORM_SCRIPT, &LOGIC_SCRIPT].into_iter().find(|script| script.name == name) {
+        Some(script) => script_response(&script.text, "public, max-age=31536000, immutable"),
+        None => not_found(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::random::Random;
 use crate::harness::Server;
 
 /// The expected violations of `answers`, in the order of the questions.
-pub(super) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec<(String, &'static str)> {
+pub(crate) fn expected(questions: &[Value], answers: &Map<String, Value>) -> Vec<(String, &'static str)> {
     let (mut given, mut page_is_shown, mut violations) = (Map::new(), true, Vec::new());
     for question in questions {
         let holds = |name: &str| question.get(name).map(|condition| holds(condition, &given));
@@ -188,7 +188,7 @@ fn draw_test(random: &mut Random, kind: &str) -> Value {
     }
 }
 
-pub(super) fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
+pub(crate) fn draw_answers(random: &mut Random, questions: &[Value]) -> Map<String, Value> {
     let mut answers = Map::new();
     let often = 1 + random.below(4);
     for question in questions.iter().filter(|question| question["id"].is_string()) {
