@@ -87,6 +87,7 @@
 //! | answer | the value given for a question id |
 //! | condition | tests on earlier answers that decide whether a question is asked or required |
 //! | submission | one accepted set of answers |
+//! | quarantine | where a submission is that may be spam: not counted, listed or delivered, until it is released |
 //! | edit | a change of a stored submission; replaced answers are its history |
 //! | integration | what a form sends elsewhere: its kind (in JSON `type`), events, condition and settings |
 //! | event | one thing that happened to a form or a submission, with a snapshot of it |

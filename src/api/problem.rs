@@ -83,11 +83,13 @@ codes! {
     FormExpired "form_expired" 409 "The form does not accept answers any more"
         "The time in `settings.closes_at` has passed. A later time, or none, opens the form again.";
     FormFull "form_full" 409 "The form has reached its response limit"
-        "`settings.max_responses` is reached. A higher number, or none, opens the form again; deleting a submission makes room for another. Restored submissions count, too.";
+        "`settings.max_responses` is reached. A higher number, or none, opens the form again; deleting a submission makes room for another. Restored and released submissions count, too.";
     SlugTaken "slug_taken" 409 "Another form has this slug"
         "A slug names one form of the workspace. Choose another, or change the form that has it: `form_id` is its id. A form in the trash does not keep its slug, so restoring it may fail with this code.";
     NotInTrash "not_in_trash" 409 "The form or submission is not in the trash"
-        "It was already restored, or never deleted. No action is needed.";
+        "It was already restored, or never deleted. No action is needed. A quarantined submission is released instead.";
+    NotQuarantined "not_quarantined" 409 "The submission is not quarantined"
+        "It was already released, or never quarantined. No action is needed.";
     DeliveryNotPending "delivery_not_pending" 409 "The delivery does not wait for an attempt"
         "It was delivered, canceled or skipped, has failed for good, or an attempt is in progress. Read it again: `GET /api/v1/deliveries/{id}`.";
     DeliveryNotRepeatable "delivery_not_repeatable" 409 "The delivery cannot be sent again"

@@ -124,6 +124,9 @@ impl From<Refusal> for ApiError {
             Refusal::NotInTrash => {
                 Self::with_detail(Code::NotInTrash, "the form or submission is not in the trash")
             }
+            Refusal::NotQuarantined => {
+                Self::with_detail(Code::NotQuarantined, "the submission is not quarantined")
+            }
             Refusal::WorkspaceInUse => Self::with_detail(
                 Code::WorkspaceInUse,
                 "the workspace of the request's own key cannot be deleted; use a key of another workspace",

@@ -13,8 +13,8 @@ use crate::domain::form::Form;
 use crate::domain::integration::csv_file::{csv_record, escape_formula};
 use crate::domain::integration::row::{FIRST_COLUMNS, column_name, value_text};
 use crate::domain::json::{Value, parse_object};
-use crate::domain::submission::Submission;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
+use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::domain::workspace::Scope;
 use crate::id::SubmissionId;
 use crate::keyed_semaphore::FairPermit;
@@ -42,7 +42,8 @@ pub enum ExportFormat {
 pub struct Export {
     session: Session,
     form: Arc<Form>,
-    trashed: bool,
+    /// The status to export of the submissions that do not count; `None` to export those that do.
+    uncounted: Option<SubmissionStatus>,
     filter: SubmissionFilter,
     order: Order,
     /// The ids of the questions that have columns; `None` for JSON lines.
@@ -68,6 +69,7 @@ impl Session {
         self.require_scope(Scope::Read)?;
         let form = self.form(form).await?;
         let permit = self.exports.acquire(self.caller.id).await.ok_or_else(ApiError::overloaded)?;
+        let (uncounted, order) = (request.uncounted(), request.order);
         let filter = self.filter(&form, request.query).await?;
         let columns = match format {
             ExportFormat::JsonLines => None,
@@ -76,12 +78,11 @@ impl Session {
             }
         };
         let text = columns.as_deref().map(header).unwrap_or_default();
-        let SubmissionListRequest { trashed, order, .. } = request;
         let (session, after, at_end) = (self, None, false);
         Ok(Export {
             session,
             form,
-            trashed,
+            uncounted,
             filter,
             order,
             columns,
@@ -141,9 +142,9 @@ impl Export {
             true => Some(session.job_permit().await?),
             false => None,
         };
-        Ok(match self.trashed {
-            true => session.store.list_trashed_submissions(form, *after, PAGE).await?,
-            false => session.store.list_submissions(form, filter, *order, *after, PAGE).await?,
+        Ok(match self.uncounted {
+            Some(status) => session.store.list_trashed_submissions(form, status, *after, PAGE).await?,
+            None => session.store.list_submissions(form, filter, *order, *after, PAGE).await?,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Accepted, App, Result, Session};
 use crate::clock::Timestamp;
 use crate::domain::integration::IntegrationType;
+use crate::domain::submission::SubmissionStatus;
 use crate::domain::workspace::Scope;
 use crate::metrics::Metrics;
 use crate::store;
@@ -25,6 +26,7 @@ pub(super) fn add_series(metrics: &Metrics) {
 pub(super) fn count_submission(metrics: &Metrics, result: &Result<Accepted>) {
     let result = match result {
         Ok(accepted) if accepted.replayed => "replayed",
+        Ok(accepted) if accepted.submission.status == SubmissionStatus::Quarantined => "quarantined",
         Ok(_) => "accepted",
         Err(error) if error.problem.status < 500 => "rejected",
         Err(_) => "failed",

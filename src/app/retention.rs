@@ -6,20 +6,24 @@ use super::App;
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::revision::ExpectedRevision;
+use crate::domain::submission::SubmissionStatus;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::trash::cutoff;
 use crate::id::{FormRef, SubmissionId, WorkspaceId};
 use crate::store::{DEFAULT_PAGE, StepResult, StoreError};
 
 impl App {
-    /// Erases the submissions that are older than their form keeps them, those in the trash, too; returns their number.
+    /// Erases the submissions that are older than their form keeps them, those in the trash and in quarantine, too;
+    /// returns their number.
     pub(super) async fn erase_expired(&self) -> Result<usize, StoreError> {
         let mut erased = 0;
         for workspace in self.store.list_workspaces().await? {
             for (form, days) in self.forms_with_retention(workspace.id).await? {
                 let cutoff = cutoff(self.now(), days);
                 erased += self.erase_before(form, cutoff).await?;
-                erased += self.erase_trashed_before(form, cutoff).await?;
+                for status in SubmissionStatus::ALL {
+                    erased += self.erase_trashed_before(form, status, cutoff).await?;
+                }
             }
         }
         Ok(erased)
@@ -57,10 +61,15 @@ impl App {
         }
     }
 
-    async fn erase_trashed_before(&self, form: FormRef, cutoff: Timestamp) -> Result<usize, StoreError> {
+    async fn erase_trashed_before(
+        &self,
+        form: FormRef,
+        status: SubmissionStatus,
+        cutoff: Timestamp,
+    ) -> Result<usize, StoreError> {
         let (mut erased, mut before) = (0, Some(SubmissionId::first_of(cutoff.millis())));
         while before.is_some() {
-            let page = self.store.list_trashed_submissions(form, before, DEFAULT_PAGE).await?;
+            let page = self.store.list_trashed_submissions(form, status, before, DEFAULT_PAGE).await?;
             let Some(page) = page else { return Ok(erased) };
             erased += self.purge_all(form, page.rows.into_iter().map(|one| one.id)).await?;
             before = page.next;
@@ -68,7 +77,7 @@ impl App {
         Ok(erased)
     }
 
-    /// Erases submissions of `form`, in the trash or not; returns how many there were.
+    /// Erases submissions of `form`, in the trash, quarantined or neither; returns how many there were.
     pub(super) async fn purge_all(
         &self,
         form: FormRef,

@@ -37,7 +37,8 @@ pub(super) type Validated = (SubmittedAnswers, Vec<String>);
 /// A request for a page of the list of submissions.
 #[derive(Debug, Clone, Default)]
 pub struct SubmissionListRequest {
-    /// Whether to list the submissions in the trash; then only `cursor` and `limit` have an effect.
+    /// Whether to list the submissions in the trash; then, as for the status `quarantined`, only `cursor` and `limit` have an
+    /// effect.
     pub trashed: bool,
     pub query: SubmissionQuery,
     pub order: Order,
@@ -48,16 +49,25 @@ pub struct SubmissionListRequest {
     pub count: bool,
 }
 
+impl SubmissionListRequest {
+    /// Returns the status to list of the submissions that do not count; `None` to list those that do.
+    pub(super) fn uncounted(&self) -> Option<SubmissionStatus> {
+        let status = self.query.status.unwrap_or(SubmissionStatus::Completed);
+        (self.trashed || status == SubmissionStatus::Quarantined).then_some(status)
+    }
+}
+
 impl Session {
-    /// Stores the answers in the body if the form accepts them. Without `notify`, which needs the scope `write`, its
-    /// integrations are not notified.
+    /// Stores the answers in the body if the form accepts them, with this `status`. Without `notify`, which needs the scope
+    /// `write`, its integrations are not notified.
     pub async fn create_submission(
         &self,
         form: &str,
         request: IdempotentRequest<'_>,
+        status: SubmissionStatus,
         notify: bool,
     ) -> Result<Accepted> {
-        let result = self.store_submission(form, request, notify).await;
+        let result = self.store_submission(form, request, status, notify).await;
         count_submission(&self.metrics, &result);
         result
     }
@@ -66,6 +76,7 @@ impl Session {
         &self,
         form: &str,
         request: IdempotentRequest<'_>,
+        status: SubmissionStatus,
         notify: bool,
     ) -> Result<Accepted> {
         self.require_submit(notify)?;
@@ -87,6 +98,7 @@ impl Session {
                 checked_version: current.form.version,
                 answers: sent.answers.text(),
                 metadata: sent.metadata.as_deref(),
+                status,
                 notify,
                 idempotency_key,
             };
@@ -97,7 +109,8 @@ impl Session {
             return match into_result(step, Code::FormNotFound, form)? {
                 (id, true) => self.replay(id, &current, request.body).await,
                 (id, false) => {
-                    Ok(Accepted { submission: to_submission(id, &current, sent), replayed: false, dropped })
+                    let submission = Submission { status, ..to_submission(id, &current, sent) };
+                    Ok(Accepted { submission, replayed: false, dropped })
                 }
             };
         }
@@ -177,10 +190,12 @@ impl Session {
         request: SubmissionListRequest,
     ) -> Result<ListPage<Submission>> {
         self.require_scope(Scope::Read)?;
-        let SubmissionListRequest { trashed, query, order, cursor, limit, count } = request;
-        if trashed {
-            return self.list_trashed_submissions(form, cursor.as_deref(), limit).await;
+        if let Some(status) = request.uncounted() {
+            return self
+                .list_uncounted_submissions(form, status, request.cursor.as_deref(), request.limit)
+                .await;
         }
+        let SubmissionListRequest { query, order, cursor, limit, count, .. } = request;
         let found = self.form(form).await?;
         let (workspace, id) = (self.caller.workspace, found.id);
         let cursors = self.cursors(format!("submissions {workspace} {id} {query:?} {order:?}")).await?;
@@ -209,17 +224,19 @@ impl Session {
         self.run_job(prepare).await
     }
 
-    /// Lists the form's submissions in the trash, newest first.
-    async fn list_trashed_submissions(
+    /// Lists the form's submissions in the trash, or those in quarantine if that is the `status`, newest first.
+    async fn list_uncounted_submissions(
         &self,
         form: &str,
+        status: SubmissionStatus,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPage<Submission>> {
         let id = self.form_id(form).await?;
-        let cursors = self.cursors(format!("trashed submissions {} {id}", self.caller.workspace)).await?;
+        let workspace = self.caller.workspace;
+        let cursors = self.cursors(format!("trashed {status} submissions {workspace} {id}")).await?;
         let before = cursors.read(cursor)?.map(SubmissionId::from_bytes);
-        let page = self.store.list_trashed_submissions(self.caller.workspace.form(id), before, limit).await?;
+        let page = self.store.list_trashed_submissions(workspace.form(id), status, before, limit).await?;
         list_page(page, form, &cursors, None)
     }
 
@@ -242,6 +259,7 @@ impl Session {
         let texts = current.form.settings.language().texts();
         for _ in 0..MAX_TRIES {
             let found = self.store.find_submission(submission).await?;
+            let found = found.filter(|found| found.status == SubmissionStatus::Completed);
             let found = found.ok_or_else(|| ApiError::not_found(Code::SubmissionNotFound, id))?;
             expected.check(found.revision())?;
             let version = self.version(form, found.form_version).await?;
@@ -306,18 +324,23 @@ impl Session {
         into_result(step, Code::SubmissionNotFound, id).map(drop)
     }
 
-    /// Restores a submission from the trash. Returns true with it if that was replayed.
+    /// Restores a submission from the trash, or releases it from quarantine if that is its `status`. Returns true with it if that
+    /// was replayed.
     pub async fn restore_submission(
         &self,
         form: &str,
         id: &str,
+        status: SubmissionStatus,
         request: IdempotentRequest<'_>,
     ) -> Result<(Submission, bool)> {
         self.require_scope(Scope::Write)?;
         let submission = self.resolve_submission(form, id).await?;
-        let operation = IdempotentOperation::RestoreSubmission(submission.form.id, submission.id);
-        let key = request.idempotency_key(&self.caller, operation);
-        let step = self.store.restore_submission(submission, key, self.now()).await?;
+        let operation = match status {
+            SubmissionStatus::Completed => IdempotentOperation::RestoreSubmission,
+            SubmissionStatus::Quarantined => IdempotentOperation::ReleaseSubmission,
+        };
+        let key = request.idempotency_key(&self.caller, operation(submission.form.id, submission.id));
+        let step = self.store.restore_submission(submission, status, key, self.now()).await?;
         into_result(step, Code::SubmissionNotFound, id)
     }
 

@@ -9,7 +9,7 @@ use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, FormStatus};
-use crate::domain::submission::SubmittedAnswers;
+use crate::domain::submission::{SubmissionStatus, SubmittedAnswers};
 use crate::domain::workspace::{ApiKey, Scope};
 use crate::id::{FormId, FormRef};
 
@@ -133,11 +133,16 @@ impl Visitor {
         format!("page {}", self.current.form.id)
     }
 
-    /// Stores the submission in `body`, as the API does. Sent again with the same `token`, it is stored once.
-    pub async fn submit(&self, body: &str, token: Option<PageToken>) -> Result<Accepted> {
+    /// Stores the submission in `body` with this `status`, as the API does. Sent again with the same `token`, it is stored once.
+    pub async fn submit(
+        &self,
+        body: &str,
+        token: Option<PageToken>,
+        status: SubmissionStatus,
+    ) -> Result<Accepted> {
         let nonce = token.map(|token| token.nonce.map(|byte| format!("{byte:02x}")).concat());
         let request = IdempotentRequest { idempotency_key: nonce.as_deref(), query: "", body };
-        self.session.create_submission(&self.current.form.id.to_string(), request, true).await
+        self.session.create_submission(&self.current.form.id.to_string(), request, status, true).await
     }
 
     /// Checks the submission in `body` as [`submit`](Self::submit) does, and stores nothing.

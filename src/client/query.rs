@@ -24,6 +24,8 @@ pub struct SubmissionQuery {
     pub until: Option<String>,
     /// Only trashed ones, instead of those outside the trash.
     pub trashed: bool,
+    /// Only submissions with this status; no other list has those that are `quarantined`.
+    pub status: Option<&'static str>,
     /// Only submissions with this text in an answer.
     pub q: Option<String>,
     /// `asc` for the oldest first.

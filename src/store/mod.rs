@@ -39,7 +39,7 @@ use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{ReplacedState, Submission};
+use crate::domain::submission::{ReplacedState, Submission, SubmissionStatus};
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Rotation, Workspace};
 use crate::id::{FormId, FormRef, SubmissionId, SubmissionRef, WorkspaceId};
@@ -163,13 +163,13 @@ pub trait Submissions: Send + Sync {
     /// the response.
     async fn accept_batch(&self, new: NewBatch, now: Timestamp) -> Result<StepResult<String>>;
 
-    /// Counts the submissions outside the trash of a form, in the trash or not; 0 if the form does not exist.
+    /// Counts the completed submissions outside the trash of a form, in the trash or not; 0 if the form does not exist.
     async fn count_submissions(&self, form: FormRef) -> Result<u64>;
 
-    /// Returns one submission of a form outside the trash.
+    /// Returns one submission of a form, both outside the trash; it may be quarantined.
     async fn find_submission(&self, submission: SubmissionRef) -> Result<Option<Submission>>;
 
-    /// Returns a submission as created, before any edit, in the trash or not.
+    /// Returns a submission as created, before any edit, in the trash, quarantined or neither.
     async fn find_original(&self, submission: SubmissionRef) -> Result<Option<Submission>>;
 
     /// Lists the submissions that match `filter`, starting with the first one after `after`: at most `limit`, and
@@ -189,11 +189,12 @@ pub trait Submissions: Send + Sync {
     /// time, 0 if the form does not exist.
     async fn count_filtered(&self, form: FormRef, filter: &SubmissionFilter) -> Result<Option<u64>>;
 
-    /// Lists the trashed submissions of a form outside the trash, newest first, starting with the first one below
-    /// `before`.
+    /// Lists the submissions in the trash of a form outside the trash, or those in quarantine if that is the `status`, newest first,
+    /// starting with the first one below `before`: at most `limit`, and fewer if they are large or the search runs out of time.
     async fn list_trashed_submissions(
         &self,
         form: FormRef,
+        status: SubmissionStatus,
         before: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>>;
@@ -209,7 +210,7 @@ pub trait Submissions: Send + Sync {
     ) -> Result<Option<Page<ReplacedState, u32>>>;
 
     /// Finds all submissions of a form, in the trash or not, that match `query` in their answers or metadata: live ones,
-    /// trashed ones, and states that edits have replaced; more than `limit` ends the search. `None` if the form does not exist.
+    /// trashed and quarantined ones, and states that edits have replaced; more than `limit` ends the search. `None` if the form does not exist.
     async fn find_traces(
         &self,
         form: FormRef,
@@ -228,10 +229,12 @@ pub trait Submissions: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<()>>;
 
-    /// Restores a submission from the trash, if the response limit allows. A replay returns the original result.
+    /// Restores a submission from the trash, or releases it from quarantine if that is its `status`, if the response limit allows.
+    /// A released one counts and is delivered as if it had just arrived. A replay returns the original result.
     async fn restore_submission(
         &self,
         submission: SubmissionRef,
+        status: SubmissionStatus,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>>;
@@ -332,7 +335,7 @@ pub trait Maintenance: Send + Sync {
     /// Stores the clock record of a maintenance run.
     async fn put_clock_record(&self, record: ClockRecord) -> Result<()>;
 
-    /// Erases forms and submissions that were trashed before `cutoff`. Returns how many.
+    /// Erases forms and submissions that were trashed, or quarantined, before `cutoff`. Returns how many.
     async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize>;
 
     /// Starts erasing idempotency records that have expired at `now`, in the background.

@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::submission::edit::EditedContent;
-use crate::domain::submission::{FoundIn, Submission};
+use crate::domain::submission::{FoundIn, Submission, SubmissionStatus};
 use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{DeliveryId, FormId, FormRef, IntegrationId, SubmissionId, SubmissionRef};
@@ -87,6 +87,7 @@ pub enum IdempotentOperation {
     EraseSubmissions(FormId),
     RestoreForm(FormId),
     RestoreSubmission(FormId, SubmissionId),
+    ReleaseSubmission(FormId, SubmissionId),
     CreateKey,
     RotateKey(KeyId),
     CreateWorkspace,
@@ -152,7 +153,9 @@ pub struct NewSubmission<'a> {
     pub answers: &'a str,
     /// A JSON object as received, if any.
     pub metadata: Option<&'a str>,
-    /// Whether the form's integrations are notified.
+    /// A quarantined one is neither counted nor listed.
+    pub status: SubmissionStatus,
+    /// Whether the form's integrations are notified; not of a quarantined one.
     pub notify: bool,
     pub idempotency_key: Option<IdempotencyKey>,
 }

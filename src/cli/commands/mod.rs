@@ -27,6 +27,7 @@ pub mod responses;
 pub mod serve;
 pub mod share;
 pub mod show;
+pub mod spam;
 pub mod store;
 pub mod submit;
 pub mod trash;
@@ -122,6 +123,8 @@ subcommands! {
         Share(share::Share),
         Submit(submit::Submit),
         Responses(responses::Responses),
+        #[command(subcommand)]
+        Spam(spam::Spam),
         Erase(erase::Erase),
         Serve(serve::Serve),
         #[command(subcommand)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::{Code, IntegrationDetail, Problem};
+use crate::api::{Code, IntegrationDetail, Problem, SubmissionDetail};
 use crate::cli::connection::session::Session;
 use crate::client::{FormQuery, MAX_PAGE, SubmissionQuery};
 use crate::domain::form::slug::is_slug;
@@ -51,8 +51,12 @@ async fn find(session: &Session, code: Code, form: &str, name: &str) -> Option<S
         Code::SubmissionNotFound => {
             let query = SubmissionQuery { trashed: true, ..SubmissionQuery::default() };
             let pages = client.list_submissions(form, &query, MAX_PAGE).ok()?;
-            pages.find(|trashed| trashed.id.to_string() == name).await.ok()??;
-            Some(restore(&format!("responses restore {form} {name}")))
+            if pages.find(|trashed| trashed.id.to_string() == name).await.ok()?.is_some() {
+                return Some(restore(&format!("responses restore {form} {name}")));
+            }
+            // What is found, but cannot be changed, is quarantined.
+            client.get::<SubmissionDetail>(&["forms", form, "submissions", name]).await.ok()?;
+            Some(format!("it is quarantined; {} spam release {form} {name}", session.command_prefix()))
         }
         Code::IntegrationNotFound => {
             let path = ["forms", form, "integrations"];

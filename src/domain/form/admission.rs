@@ -26,6 +26,7 @@ pub enum Refusal {
         holder: Option<FormId>,
     },
     NotInTrash,
+    NotQuarantined,
     /// The workspace of the request's own key cannot be deleted.
     WorkspaceInUse,
     /// Without the key, nobody could manage the keys of its workspace.
@@ -77,7 +78,7 @@ impl Refusal {
 pub struct IdempotencyRecord {
     /// Hash of the request's body and query.
     pub body: u128,
-    /// The binary id of the created object, left-padded; for the restore of a submission, its number of edits.
+    /// The binary id of the created object, left-padded; for the restore or release of a submission, its number of edits.
     pub result: u128,
     pub at: Timestamp,
     /// Data of the response that `result` does not determine: JSON, or the whole body.

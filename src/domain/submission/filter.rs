@@ -55,7 +55,7 @@ impl SubmissionFilter {
     /// # Errors
     /// Why no submission can match it, if that is so. Pointers lead into the query, an object of its parameters.
     pub fn new(query: &SubmissionQuery, questions: &[Question]) -> Result<Self, Vec<Violation>> {
-        // There is only one status, so every submission has it.
+        // Those of another status are in a list of their own.
         let SubmissionQuery { since, until, status: _, text, answers } = query;
         let text = text.as_deref().filter(|text| !text.is_empty()).map(case_insensitive).transpose()?;
         let answers = (!answers.is_empty()).then(|| FilterClause::new(answers, questions)).transpose()?;

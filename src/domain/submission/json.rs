@@ -13,7 +13,7 @@ pub fn push_submission(text: &mut String, submission: &Submission) {
     push(text, format_args!(r#","form_version":{}"#, submission.form_version));
     push_json(text, "metadata", submission.metadata.as_deref());
     push_moment(text, "updated_at", submission.edited.map(|edited| edited.at));
-    push_moment(text, "deleted_at", submission.deleted_at);
+    push_moment(text, "deleted_at", submission.trashed_at());
     text.push('}');
 }
 

@@ -19,6 +19,8 @@ use crate::id::{FormId, SubmissionId};
 named_enum! {
     SubmissionStatus {
         Completed = "completed",
+        /// Suspected to be spam: neither counted nor listed, and no event, until its form's owner releases it.
+        Quarantined = "quarantined",
     }
 }
 
@@ -27,6 +29,7 @@ named_enum! {
     FoundIn {
         /// In answers or metadata, outside the trash.
         Answers = "answers",
+        /// In the trash, or quarantined.
         Trash = "trash",
         /// In a state that an edit replaced.
         History = "history",
@@ -47,6 +50,7 @@ pub struct Submission {
     /// A JSON object of the sender's metadata, exactly as sent.
     pub metadata: Option<Box<str>>,
     pub edited: Option<EditInfo>,
+    /// When it was moved to the trash; for a quarantined one, when it arrived.
     pub deleted_at: Option<Timestamp>,
 }
 
@@ -78,6 +82,11 @@ impl Submission {
 
     pub fn edits(&self) -> u32 {
         self.edited.map_or(0, |edited| edited.count)
+    }
+
+    /// When it was moved to the trash, if it is there.
+    pub fn trashed_at(&self) -> Option<Timestamp> {
+        self.deleted_at.filter(|_| self.status != SubmissionStatus::Quarantined)
     }
 
     /// The time of acceptance, from the id.

@@ -60,6 +60,7 @@ fn own(operation: &str) -> &'static [Code] {
         "update_form" => &[Code::SlugTaken, Code::FormHasNoQuestions],
         "restore_form" => &[Code::NotInTrash, Code::SlugTaken],
         "restore_submission" => &[Code::NotInTrash, Code::FormFull],
+        "release_submission" => &[Code::NotQuarantined, Code::FormFull],
         "list_deliveries" | "redeliver_all" | "cancel_deliveries" => {
             &[Code::FormNotFound, Code::IntegrationNotFound]
         }

@@ -32,6 +32,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         routes!(submissions::erase_submissions),
         routes!(submissions::get_submission, submissions::edit_submission, submissions::delete_submission),
         routes!(submissions::restore_submission),
+        routes!(submissions::release_submission),
         routes!(submissions::list_submission_history),
     ];
     let mut aliases = Router::new();

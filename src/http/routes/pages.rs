@@ -17,6 +17,7 @@ use crate::domain::form::Form;
 use crate::domain::form::settings::Confirmation as FormConfirmation;
 use crate::domain::json::Value;
 use crate::domain::language::Language;
+use crate::domain::submission::SubmissionStatus;
 use crate::domain::validation::violation::Violation;
 use crate::http::server::client_address::client_network;
 use crate::http::wire::extract::read_fields;
@@ -154,10 +155,15 @@ impl Visit {
         }
         let body = body(to_answers(&self.visitor.current.version, fields, self.language()));
         let opened_at = token.map(|token| token.opened_at);
-        let _is_suspicious = is_suspicious(fields, opened_at, self.visitor.now());
+        let status = match is_suspicious(fields, opened_at, self.visitor.now()) {
+            true => SubmissionStatus::Quarantined,
+            false => SubmissionStatus::Completed,
+        };
         let stored = match self.visitor.is_preview {
             true => self.visitor.check(&body).await.map(|_checked| None),
-            false => self.visitor.submit(&body, token).await.map(|accepted| Some(accepted.submission.id)),
+            false => {
+                self.visitor.submit(&body, token, status).await.map(|accepted| Some(accepted.submission.id))
+            }
         };
         match stored {
             Ok(Some(id)) => Ok(redirect(&self.next_address(posted, id))),

@@ -47,14 +47,16 @@ impl FromQuery for CreateSubmissionQuery {
 impl FromQuery for SubmissionListRequest {
     fn from_query(query: &mut QueryReader) -> Self {
         let (limit, cursor, trashed) = (query.limit(50), query.text("cursor"), query.flag("trashed"));
-        if trashed {
+        let statuses = SubmissionStatus::ALL.map(|status| (status.name(), status));
+        let status = if trashed { None } else { query.one_of("status", &statuses) };
+        if trashed || status == Some(SubmissionStatus::Quarantined) {
             query.allow_default("order", "desc");
             query.allow_default("count", "false");
-            return Self { trashed, cursor, limit, ..Self::default() };
+            let query = SubmissionQuery { status, ..SubmissionQuery::default() };
+            return Self { trashed, query, cursor, limit, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
         let [since, until] = query.time_range();
-        let status = query.one_of("status", &[("completed", SubmissionStatus::Completed)]);
         let (text, answers, count) = (query.text("q"), query.filter(), query.flag("count"));
         let query = SubmissionQuery { since, until, status, text, answers };
         Self { trashed, query, order: order.unwrap_or_default(), cursor, limit, count }
@@ -92,7 +94,7 @@ pub(crate) async fn create_submission(
         return Ok(with_dropped_keys(json_text(body), &keys));
     }
     let Accepted { submission, replayed, dropped: keys } =
-        session.create_submission(&form, repeatable, notify).await?;
+        session.create_submission(&form, repeatable, SubmissionStatus::Completed, notify).await?;
     let location = format!("/api/v1/forms/{}/submissions/{}", submission.form, submission.id);
     let response = with_etag(json_text(SubmissionBody::json(&submission)), submission.revision());
     Ok(with_dropped_keys(created_response(response, location, replayed), &keys))
@@ -129,7 +131,7 @@ impl FromQuery for ErasureRequest {
 /// Erase what a form has of someone
 ///
 /// Finds the text `q`, ignoring case, in answers, numbers and metadata, and answers that satisfy all tests of `where`: in submissions
-/// outside and in the trash, also of a form in the trash, and in the states that edits replaced. Each submission with a match is
+/// outside and in the trash, quarantined ones too, also of a form in the trash, and in the states that edits replaced. Each submission with a match is
 /// erased as a whole, with its history; its deliveries that wait are canceled. With `dry_run=true` nothing is erased. Erased text leaves the files of the store within a day, or when
 /// `POST /api/v1/store/compact` is done; backups, and what was delivered, keep it.
 #[utoipa::path(
@@ -172,7 +174,8 @@ pub(crate) async fn erase_submissions(
         ("order" = Option<String>, Query, description = "`asc`: oldest first. `desc`: newest first."),
         ("since" = Option<Timestamp>, Query, description = "Only submissions at or after this time (RFC 3339)."),
         ("until" = Option<Timestamp>, Query, description = "Only submissions before this time (RFC 3339)."),
-        ("status" = Option<SubmissionStatus>, Query, description = "Only submissions with this status."),
+        ("status" = Option<SubmissionStatus>, Query, description = "`completed`, the default, or only quarantined \
+            submissions, which no other list has; that combines with `limit` and `cursor` only."),
         ("q" = Option<String>, Query,
             description = "Only submissions with this text in a text answer, ignoring case."),
         ("filter" = Option<Object>, Query, style = DeepObject, explode,
@@ -272,8 +275,28 @@ pub(crate) async fn restore_submission(
     request: Request,
 ) -> Result<Response> {
     let body = read_empty_body(request, &shared).await?;
-    let (restored, again) = session.restore_submission(&form, &submission, body.repeatable()?).await?;
+    let (request, status) = (body.repeatable()?, SubmissionStatus::Completed);
+    let (restored, again) = session.restore_submission(&form, &submission, status, request).await?;
     Ok(with_replayed(submission_response(&restored), again))
+}
+
+/// Release a submission
+///
+/// Takes the submission out of quarantine, unless the form has reached `max_responses`: it is listed, counts, and is delivered to
+/// integrations as if it had just arrived. It keeps its id and `submitted_at`.
+#[utoipa::path(
+    post, path = "/api/v1/forms/{form}/submissions/{submission}/release", tag = "submissions",
+    responses((status = 200, body = SubmissionDetail, description = "The submission",
+        headers(("ETag" = String))))
+)]
+pub(crate) async fn release_submission(
+    Call { session, shared, path: (form, submission), .. }: Call<(String, String)>,
+    request: Request,
+) -> Result<Response> {
+    let body = read_empty_body(request, &shared).await?;
+    let (request, status) = (body.repeatable()?, SubmissionStatus::Quarantined);
+    let (released, again) = session.restore_submission(&form, &submission, status, request).await?;
+    Ok(with_replayed(submission_response(&released), again))
 }
 
 /// List a submission's history

@@ -12,7 +12,7 @@
 //! S form(8) submission(16) a block of submissions, see `block`
 //! E form(8) submission(16) overflow of one of them, see `submission_codec`
 //! H form(8) submission(16) edit(4) when an edit replaced it(8), the replaced state as in E
-//! T form(8) submission(16) when it was deleted(8), and a submission in the trash, as in E
+//! T form(8) submission(16) when it was deleted or quarantined(8), and a submission in the trash, or quarantined, as in E
 //! y deleted(8) form(8) submission(16) sweeps T, empty
 //! I key(8) operation(9 or 25) hash(16) body hash(16), what was made(16), when(8); a key, workspace or response, JSON
 //! G form(8) hash(16) key(8) as I, for a form's restore, then the restored form, JSON
@@ -240,6 +240,9 @@ fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
         IdempotentOperation::RedeliverAll => (12, [0; 8], Vec::new()),
         IdempotentOperation::CancelDeliveries => (13, [0; 8], Vec::new()),
         IdempotentOperation::CreateBatch(form) => (14, form.to_bytes(), Vec::new()),
+        IdempotentOperation::ReleaseSubmission(form, submission) => {
+            (16, form.to_bytes(), submission.to_bytes().to_vec())
+        }
         IdempotentOperation::EraseSubmissions(form) => (15, form.to_bytes(), Vec::new()),
     };
     [&idempotency_key.caller.to_bytes()[..], &[operation], &form, &object, &idempotency_key.key.to_be_bytes()]

@@ -37,7 +37,7 @@ const LOST_NAME: &str = "salvaged";
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Salvage {
     pub forms: SalvageCount,
-    /// In the trash or not.
+    /// In the trash, quarantined or neither.
     pub submissions: SalvageCount,
     pub damage: Vec<Damage>,
     /// Whether everything is as it was after the last write. If not, what is lost may be more than was counted, and some things
@@ -304,9 +304,9 @@ fn for_each_row(
 
 /// Writes a submission whose form is lost, as a line of JSON.
 fn write_line(out: &mut impl Write, submission: &Submission) -> Result<()> {
-    let Submission { id, form_version, answers, metadata, deleted_at, .. } = submission;
-    write!(out, r#"{{"id":"{id}","submitted_at":"{}","#, submission.submitted_at())?;
-    if let Some(deleted_at) = deleted_at {
+    let Submission { id, form_version, status, answers, metadata, .. } = submission;
+    write!(out, r#"{{"id":"{id}","status":"{status}","submitted_at":"{}","#, submission.submitted_at())?;
+    if let Some(deleted_at) = submission.trashed_at() {
         write!(out, r#""deleted_at":"{deleted_at}","#)?;
     }
     write!(out, r#""form_version":{form_version},"answers":{answers}"#)?;

@@ -5,6 +5,7 @@
 //! flag 1: then length(4), the metadata's text
 //! flag 2: then when it was edited last(8), and how often(4)
 //! flag 4: no content, answers included: it is in the overflow row `E`
+//! flag 8: quarantined; only in `T`
 //! ```
 
 use super::layout::undecodable;
@@ -16,15 +17,19 @@ use crate::store::{Result, StoreError};
 const METADATA: u8 = 1;
 const EDITED: u8 = 2;
 const OVERFLOW: u8 = 4;
+const QUARANTINED: u8 = 8;
 
 /// Encodes the content of a submission; the id is not part of it.
 pub(super) fn encode(
     form_version: u32,
+    status: SubmissionStatus,
     answers: &str,
     metadata: Option<&str>,
     edited: Option<EditInfo>,
 ) -> Result<Vec<u8>> {
-    let flags = if metadata.is_some() { METADATA } else { 0 } | if edited.is_some() { EDITED } else { 0 };
+    let is_quarantined = status == SubmissionStatus::Quarantined;
+    let flags = [(METADATA, metadata.is_some()), (EDITED, edited.is_some()), (QUARANTINED, is_quarantined)];
+    let flags = flags.into_iter().filter(|(_, is_set)| *is_set).fold(0, |all, (flag, _)| all | flag);
     let mut encoded = Vec::with_capacity(4 + 1 + 4 + answers.len());
     encoded.extend_from_slice(&form_version.to_be_bytes());
     encoded.push(flags);
@@ -42,8 +47,8 @@ pub(super) fn encode(
 
 /// Encodes a stored submission as it is.
 pub(super) fn encode_whole(submission: &Submission) -> Result<Vec<u8>> {
-    let Submission { form_version, answers, metadata, edited, .. } = submission;
-    encode(*form_version, answers, metadata.as_deref(), *edited)
+    let Submission { form_version, status, answers, metadata, edited, .. } = submission;
+    encode(*form_version, *status, answers, metadata.as_deref(), *edited)
 }
 
 /// Encodes a stored submission after the time of its deletion or replacement.
@@ -82,7 +87,10 @@ impl SubmissionView<'_> {
             id,
             form,
             form_version: self.form_version,
-            status: SubmissionStatus::Completed,
+            status: match self.flags & QUARANTINED {
+                0 => SubmissionStatus::Completed,
+                _ => SubmissionStatus::Quarantined,
+            },
             answers: text(self.answers)?,
             metadata: self.metadata.map(text).transpose()?,
             edited: self.edited,
@@ -109,7 +117,7 @@ pub(super) fn read_with_timestamp(bytes: &[u8]) -> Result<(Timestamp, Submission
 pub(super) fn split(bytes: &[u8]) -> Option<(SubmissionView<'_>, &[u8])> {
     let (form_version, rest) = bytes.split_first_chunk()?;
     let (&[flags], rest) = rest.split_first_chunk()?;
-    if flags & !(METADATA | EDITED | OVERFLOW) != 0 {
+    if flags & !(METADATA | EDITED | OVERFLOW | QUARANTINED) != 0 {
         return None;
     }
     let (answers, mut rest) = split_text(rest)?;

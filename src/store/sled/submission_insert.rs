@@ -43,6 +43,22 @@ pub(super) fn insert(
     Ok((id, counters))
 }
 
+/// Stores an encoded submission in quarantine: with those in the trash, but never counted. Returns its id and the form's counters
+/// after it, which the caller has to put.
+pub(super) fn insert_quarantined(
+    tx: &mut Tx<'_>,
+    context: &Context,
+    form: FormId,
+    counters: Counters,
+    encoded: &[u8],
+    now: Timestamp,
+) -> Result<(SubmissionId, Counters)> {
+    let id = next_id(tx, &*context.random, counters.last, now)?;
+    tx.put_new(layout::trashed_submission(form, id), [&layout::encode_time(now), encoded].concat());
+    tx.put(layout::trash_sweep(now, form, id), Vec::new());
+    Ok((id, Counters { last: Some(id), highest: counters.highest.max(Some(id)), ..counters }))
+}
+
 /// Appends a submission to `block`, the one before `id`, if this group has written it and it has space, else starts a
 /// new block. Returns the first id of the block.
 fn append_to_block(

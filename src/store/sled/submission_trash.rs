@@ -1,4 +1,4 @@
-//! Submissions in the trash, and purging them.
+//! Submissions in the trash or in quarantine, and purging them.
 
 use super::counters::Counters;
 use super::engine::job::Progress;
@@ -6,20 +6,41 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::Tx;
 use super::forms::workspace_of;
 use super::row_source::{self, RowSource};
+use super::search::{Found, Search};
 use super::submission_codec;
 use super::{Context, SledStore, delivery_layout, delivery_upkeep, events, layout, locate};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::integration::event::{EventType, Subject};
-use crate::domain::submission::Submission;
+use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::id::{EventId, FormId, SubmissionId, WorkspaceId};
-use crate::store::Result;
+use crate::store::{ITEM_OVERHEAD, Result};
+
+/// A search for the submissions with this status among those in the trash or in quarantine.
+pub(super) struct TrashSearch(pub(super) SubmissionStatus);
+
+impl Search for TrashSearch {
+    type Item = Submission;
+    type Position = SubmissionId;
+
+    /// Any number of the other status may be between two of them.
+    fn items_per_row(&self) -> Option<usize> {
+        None
+    }
+
+    fn examine(&self, _: &SledStore, key: &[u8], body: &[u8], found: &mut Found<Self>) -> Result<()> {
+        let submission = decode(key, body)?;
+        let (id, bytes) = (submission.id, submission.size() + ITEM_OVERHEAD);
+        found.take(id, (submission.status == self.0).then_some((submission, bytes)));
+        Ok(())
+    }
+}
 
 /// Submissions erased per transaction; each is three keys, more if it is large.
 const SWEEP_BATCH: usize = 25;
 
 impl SledStore {
-    /// Erases all submissions trashed before `cutoff`. Returns how many.
+    /// Erases all submissions trashed or quarantined before `cutoff`. Returns how many.
     pub(super) async fn erase_trashed_submissions(&self, cutoff: Timestamp) -> Result<usize> {
         let mut erased = 0;
         loop {
@@ -70,12 +91,8 @@ pub(super) fn read(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Res
     rows.read(&key, |body| decode(&key, body))
 }
 
-/// Reads a submission as created, before any edit, in the trash or not.
-pub(super) fn read_original(
-    rows: &impl RowSource,
-    form: FormId,
-    id: SubmissionId,
-) -> Result<Option<Submission>> {
+/// Reads a submission, in the trash, quarantined or neither.
+pub(super) fn read_any(rows: &impl RowSource, form: FormId, id: SubmissionId) -> Result<Option<Submission>> {
     let mut found = locate::read_live(rows, form, id)?;
     if found.is_none() {
         found = read(rows, form, id)?;
@@ -84,7 +101,16 @@ pub(super) fn read_original(
         // It may have left the trash between the two reads.
         found = locate::read_live(rows, form, id)?;
     }
-    let Some(found) = found else { return Ok(None) };
+    Ok(found)
+}
+
+/// Reads a submission as created, before any edit, in the trash, quarantined or neither.
+pub(super) fn read_original(
+    rows: &impl RowSource,
+    form: FormId,
+    id: SubmissionId,
+) -> Result<Option<Submission>> {
+    let Some(found) = read_any(rows, form, id)? else { return Ok(None) };
     let deleted_at = found.deleted_at;
     let original = locate::read_as_of_edit(rows, found, 0)?;
     Ok(Some(Submission { deleted_at, ..original }))
@@ -150,7 +176,7 @@ pub(super) fn begin_erasure(
     Ok(has_rows)
 }
 
-/// Deletes the rows of a submission in the trash.
+/// Deletes the rows of a submission in the trash or in quarantine.
 pub(super) fn remove_from_trash(tx: &mut Tx<'_>, submission: &Submission) {
     let Submission { form, id, deleted_at, .. } = *submission;
     tx.delete(layout::trashed_submission(form, id));

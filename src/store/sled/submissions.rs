@@ -4,12 +4,12 @@ use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
-use super::engine::tx::Tx;
+use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_cached, find_live};
 use super::layout;
 use super::search::{Found, SearchGoal};
-use super::submission_insert::insert;
-use super::submission_trash::{begin_erasure, record_deletion, remove_from_trash};
+use super::submission_insert::{insert, insert_quarantined};
+use super::submission_trash::{TrashSearch, begin_erasure, record_deletion, remove_from_trash};
 use super::{
     Context, SledStore, Stop, delivery_upkeep, events, idempotency, locate, submission_codec,
     submission_trash,
@@ -19,7 +19,7 @@ use crate::domain::form::admission::{Admission, Refusal, admit};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{EditInfo, ReplacedState, Submission};
+use crate::domain::submission::{EditInfo, ReplacedState, Submission, SubmissionStatus};
 use crate::id::{FormRef, SubmissionId, SubmissionRef};
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewBatch, NewSubmission, Page, Result, StepResult, SubmissionRows,
@@ -33,8 +33,8 @@ impl Submissions for SledStore {
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
-        let encoded = submission_codec::encode(new.checked_version, new.answers, new.metadata, None)?;
-        let NewSubmission { form, checked_revision, notify, idempotency_key, .. } = new;
+        let NewSubmission { form, checked_revision, status, notify, idempotency_key, .. } = new;
+        let encoded = submission_codec::encode(new.checked_version, status, new.answers, new.metadata, None)?;
         self.step_and_wake(WriteKind::Normal, form, move |tx, context| {
             let head = find_cached(tx, context, form)?;
             let head = head.filter(|form| form.deleted_at.is_none()).ok_or(Stop::Missing)?;
@@ -49,7 +49,12 @@ impl Submissions for SledStore {
                 }
                 Admission::Recheck => return Err(Stop::Recheck),
             }
-            let (id, counters) = insert(tx, context, &head, counters, &encoded, notify, now)?;
+            let (id, counters) = match status {
+                SubmissionStatus::Completed => insert(tx, context, &head, counters, &encoded, notify, now)?,
+                SubmissionStatus::Quarantined => {
+                    insert_quarantined(tx, context, form, counters, &encoded, now)?
+                }
+            };
             counters.put(tx, form);
             let made = u128::from_be_bytes(id.to_bytes());
             idempotency::insert_record(tx, idempotency_key.as_ref(), made, Vec::new(), now);
@@ -61,7 +66,8 @@ impl Submissions for SledStore {
     async fn accept_batch(&self, new: NewBatch, now: Timestamp) -> Result<StepResult<String>> {
         let NewBatch { form, checked_revision, rows, notify, idempotency_key, respond, .. } = new;
         let encode = |(answers, metadata): &(Box<str>, Option<Box<str>>)| {
-            submission_codec::encode(new.checked_version, answers, metadata.as_deref(), None)
+            let status = SubmissionStatus::Completed;
+            submission_codec::encode(new.checked_version, status, answers, metadata.as_deref(), None)
         };
         let rows = rows.iter().map(encode).collect::<Result<Vec<_>>>()?;
         let kind = WriteKind::for_size(rows.iter().map(Vec::len).sum());
@@ -100,10 +106,11 @@ impl Submissions for SledStore {
     }
 
     async fn find_submission(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
-        match self.live_form(submission.form)? {
-            Some(_) => locate::read_live(&self.reader, submission.form.id, submission.id),
-            None => Ok(None),
+        if self.live_form(submission.form)?.is_none() {
+            return Ok(None);
         }
+        let found = submission_trash::read_any(&self.reader, submission.form.id, submission.id)?;
+        Ok(found.filter(|found| found.trashed_at().is_none()))
     }
 
     async fn find_original(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
@@ -139,6 +146,7 @@ impl Submissions for SledStore {
     async fn list_trashed_submissions(
         &self,
         form: FormRef,
+        status: SubmissionStatus,
         before: Option<SubmissionId>,
         limit: usize,
     ) -> Result<Option<SubmissionRows>> {
@@ -146,8 +154,9 @@ impl Submissions for SledStore {
             return Ok(None);
         }
         let range = layout::trashed_submissions(form.id, before);
-        let page = self.read_page(range, (limit, limit), submission_trash::decode, |one| one.id);
-        page.await.map(Some)
+        let (search, goal) = (TrashSearch(status), SearchGoal::Page(limit));
+        let found = self.search(search, range, Direction::Descending, goal).await?;
+        Ok(Some(found.into_page()))
     }
 
     async fn list_history(
@@ -228,6 +237,7 @@ impl Submissions for SledStore {
     async fn restore_submission(
         &self,
         submission: SubmissionRef,
+        status: SubmissionStatus,
         idempotency_key: Option<IdempotencyKey>,
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
@@ -244,20 +254,29 @@ impl Submissions for SledStore {
                 let edits = u32::try_from(record.result).map_err(unknown)?;
                 locate::read_as_of_edit(tx, now, edits)
             })?;
-            let trashed = in_trash.ok_or(Refusal::NotInTrash)?;
+            let trashed = in_trash.filter(|found| found.status == status).ok_or(match status {
+                SubmissionStatus::Completed => Refusal::NotInTrash,
+                SubmissionStatus::Quarantined => Refusal::NotQuarantined,
+            })?;
             let counters = Counters::of(tx, form.id)?;
             form.check_capacity(counters.responses)?;
             remove_from_trash(tx, &trashed);
-            let restored = Submission { deleted_at: None, ..trashed };
+            let restored = Submission { status: SubmissionStatus::Completed, deleted_at: None, ..trashed };
             let block = locate::insert_restored(tx, &restored)?;
             // New submissions are stored in the last block, or after it.
             let counters =
                 Counters { responses: counters.responses + 1, block: counters.block.max(block), ..counters };
+            let counters = match status {
+                SubmissionStatus::Completed => {
+                    delivery_upkeep::resume_submission(tx, form.workspace, &restored, now)?;
+                    events::record_file_change(tx, &form)?;
+                    counters
+                }
+                SubmissionStatus::Quarantined => events::record_completed(tx, &form, counters, id)?,
+            };
             counters.put(tx, form.id);
             let edits = restored.edits().into();
             idempotency::insert_record(tx, idempotency_key.as_ref(), edits, Vec::new(), now);
-            delivery_upkeep::resume_submission(tx, form.workspace, &restored, now)?;
-            events::record_file_change(tx, &form)?;
             Ok(restored)
         })
         .await

@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 58] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 60] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -38,6 +38,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 58] = [
     ("patch", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
     ("delete", "/api/v1/forms/{form}/submissions/{submission}", WRITE),
     ("post", "/api/v1/forms/{form}/submissions/{submission}/restore", WRITE),
+    ("post", "/api/v1/forms/{form}/submissions/{submission}/release", WRITE),
     ("get", "/api/v1/forms/{form}/submissions/{submission}/history", READ),
     ("get", "/api/v1/forms/{form}/responses", READ),
     ("post", "/api/v1/forms/{form}/responses", SUBMIT),
@@ -47,6 +48,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 58] = [
     ("patch", "/api/v1/forms/{form}/responses/{submission}", WRITE),
     ("delete", "/api/v1/forms/{form}/responses/{submission}", WRITE),
     ("post", "/api/v1/forms/{form}/responses/{submission}/restore", WRITE),
+    ("post", "/api/v1/forms/{form}/responses/{submission}/release", WRITE),
     ("get", "/api/v1/forms/{form}/responses/{submission}/history", READ),
     ("get", "/api/v1/forms/{form}/integrations", READ),
     ("post", "/api/v1/forms/{form}/integrations", WRITE),
@@ -176,9 +178,13 @@ async fn create_objects(server: &Server, path: &str, key: &str) -> Ids {
     ids
 }
 
-/// Creates objects on which the operation succeeds: what is to be restored is in the trash.
+/// Creates objects on which the operation succeeds: what is to be restored is in the trash, or quarantined.
 pub(super) async fn usable_objects(server: &Server, path: &str) -> Ids {
-    let ids = create_objects(server, path, &server.key).await;
+    let mut ids = create_objects(server, path, &server.key).await;
+    if path.ends_with("/release") {
+        let quarantined = server.quarantine(&ids.fill("{form}"), "{}").await;
+        ids.set("{submission}", quarantined);
+    }
     if let Some(trashed) = path.strip_suffix("/restore") {
         assert_eq!(operation(server, "delete", trashed, &ids).send().await.status, 204);
     }

@@ -174,12 +174,13 @@ async fn an_unsatisfiable_or_invalid_filter_is_refused_with_its_reason() {
         ("filter[score]=1&filter[score][eq]=1", "`filter[score][eq]`: given more than once"),
         ("filter[many]=z&filter[score]=9", &both),
         ("trashed=true&q=x", "`q`: unknown parameter"),
+        ("status=quarantined&q=x", "`q`: unknown parameter"),
         ("since=yesterday", "such as 2027-01-31T18:00:00Z, found `yesterday`"),
         (
             "since=2026-11-20T10:00:04%2B01:00&until=2026-11-20T09:00:03.999Z",
             "`since`: 2026-11-20T09:00:04.000Z is after 2026-11-20T09:00:03.999Z",
         ),
-        ("status=spam", "`status`: expected `completed`, found `spam`"),
+        ("status=spam", "`status`: expected `completed` or `quarantined`, found `spam`"),
         ("order=up", "`order`: expected `desc` or `asc`, found `up`"),
     ];
     let queries = queries.map(|(text, expected)| (text.to_owned(), expected));

@@ -32,6 +32,7 @@ mod overload; // memory for large bodies and responses is bounded
 mod paging; // following the links of a list during writes
 mod problem_codes; // every problem code is reached
 mod proxies; // the address and the URLs of clients behind proxies
+mod quarantine; // submissions that may be spam
 mod rate_limit; // the limit of requests with one key
 mod revisions; // entity tags, and changes that require them
 mod startup;

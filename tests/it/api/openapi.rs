@@ -126,6 +126,10 @@ async fn the_examples_match_requests_and_responses() {
         server.delete(path).send().await;
         check(id, &server.call(Method::POST, format!("{path}/restore")).send().await);
     }
+    let form_id = form.rsplit('/').next().unwrap();
+    let quarantined = server.quarantine(form_id, r#"{"q1":"Ada","score":4}"#).await;
+    let release = format!("{submissions}/{quarantined}/release");
+    check("release_submission", &server.call(Method::POST, release).send().await);
     check_integrations(&server, &whole, &form, &mut check).await;
     server.clock.set("2026-11-20T09:05:00Z");
     server.patch(&form, json!({"slug": "customer-feedback"})).send().await.expect(200);

@@ -31,7 +31,7 @@ async fn refused(server: &Server) -> Vec<(Code, Call)> {
     let draft = |path: &str| format!("{draft}{path}");
     let form = server.published_form(questions()).await;
     server.integrate(&form, json!({"type": "csv_file", "path": "a.csv"})).await;
-    server.submit(&form, json!({"q1": "Ada"})).await;
+    let submission = server.submit(&form, json!({"q1": "Ada"})).await;
     server.deliver().await;
     let deliveries = server.read("/api/v1/deliveries").await;
     let delivery = format!("/api/v1/deliveries/{}", deliveries["deliveries"][0]["id"].as_str().unwrap());
@@ -80,6 +80,7 @@ async fn refused(server: &Server) -> Vec<(Code, Call)> {
         (Code::FormHasNoQuestions, server.patch(draft(""), json!({"questions": [], "status": "published"}))),
         (Code::SlugTaken, create(json!({"title": "Visit", "slug": "taken"}))),
         (Code::NotInTrash, post(&draft("/restore"))),
+        (Code::NotQuarantined, post(&format!("{FORMS}/{form}/submissions/{submission}/release"))),
         (
             Code::VersionMismatch,
             server.patch(draft(""), json!({"title": "Other"})).header("if-match", "\"r9\""),

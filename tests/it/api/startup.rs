@@ -9,12 +9,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use forms::config::Config;
-use forms::cpu_pool::CpuPool;
 use forms::http::starting;
 use forms::secret::KeyText;
 use forms::server::{Local, ServerError, open_local, open_local_with, run, write_operator_key};
-use forms::store::sled::SledStore;
-use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{Keys, Maintenance, StoreHealth};
 use http_body_util::BodyExt;
 use tokio::net::TcpListener;
@@ -24,7 +21,7 @@ use tower::ServiceExt;
 
 use super::logs::LogCapture;
 use crate::harness::prelude::*;
-use crate::store::SeededRandom;
+use crate::store::{SeededRandom, open_store};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -267,11 +264,6 @@ async fn a_server_reports_when_it_is_ready_and_stores_what_it_has_at_its_end() {
     let local = open_local(folder.path()).await.unwrap();
     let list = send(&local, "GET", "/api/v1/forms", Some(&key), Value::Null).await.expect(200);
     assert_eq!(list["forms"][0]["title"], "Visit");
-}
-
-fn open_store(folder: &Path) -> SledStore {
-    let (pool, random) = (CpuPool::default(), Arc::new(SeededRandom::new(1)));
-    SledStore::open(folder, EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,6 +39,7 @@ mod rendering;
 mod round_trip;
 mod serve;
 mod show;
+mod spam;
 mod store;
 mod targets;
 pub(crate) mod terminal;
@@ -53,7 +54,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use forms::clock::{Clock, SystemClock};
+use forms::store::{Keys, Maintenance};
 use serde_json::Value;
+
+use crate::store::{open_store, quarantine_in};
 
 /// A temporary folder used as home and working directory, isolated from the environment of the test run.
 pub(crate) struct Home {
@@ -146,6 +151,21 @@ impl Home {
     pub(crate) fn published_form(&self, global: &[&str]) -> String {
         let arguments = [global, &["create", "--publish", "-f", "survey.yaml"]].concat();
         self.ok(&arguments).trim().to_owned()
+    }
+
+    /// Stores `count` quarantined submissions in `store`, to a form of the first workspace, and returns their ids.
+    pub(crate) fn quarantine(&self, form: &str, count: usize) -> Vec<String> {
+        let store = open_store(&self.path().join("store"));
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let form = store.list_workspaces().await.unwrap()[0].id.form(form.parse().unwrap());
+            let mut ids = Vec::new();
+            for _ in 0..count {
+                let id = quarantine_in(&store, form, r#"{"q1":"cheap pills"}"#, SystemClock.now()).await;
+                ids.push(id.to_string());
+            }
+            store.close().await.unwrap();
+            ids
+        })
     }
 
     /// Creates the data directory `store` without forms.

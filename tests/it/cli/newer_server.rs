@@ -33,7 +33,7 @@ fn form() -> Value {
 
 fn submission() -> Value {
     json!({
-        "id": "sub_01k3v8m2f4q6s8t0w2y4z6a8bc", "form_id": "frm_7k2m9q4x1abz", "status": "quarantined",
+        "id": "sub_01k3v8m2f4q6s8t0w2y4z6a8bc", "form_id": "frm_7k2m9q4x1abz", "status": "partial",
         "answers": {"q1": "x"}, "submitted_at": TIME, "form_version": 1, "score": 0.25,
     })
 }

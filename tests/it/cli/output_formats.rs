@@ -1,5 +1,7 @@
 //! Every command in every format: stdout has only the document, and is empty after a failure.
 
+use std::sync::Mutex;
+
 use serde::Deserialize;
 
 use super::help::leaf_commands;
@@ -11,7 +13,7 @@ type Calls = (&'static [&'static str], &'static [(i32, &'static str)]);
 /// Returns calls in which FORM and SUBMISSION exist; NEW is replaced by a new published form, TRASHED by a new form in the
 /// trash, ANSWERED by FORM and a new submission, DISCARDED by FORM and a new submission in the trash, CONTEXT, KEY and
 /// WORKSPACE by a new one, URL by the server's address, WEBHOOK by a new form and its integration to which a delivery is
-/// owed, WEBHOOK-FORM by the form alone, CSV-FILE by a new form and its CSV file, DELIVERY by a new delivery.
+/// owed, SPAM by a form and a quarantined submission, WEBHOOK-FORM by the form alone, CSV-FILE by a new form and its CSV file, DELIVERY by a new delivery.
 fn calls(command: &str) -> Calls {
     match command {
         "create" => (
@@ -47,6 +49,11 @@ fn calls(command: &str) -> Calls {
         "restore" => (&["TRASHED"], &[(3, "nope"), (5, "FORM")]),
         "submit" => {
             (&["FORM q1=x", "FORM q1=x --dry-run", "FORM --file set.json"], &[(6, "FORM"), (3, "nope q1=x")])
+        }
+        "spam list" => (&["", "SPAM-FORM --limit 1"], &[(3, "nope"), (2, "--columns x")]),
+        "spam release" => (&["SPAM"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
+        "spam purge" => {
+            (&["SPAM --yes"], &[(2, "SPAM"), (3, "FORM nope --yes"), (5, "FORM SUBMISSION --yes")])
         }
         "serve" => (&[], &[(5, "--data store"), (2, "")]),
         "login" => (
@@ -177,12 +184,16 @@ struct Fixture {
     home: Home,
     form: String,
     submission: String,
+    /// A form, and the ids of quarantined submissions to it, each for one call.
+    spam: (String, Mutex<Vec<String>>),
     url: String,
 }
 
 impl Fixture {
     fn new() -> (Self, super::RunningServer) {
         let home = Home::new();
+        let spammed = home.published_form(&["--data", "store"]);
+        let spam = (spammed.clone(), Mutex::new(home.quarantine(&spammed, 20)));
         // What is owed waits.
         let serve = ["serve", "--data", "store", "--listen", "127.0.0.1:0", "--pause-deliveries"];
         let server = home.serve_with(&serve);
@@ -195,7 +206,7 @@ impl Fixture {
         let form = home.published_form(&[]);
         let submission = home.ok(&["submit", &form, "q1=\"tab\there,\"", "q3=2"]).trim().to_owned();
         let url = server.url.clone();
-        (Self { home, form, submission, url }, server)
+        (Self { home, form, submission, spam, url }, server)
     }
 
     /// Runs a command; each format has its own contexts, since formats are checked in parallel.
@@ -211,6 +222,8 @@ impl Fixture {
             "FORM" => vec![self.form.clone()],
             "SUBMISSION" => vec![self.submission.clone()],
             "NEW" => vec![self.home.published_form(&[])],
+            "SPAM-FORM" => vec![self.spam.0.clone()],
+            "SPAM" => vec![self.spam.0.clone(), self.spam.1.lock().unwrap().pop().unwrap()],
             "TRASHED" => vec![ok(&["delete", "--yes", &self.home.published_form(&[])])],
             "ANSWERED" => vec![self.form.clone(), answered()],
             "URL" => vec![self.url.clone()],

@@ -13,8 +13,8 @@ use super::real_store::{StoreFolder, close, damage_row};
 use crate::store::deliveries::{claim, failure, finish, set_integrations, submit_with, webhook};
 use crate::store::{
     at, change_form, create_draft, done, edit_submission, find_submission, idempotency_key, insert_workspace,
-    list_newest, new_draft, published_form, purge_form, purge_submission, restore_submission, submit,
-    trash_form, trash_submission, wait_until, workspace,
+    list_newest, new_draft, published_form, purge_form, purge_submission, quarantine, restore_submission,
+    submit, trash_form, trash_submission, wait_until, workspace,
 };
 
 #[tokio::test]
@@ -89,6 +89,7 @@ async fn nothing_of_a_deleted_workspace_remains_but_its_mark() {
         let ids = [submit(&store, form, "{}", 0).await, submit(&store, form, "{}", 1).await];
         done(trash_submission(&store, form, ids[0], 4).await);
         done(edit_submission(&store, form, ids[1], 0, "{\"q1\":\"tea\"}", 2).await);
+        quarantine(&store, form, "{}", 3).await;
         let change = r#"{"slug":"tea","questions":[{"type":"email","title":"Mail"}]}"#;
         done(change_form(&store, form, change, 5).await);
         add_deliveries(&store, form).await;

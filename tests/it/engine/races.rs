@@ -8,6 +8,7 @@ use forms::app::{App, IdempotentRequest, Session};
 use forms::clock::SystemClock;
 use forms::cpu_pool::CpuPool;
 use forms::delivery::{DeliveryService, DeliverySettings};
+use forms::domain::submission::SubmissionStatus;
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::ApiKey;
 use forms::id::{FormId, SubmissionId};
@@ -103,7 +104,13 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
     let twin = move |this: Arc<Interruption<(Arc<App>, String)>>| async move {
         let (app, form) = this.state.get().unwrap();
         let session = Session { app: Arc::clone(app), caller: ApiKey::local_operator(workspace(1)) };
-        assert!(!session.create_submission(form, request, true).await.unwrap().replayed);
+        assert!(
+            !session
+                .create_submission(form, request, SubmissionStatus::Completed, true)
+                .await
+                .unwrap()
+                .replayed
+        );
     };
     // The counters are read to see whether the form is full.
     let (store, interruption) = Interruption::open(b"C", twin);
@@ -120,7 +127,8 @@ async fn a_repeated_submission_that_takes_the_last_place_is_replayed() {
     interruption.state.set((Arc::clone(&app), form.to_string())).ok().unwrap();
     interruption.arm();
     let session = Session { app, caller: ApiKey::local_operator(workspace(1)) };
-    let accepted = session.create_submission(&form.to_string(), request, true).await;
+    let accepted =
+        session.create_submission(&form.to_string(), request, SubmissionStatus::Completed, true).await;
     interruption.assert_happened();
     assert!(accepted.is_ok_and(|accepted| accepted.replayed));
 }

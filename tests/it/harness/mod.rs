@@ -40,7 +40,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::store::SeededRandom;
+use crate::store::{SeededRandom, quarantine_in};
 
 pub(crate) use definition_context::{VAULT, definition_context};
 pub(crate) use recording_sender::{RecordingSender, header};
@@ -353,6 +353,12 @@ impl Server {
     /// Sends a submission to `form` and returns its id.
     pub(crate) async fn submit(&self, form: &str, answers: Value) -> String {
         self.create(format!("/api/v1/forms/{form}/submissions"), json!({"answers": answers})).await
+    }
+
+    /// Stores a quarantined submission to `form` and returns its id.
+    pub(crate) async fn quarantine(&self, form: &str, answers: &str) -> String {
+        let form = self.workspace.form(form.parse().unwrap());
+        quarantine_in(&self.store, form, answers, self.clock.now()).await.to_string()
     }
 
     /// Serves the router on a free TCP port, over plain HTTP.

@@ -12,11 +12,13 @@ mod form_search; // searches of forms without time, and outdated entries
 mod keys; // API keys, and deletion of workspaces
 mod model; // random operations compared with a model
 mod paging; // lists that are read during concurrent writes
+mod quarantine; // submissions that may be spam: kept apart, released, erased
 mod search; // lists with a filter
 mod submissions; // submissions: stored, edited, trashed and restored
 
 use std::fmt::Debug;
 use std::future::poll_fn;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,12 +31,12 @@ use forms::domain::form::Form;
 use forms::domain::form::definition::{Definition, FormPatch};
 use forms::domain::json;
 use forms::domain::revision::ExpectedRevision;
-use forms::domain::submission::Submission;
 use forms::domain::submission::edit::EditedContent;
 use forms::domain::submission::filter::{Order, SubmissionFilter};
+use forms::domain::submission::{Submission, SubmissionStatus};
 use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Workspace};
-use forms::id::{FormId, Random, SubmissionId, WorkspaceId};
+use forms::id::{FormId, FormRef, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
@@ -98,20 +100,17 @@ struct Sled(tempfile::TempDir);
 
 impl StoreFixture for Sled {
     fn open(&self) -> Arc<dyn Store> {
-        let random = Arc::new(SeededRandom::new(1));
-        let store = SledStore::open(
-            self.0.path(),
-            EngineOptions::default(),
-            CpuPool::default(),
-            random,
-            Arc::new(|_| ()),
-        );
-        Arc::new(store.unwrap())
+        Arc::new(open_store(self.0.path()))
     }
 
     fn remove_index(&self) {
         std::fs::remove_dir_all(self.0.path().join("index")).unwrap();
     }
+}
+
+pub(crate) fn open_store(folder: &Path) -> SledStore {
+    let (pool, random) = (CpuPool::default(), Arc::new(SeededRandom::new(1)));
+    SledStore::open(folder, EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
 }
 
 fn sled() -> impl StoreFixture {
@@ -121,7 +120,7 @@ fn sled() -> impl StoreFixture {
 /// Runs the suite for one store: each case becomes a test.
 macro_rules! conformance { ($fixture:ident: $($module:ident { $($case:ident)* })*) => { mod $fixture { $($( #[tokio::test] async fn $case() { super::$module::$case(&super::$fixture()).await; } )*)* } }; }
 
-conformance! { sled: keys { an_empty_store_is_bootstrapped_once keys_are_listed_newest_first_within_their_workspace uses_are_recorded_for_existing_keys a_deleted_workspace_is_gone_at_once } form { the_id_of_a_removed_question_comes_back_only_with_its_type a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from a_recorded_response_outlives_a_restart a_version_that_takes_most_of_a_cache_is_kept a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { submissions_get_the_current_time_when_the_clock_repeats a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day } submissions { answers_and_definitions_are_stored_byte_for_byte an_edit_may_be_larger_than_the_original_row one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused many_edits_of_a_submission_hide_no_other_from_a_search the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } delivery_queue { a_submission_is_delivered_once_to_each_integration a_claimed_delivery_is_claimed_again_once_it_is_released an_outcome_that_comes_too_late_is_dropped a_queue_without_room_waits deliveries_in_order_wait_behind_the_first nothing_waits_longer_after_the_clock_was_set_back a_queue_that_a_later_clock_delayed_is_looked_at_again an_integration_whose_receiver_is_gone_is_paused_and_resumed a_revival_goes_on_after_a_restart a_queue_is_woken_although_the_caller_is_gone only_what_integrations_are_owed_is_recorded a_removed_integration_cancels_what_waits what_a_file_does_not_show_yet_is_claimed an_address_gets_one_confirmation_a_day } delivery_events { changes_of_a_form_and_its_submissions_are_delivered a_form_in_the_trash_pauses_all_but_deletions deliveries_of_a_restored_submission_go_on deliveries_of_an_erased_submission_are_canceled nothing_of_an_erased_submission_is_sent_or_shown_meanwhile a_submission_that_was_restored_meanwhile_is_not_paused nothing_is_delivered_of_an_erased_form } delivery_changes { deliveries_are_listed_newest_first a_list_shows_each_delivery_once_while_they_are_delivered counters_agree_with_a_list_after_random_changes ended_deliveries_are_erased_after_some_days } }
+conformance! { sled: keys { an_empty_store_is_bootstrapped_once keys_are_listed_newest_first_within_their_workspace uses_are_recorded_for_existing_keys a_deleted_workspace_is_gone_at_once } form { the_id_of_a_removed_question_comes_back_only_with_its_type a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from a_recorded_response_outlives_a_restart a_version_that_takes_most_of_a_cache_is_kept a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { submissions_get_the_current_time_when_the_clock_repeats a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day } quarantine { a_quarantined_submission_is_kept_apart_until_it_is_released what_is_quarantined_is_erased_like_the_trash } submissions { answers_and_definitions_are_stored_byte_for_byte an_edit_may_be_larger_than_the_original_row one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused many_edits_of_a_submission_hide_no_other_from_a_search the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } delivery_queue { a_submission_is_delivered_once_to_each_integration a_claimed_delivery_is_claimed_again_once_it_is_released an_outcome_that_comes_too_late_is_dropped a_queue_without_room_waits deliveries_in_order_wait_behind_the_first nothing_waits_longer_after_the_clock_was_set_back a_queue_that_a_later_clock_delayed_is_looked_at_again an_integration_whose_receiver_is_gone_is_paused_and_resumed a_revival_goes_on_after_a_restart a_queue_is_woken_although_the_caller_is_gone only_what_integrations_are_owed_is_recorded a_removed_integration_cancels_what_waits what_a_file_does_not_show_yet_is_claimed an_address_gets_one_confirmation_a_day } delivery_events { changes_of_a_form_and_its_submissions_are_delivered a_form_in_the_trash_pauses_all_but_deletions deliveries_of_a_restored_submission_go_on deliveries_of_an_erased_submission_are_canceled nothing_of_an_erased_submission_is_sent_or_shown_meanwhile a_submission_that_was_restored_meanwhile_is_not_paused nothing_is_delivered_of_an_erased_form } delivery_changes { deliveries_are_listed_newest_first a_list_shows_each_delivery_once_while_they_are_delivered counters_agree_with_a_list_after_random_changes ended_deliveries_are_erased_after_some_days } }
 
 /// The value of a step that was carried out.
 #[track_caller]
@@ -160,6 +159,10 @@ pub(crate) async fn wait_until(is_done: impl AsyncFn() -> bool) {
     };
     timeout(Duration::from_secs(60), waiting).await.expect("it is not done in the background");
 }
+
+const COMPLETED: SubmissionStatus = SubmissionStatus::Completed;
+
+const QUARANTINED: SubmissionStatus = SubmissionStatus::Quarantined;
 
 const NOON: i64 = 1_763_640_000_000;
 
@@ -249,6 +252,7 @@ pub(crate) fn new_submission(form: FormId, text: &str) -> NewSubmission<'_> {
         checked_version: 1,
         answers: text,
         metadata: None,
+        status: COMPLETED,
         idempotency_key: None,
         notify: true,
     }
@@ -276,7 +280,29 @@ pub(crate) async fn restore_submission(
     id: SubmissionId,
     millis: i64,
 ) -> StepResult<Submission> {
-    store.restore_submission(workspace(1).form(form).submission(id), None, at(millis)).await.unwrap()
+    let submission = workspace(1).form(form).submission(id);
+    store.restore_submission(submission, COMPLETED, None, at(millis)).await.unwrap()
+}
+
+async fn release(store: &dyn Store, form: FormId, id: SubmissionId, millis: i64) -> StepResult<Submission> {
+    let submission = workspace(1).form(form).submission(id);
+    store.restore_submission(submission, QUARANTINED, None, at(millis)).await.unwrap()
+}
+
+pub(crate) async fn quarantine(store: &dyn Store, form: FormId, text: &str, millis: i64) -> SubmissionId {
+    quarantine_in(store, workspace(1).form(form), text, at(millis)).await
+}
+
+/// Stores a quarantined submission to a form of any workspace.
+pub(crate) async fn quarantine_in(
+    store: &dyn Store,
+    form: FormRef,
+    text: &str,
+    now: Timestamp,
+) -> SubmissionId {
+    let checked_revision = store.find_form(form).await.unwrap().unwrap().revision;
+    let new = NewSubmission { form, checked_revision, status: QUARANTINED, ..new_submission(form.id, text) };
+    done(store.accept_submission(new, now).await.unwrap())
 }
 
 pub(crate) async fn purge_submission(store: &dyn Store, form: FormId, id: SubmissionId) -> StepResult<()> {
@@ -311,8 +337,20 @@ pub(crate) async fn count(store: &dyn Store, form: FormId) -> u64 {
 
 /// Lists the trash of a form by pages of `limit`.
 pub(crate) async fn list_trash(store: &dyn Store, form: FormId, limit: usize) -> Vec<Submission> {
+    list_uncounted(store, form, COMPLETED, limit).await
+}
+
+/// Lists the trash, or the quarantine, of a form by pages of `limit`.
+async fn list_uncounted(
+    store: &dyn Store,
+    form: FormId,
+    status: SubmissionStatus,
+    limit: usize,
+) -> Vec<Submission> {
     let form = workspace(1).form(form);
-    all_pages(async |after| store.list_trashed_submissions(form, after, limit).await.unwrap().unwrap()).await
+    let page =
+        async |after| store.list_trashed_submissions(form, status, after, limit).await.unwrap().unwrap();
+    all_pages(page).await
 }
 
 pub(crate) async fn find_form(store: &dyn Store, form: FormId) -> Option<Arc<Form>> {

@@ -10,12 +10,13 @@ use forms::store::{StepResult, Store};
 use futures_util::future::join_all;
 
 use super::{
-    StoreFixture, all_pages, at, count, edit_submission, find_submission, list_trash, published_form,
-    purge_submission, restore_submission, submit, trash_submission, workspace,
+    COMPLETED, QUARANTINED, StoreFixture, all_pages, at, count, edit_submission, find_submission,
+    list_uncounted, published_form, purge_submission, quarantine, release, restore_submission, submit,
+    trash_submission, workspace,
 };
 use crate::engine::random::Random;
 
-/// The submissions, in the trash or not, each with the answers that edits replaced.
+/// The submissions, in the trash, quarantined or neither, each with the answers that edits replaced.
 type Model = BTreeMap<(FormId, SubmissionId), (Submission, Vec<String>)>;
 
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ enum Operation {
     Trash(SubmissionId),
     Restore(SubmissionId),
     Purge(SubmissionId),
+    Quarantine(String),
+    Release(SubmissionId),
 }
 
 /// The outcome of an operation.
@@ -34,11 +37,14 @@ enum Outcome {
     Done,
     Missing,
     NotInTrash,
+    NotQuarantined,
 }
 
 async fn perform(store: &dyn Store, form: FormId, operation: &Operation, millis: i64) -> Outcome {
     let step = match operation {
         Operation::Submit(text) => return Outcome::Created(submit(store, form, text, millis).await),
+        Operation::Quarantine(text) => return Outcome::Created(quarantine(store, form, text, millis).await),
+        Operation::Release(id) => release(store, form, *id, millis).await.map(drop),
         Operation::Edit(id, seen, text) => {
             edit_submission(store, form, *id, *seen, text, millis).await.map(drop)
         }
@@ -50,6 +56,7 @@ async fn perform(store: &dyn Store, form: FormId, operation: &Operation, millis:
         StepResult::Done(()) => Outcome::Done,
         StepResult::Missing => Outcome::Missing,
         StepResult::Refused(Refusal::NotInTrash) => Outcome::NotInTrash,
+        StepResult::Refused(Refusal::NotQuarantined) => Outcome::NotQuarantined,
         other => panic!("{operation:?}: {other:?}"),
     }
 }
@@ -57,29 +64,34 @@ async fn perform(store: &dyn Store, form: FormId, operation: &Operation, millis:
 /// Applies `operation` to the model and returns whether `outcome` is the expected one.
 fn apply(model: &mut Model, form: FormId, operation: Operation, outcome: &Outcome, millis: i64) -> bool {
     let id = match (&operation, outcome) {
-        (Operation::Submit(text), Outcome::Created(id)) => {
+        (Operation::Submit(text) | Operation::Quarantine(text), Outcome::Created(id)) => {
+            let is_quarantined = matches!(operation, Operation::Quarantine(_));
             let new = Submission {
                 id: *id,
                 form,
                 form_version: 1,
-                status: SubmissionStatus::Completed,
+                status: if is_quarantined { QUARANTINED } else { COMPLETED },
                 answers: text.as_str().into(),
                 metadata: None,
                 edited: None,
-                deleted_at: None,
+                deleted_at: is_quarantined.then_some(at(millis)),
             };
             return model.insert((form, *id), (new, Vec::new())).is_none();
         }
         (
-            Operation::Edit(id, ..) | Operation::Trash(id) | Operation::Restore(id) | Operation::Purge(id),
+            Operation::Edit(id, ..)
+            | Operation::Trash(id)
+            | Operation::Restore(id)
+            | Operation::Purge(id)
+            | Operation::Release(id),
             _,
         ) => *id,
-        (Operation::Submit(_), _) => return false,
+        (Operation::Submit(_) | Operation::Quarantine(_), _) => return false,
     };
     let Some((known, replaced)) = model.get_mut(&(form, id)) else {
         return matches!(outcome, Outcome::Missing);
     };
-    let is_live = known.deleted_at.is_none();
+    let (is_live, is_quarantined) = (known.deleted_at.is_none(), known.status == QUARANTINED);
     match operation {
         Operation::Edit(_, seen, text) if is_live => {
             replaced.push(known.answers.to_string());
@@ -88,10 +100,14 @@ fn apply(model: &mut Model, form: FormId, operation: Operation, outcome: &Outcom
             known.edited = Some(EditInfo { at: at(millis), count: seen + 1 });
         }
         Operation::Trash(_) if is_live => known.deleted_at = Some(at(millis)),
-        Operation::Restore(_) if is_live => return matches!(outcome, Outcome::NotInTrash),
+        Operation::Release(_) if is_quarantined => {
+            (known.status, known.deleted_at) = (SubmissionStatus::Completed, None);
+        }
+        Operation::Release(_) => return matches!(outcome, Outcome::NotQuarantined),
+        Operation::Restore(_) if is_live || is_quarantined => return matches!(outcome, Outcome::NotInTrash),
         Operation::Restore(_) => known.deleted_at = None,
         Operation::Purge(_) => drop(model.remove(&(form, id))),
-        Operation::Edit(..) | Operation::Trash(_) | Operation::Submit(_) => {
+        Operation::Edit(..) | Operation::Trash(_) | Operation::Submit(_) | Operation::Quarantine(_) => {
             return matches!(outcome, Outcome::Missing);
         }
     }
@@ -114,10 +130,11 @@ impl Run {
         for _ in 0..1 + self.random.below(12) {
             let Some((form, id)) = self.random_id() else { continue };
             let seen = self.model.get(&(form, id)).map_or(0, |(known, _)| known.edits());
-            let operation = match self.random.below(9) {
+            let operation = match self.random.below(11) {
                 0 | 1 => Operation::Edit(id, seen, self.text()),
                 2..5 => Operation::Trash(id),
                 5..8 => Operation::Restore(id),
+                8 | 9 => Operation::Release(id),
                 _ => Operation::Purge(id),
             };
             operations.insert((form, id), operation);
@@ -125,7 +142,8 @@ impl Run {
         let mut operations: Vec<_> =
             operations.into_iter().map(|((form, _), operation)| (form, operation)).collect();
         for _ in 0..self.random.below(10) {
-            let operation = (*self.random.pick(forms), Operation::Submit(self.text()));
+            let new = if self.random.once_in(4) { Operation::Quarantine } else { Operation::Submit };
+            let operation = (*self.random.pick(forms), new(self.text()));
             operations.insert(self.random.below(operations.len() + 1), operation);
         }
         operations
@@ -186,8 +204,12 @@ impl Run {
             expected.reverse();
             let oldest = read(store, *form, Order::OldestFirst, limit).await;
             assert_eq!(oldest, expected, "run {}, pages of {limit}", self.seed);
-            let trash = list_trash(store, *form, limit).await;
-            assert_eq!(trash, known(&trashed), "run {}, pages of {limit}", self.seed);
+            for status in SubmissionStatus::ALL {
+                let mut expected = known(&trashed);
+                expected.retain(|known| known.status == status);
+                let trash = list_uncounted(store, *form, status, limit).await;
+                assert_eq!(trash, expected, "run {}, {status}, pages of {limit}", self.seed);
+            }
             assert_eq!(count(store, *form).await, live.len() as u64);
             for (submission, replaced) in &live {
                 assert_eq!(find_submission(store, *form, submission.id).await.as_ref(), Some(submission));
@@ -199,8 +221,9 @@ impl Run {
             }
         }
         for (form, id) in &self.assigned {
-            let is_live = self.model.get(&(*form, *id)).is_some_and(|(known, _)| known.deleted_at.is_none());
-            assert_eq!(find_submission(store, *form, *id).await.is_some(), is_live, "{id}");
+            let known = self.model.get(&(*form, *id));
+            let is_found = known.is_some_and(|(known, _)| known.trashed_at().is_none());
+            assert_eq!(find_submission(store, *form, *id).await.is_some(), is_found, "{id}");
         }
     }
 }

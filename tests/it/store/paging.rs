@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{
-    StoreFixture, all_pages, at, change_form, create_draft, done, edit_submission, find_submission,
-    published_form, purge_form, purge_submission, restore_form, restore_submission, submit,
+    COMPLETED, StoreFixture, all_pages, at, change_form, create_draft, done, edit_submission,
+    find_submission, published_form, purge_form, purge_submission, restore_form, restore_submission, submit,
     submit_concurrently, trash_form, trash_submission, workspace,
 };
 use crate::engine::random::Random;
@@ -96,8 +96,8 @@ impl Workload {
                 rows.iter().map(submission).collect()
             }
             List::SubmissionTrash => {
-                let read =
-                    async |after| store.list_trashed_submissions(form, after, limit).await.unwrap().unwrap();
+                let list = async |after| store.list_trashed_submissions(form, COMPLETED, after, limit).await;
+                let read = async |after| list(after).await.unwrap().unwrap();
                 let rows = self.pages(is_written, read).await;
                 assert!(rows.iter().all(|row| row.deleted_at.is_some()));
                 rows.iter().map(submission).collect()

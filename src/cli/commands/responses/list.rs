@@ -122,13 +122,13 @@ impl List {
             q: search.clone(),
             answers: clauses.clone(),
             trashed: *trashed,
-            order: None,
+            ..SubmissionQuery::default()
         }
     }
 
     /// Lists the matching answers to all forms. A form without a question of the conditions has none.
     async fn list_all(&self, session: &Session, client: &Client) -> Result<(), CliError> {
-        let (query, mut found, now) = (self.query(), Vec::new(), session.now());
+        let (query, mut found) = (self.query(), Vec::new());
         let (mut impossible, mut searched) = (None, 0);
         for form in client.list_forms(&FormQuery::default(), MAX_PAGE).all().await? {
             match client.list_submissions(&form.id.to_string(), &query, MAX_PAGE)?.all().await {
@@ -143,21 +143,36 @@ impl List {
             return Err(filter::in_flags(error.into(), &query.answers, &[], "any form"));
         }
         let limit = ListLimit { limit: self.limit, all: self.all };
-        let (total, shown) = (found.len(), limit.max(session.output.format));
-        if total > shown {
-            found.truncate(shown);
-            session.output.status(&format!("showing {shown} of {total} — use --all or --limit N"));
-        }
-        type Found = ReceivedBody<SubmissionDetail>;
-        let columns = vec![
-            Column::new("form_id", |one: &Found| Cell::text(one.form_id.to_string())),
-            Column::new(FIRST_COLUMNS[0], |one: &Found| Cell::text(one.id.to_string())),
-            Column::new(FIRST_COLUMNS[1], move |one: &Found| Cell::time(one.submitted_at, now)),
-            Column::new("answers", |one: &Found| Cell::text(one.answers.get())),
-        ];
-        let listing = Listing::new(&session.output, "submissions", none(&query), columns);
-        listing.raw(self.raw).show_items(found)
+        show_of_forms(session, found, limit, self.raw, none(&query))
     }
+}
+
+/// The columns of submissions to several forms.
+pub(in crate::cli::commands) const OF_FORMS: [&str; 4] =
+    ["form_id", FIRST_COLUMNS[0], FIRST_COLUMNS[1], "answers"];
+
+/// Shows submissions to several forms, or the message `none`.
+pub(in crate::cli::commands) fn show_of_forms(
+    session: &Session,
+    mut found: Vec<ReceivedBody<SubmissionDetail>>,
+    limit: ListLimit,
+    raw: bool,
+    none: &str,
+) -> Result<(), CliError> {
+    let (total, shown, now) = (found.len(), limit.max(session.output.format), session.now());
+    if total > shown {
+        found.truncate(shown);
+        session.output.status(&format!("showing {shown} of {total} — use --all or --limit N"));
+    }
+    type Found = ReceivedBody<SubmissionDetail>;
+    let [form_id, id, submitted_at, answers] = OF_FORMS;
+    let columns = vec![
+        Column::new(form_id, |one: &Found| Cell::text(one.form_id.to_string())),
+        Column::new(id, |one: &Found| Cell::text(one.id.to_string())),
+        Column::new(submitted_at, move |one: &Found| Cell::time(one.submitted_at, now)),
+        Column::new(answers, |one: &Found| Cell::text(one.answers.get())),
+    ];
+    Listing::new(&session.output, "submissions", none, columns).raw(raw).show_items(found)
 }
 
 /// Adds to `ids` the questions of earlier versions, those removed last first.

@@ -5,9 +5,9 @@ mod export;
 mod export_table;
 pub(in crate::cli::commands) mod filter;
 mod history;
-mod list;
+pub(in crate::cli::commands) mod list;
 mod show;
-mod trash;
+pub(in crate::cli::commands) mod trash;
 mod watch;
 
 use clap::Args;

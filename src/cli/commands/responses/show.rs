@@ -12,6 +12,7 @@ use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::{Format, fields, value_of, visible};
 use crate::domain::integration::row::column_name_beside;
 use crate::domain::json::{self, Value};
+use crate::domain::submission::SubmissionStatus;
 
 /// Show one submission
 #[derive(Debug, Args)]
@@ -58,9 +59,11 @@ fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliErro
 }
 
 fn summary(submission: &SubmissionDetail, questions: &[Value]) -> String {
+    let is_quarantined = submission.status == SubmissionStatus::Quarantined;
     let text = fields(&[
         ("id", Some(submission.id.to_string())),
         ("form", Some(submission.form_id.to_string())),
+        ("status", is_quarantined.then(|| submission.status.to_string())),
         ("submitted", Some(submission.submitted_at.to_string())),
         ("edited", submission.updated_at.map(|time| time.to_string())),
     ]);

@@ -151,27 +151,35 @@ impl Run for Restore {
     const COLUMNS: Columns = SUBMISSION;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let client = session.client().await?;
-        for_each(session, &self.submissions, async |id| {
-            let restored =
-                client.act::<SubmissionDetail>(&["forms", &self.form, "submissions", id, "restore"]).await;
-            let restored = restored.map_err(|error| self.refused(error, id, &session.command_prefix()))?;
-            session.output.object(&restored, || format!("{}\n", restored.id))?;
-            session.output.success(&format!("Restored {}", restored.id));
-            Ok(())
-        })
-        .await
+        act_on_each(session, &self.form, &self.submissions, ("restore", "Restored")).await
     }
 }
 
-impl Restore {
-    fn refused(&self, error: ClientError, id: &str, prefix: &str) -> CliError {
-        match error.problem().and_then(|problem| problem.code.known()) {
-            Some(Code::NotInTrash) => {
-                let help = format!("{prefix} responses show {} {id}", shell_quote(&self.form));
-                CliError::client_with_help(error, help)
-            }
-            _ => with_open_hint(error, &self.form, prefix),
+/// Carries out `action` on submissions to `form`, and prints each as `done`.
+pub(in crate::cli::commands) async fn act_on_each(
+    session: &Session,
+    form: &str,
+    submissions: &[String],
+    (action, done): (&str, &str),
+) -> Result<(), CliError> {
+    let client = session.client().await?;
+    for_each(session, submissions, async |id| {
+        let changed = client.act::<SubmissionDetail>(&["forms", form, "submissions", id, action]).await;
+        let changed = changed.map_err(|error| refused(error, form, id, &session.command_prefix()))?;
+        session.output.object(&changed, || format!("{}\n", changed.id))?;
+        session.output.success(&format!("{done} {}", changed.id));
+        Ok(())
+    })
+    .await
+}
+
+/// Adds the help to the refusal of an action on the submission `id`.
+pub(in crate::cli::commands) fn refused(error: ClientError, form: &str, id: &str, prefix: &str) -> CliError {
+    match error.problem().and_then(|problem| problem.code.known()) {
+        Some(Code::NotInTrash | Code::NotQuarantined) => {
+            let help = format!("{prefix} responses show {} {id}", shell_quote(form));
+            CliError::client_with_help(error, help)
         }
+        _ => with_open_hint(error, form, prefix),
     }
 }
