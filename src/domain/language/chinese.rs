@@ -22,8 +22,7 @@ pub(super) const TEXTS: Texts = Texts {
     page_expired: "此页面打开时间过长或已被修改。请检查您的回答，然后再次提交。",
     already_sent: "您已提交过。如需同时提交这些回答，请再次提交。",
     try_again_text: "我们这边出现了问题。您的回答仍在此处：请稍后再次提交。",
-    preview: "预览：回答会被检查，但不会保存。", preview_accepted: "这些回答可以被接受。",
-    continue_to: "前往 {host}",
+    preview: "预览：回答会被检查，但不会保存。", preview_accepted: "这些回答可以被接受。", continue_to: "前往 {host}",
 
     thanks_title: "谢谢", thanks_text: "您的回答已提交。",
     closed_title: "此表单已关闭", closed_text: "不再接受回答。",
@@ -34,8 +33,7 @@ pub(super) const TEXTS: Texts = Texts {
 
     needs_answer: "“{title}”需要回答",
     not_asked: "根据这些回答，不会询问“{title}”", asked_depends_on: "是否询问“{title}”取决于 `{question}`",
-    not_answerable: "此项仅供显示，不能回答",
-    enter: "请输入{what}", instead_of: "{instruction}（当前：{found}）",
+    not_answerable: "此项仅供显示，不能回答", enter: "请输入{what}", instead_of: "{instruction}（当前：{found}）",
     type_null: "null", type_boolean: "布尔值", type_number: "数字", type_text: "文本", type_list: "列表",
     type_object: "对象",
     at_least_characters: "请输入至少 {min} 个字符", at_most_characters: "请输入最多 {max} 个字符",

@@ -22,8 +22,7 @@ pub(super) const TEXTS: Texts = Texts {
     page_expired: "ページを開いてから時間が経過したか、ページが変更されました。回答を確認して、もう一度送信してください。",
     already_sent: "すでに送信済みです。この回答も送信する場合は、もう一度送信してください。",
     try_again_text: "サーバーで問題が発生しました。回答は残っていますので、少し待ってからもう一度送信してください。",
-    preview: "プレビュー：回答は確認されますが、保存されません。", preview_accepted: "この回答は受け付けられる内容です。",
-    continue_to: "{host}へ進む",
+    preview: "プレビュー：回答は確認されますが、保存されません。", preview_accepted: "この回答は受け付けられる内容です。", continue_to: "{host}へ進む",
 
     thanks_title: "ありがとうございました", thanks_text: "回答が送信されました。",
     closed_title: "このフォームは受付を終了しました", closed_text: "現在、回答は受け付けていません。",
@@ -34,8 +33,7 @@ pub(super) const TEXTS: Texts = Texts {
 
     needs_answer: "「{title}」への回答が必要です",
     not_asked: "この回答内容では「{title}」は質問されません", asked_depends_on: "「{title}」が質問されるかどうかは`{question}`によります",
-    not_answerable: "これは表示専用のため、回答できません",
-    enter: "{what}を入力してください", instead_of: "{instruction}（現在：{found}）",
+    not_answerable: "これは表示専用のため、回答できません", enter: "{what}を入力してください", instead_of: "{instruction}（現在：{found}）",
     type_null: "null", type_boolean: "真偽値", type_number: "数値", type_text: "テキスト", type_list: "リスト",
     type_object: "オブジェクト",
     at_least_characters: "{min}文字以上で入力してください", at_most_characters: "{max}文字以内で入力してください",

@@ -137,12 +137,12 @@ impl AnswerError {
         Self { at: String::new(), rule, message: message.into() }
     }
 
-    /// The error of an answer that is not `what` is expected.
+    /// The error of an answer that is not `what` should be entered: a time.
     fn enter(rule: Rule, what: &str, texts: &Texts) -> Self {
         Self::new(rule, fill(texts.enter, &[("what", &what)]))
     }
 
-    /// The error of an answer that has `found` what breaks the `instruction`.
+    /// The error of an answer that breaks the `instruction`: `found` is its length, count or type.
     fn instead_of(rule: Rule, instruction: &str, found: &dyn fmt::Display, texts: &Texts) -> Self {
         Self::new(rule, fill(texts.instead_of, &[("instruction", &instruction), ("found", found)]))
     }

@@ -1,5 +1,7 @@
 //! Messages about answers in the language of the form.
 
+use axum::body::to_bytes;
+
 use crate::harness::prelude::*;
 
 /// Creates a form in `language`.
@@ -74,4 +76,26 @@ async fn every_kind_of_message_is_german_in_a_german_form() {
             "Ob „Warum“ gefragt wird, hängt von `own` ab",
         ]
     );
+}
+
+#[tokio::test]
+async fn the_page_describes_conditions_with_titles_and_labels_in_the_language_of_the_form() {
+    let server = Server::start().await;
+    let questions = json!([
+        {"id": "topic", "type": "single_choice", "title": "Thema", "options": [{"value": "web", "label": "Das Web"}, "X"]},
+        {"id": "first", "type": "boolean", "title": "Neu", "labels": {"true": "Zum ersten Mal"}},
+        {"id": "agreed", "type": "consent", "title": "Regeln"},
+        {"id": "why", "type": "short_text", "title": "Warum",
+            "show_if": {"topic": ["web", "X"], "first": true, "agreed": true}},
+    ]);
+    let form = form_in(&server, "de", questions).await;
+    server
+        .patch(format!("/api/v1/forms/{form}"), json!({"settings": {"public": true}}))
+        .send()
+        .await
+        .expect(200);
+    let page = server.call_without_key(Method::GET, format!("/f/{form}")).response().await;
+    let page = String::from_utf8(to_bytes(page.into_body(), usize::MAX).await.unwrap().into()).unwrap();
+    let condition = "„Regeln“ Ja ist und „Neu“ Zum ersten Mal ist und „Thema“ Das Web oder X ist";
+    assert!(page.contains(&format!("Beantworten Sie dies nur, wenn {condition}")), "{page}");
 }
