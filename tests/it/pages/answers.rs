@@ -74,7 +74,9 @@ async fn every_kind_of_answer_is_stored_as_the_api_stores_it() {
     assert_eq!(stored(&server, &form).await, [expected.clone()]);
     // The same answers through the API are the same bytes.
     let list = server.get(format!("{FORMS}/{form}/submissions")).send().await;
-    let text = |list: &TestResponse| list.text().split("\"answers\":").nth(1).unwrap().split("},\"").next().unwrap().to_owned();
+    let text = |list: &TestResponse| {
+        list.text().split("\"answers\":").nth(1).unwrap().split("},\"").next().unwrap().to_owned()
+    };
     let page = text(&list);
     let (_, rest) = list.text().split_once("\"answers\":").unwrap();
     let mut raw = serde_json::Deserializer::from_str(rest).into_iter::<Box<serde_json::value::RawValue>>();
@@ -131,7 +133,12 @@ async fn numbers_are_read_as_people_of_the_language_write_them() {
         ),
         (
             "de",
-            vec![("1.000", json!(1000)), ("1.000,5", json!(1000.5)), ("1,000", json!(1.0)), ("2.5", json!(2.5))],
+            vec![
+                ("1.000", json!(1000)),
+                ("1.000,5", json!(1000.5)),
+                ("1,000", json!(1.0)),
+                ("2.5", json!(2.5)),
+            ],
         ),
         ("ar", vec![("٣٫٥", json!(3.5)), ("١٬٠٠٠", json!(1000))]),
         ("ja", vec![("１２", json!(12))]),
@@ -166,7 +173,8 @@ async fn errors_are_summarised_in_the_order_of_the_questions_and_every_answer_is
     assert_eq!(refused.status, 422);
     let page = refused.text();
     assert!(page.contains("<title>Error: Visit</title>"), "{page}");
-    let anchors: Vec<_> = page.split("<li><a href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let anchors: Vec<_> =
+        page.split("<li><a href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert_eq!(anchors, ["name", "mail", "count", "day"]);
     for kept in [
         "value=\"ada@\"",
@@ -202,7 +210,9 @@ async fn the_address_fills_in_what_is_valid() {
     ] {
         assert!(page.contains(filled), "{filled}: {page}");
     }
-    for ignored in ["value=\"many\"", "unknown", "name=\"stars\" value=\"9\"", "value=\"b\" checked", "value=\"no\""] {
+    for ignored in
+        ["value=\"many\"", "unknown", "name=\"stars\" value=\"9\"", "value=\"b\" checked", "value=\"no\""]
+    {
         assert!(!page.contains(ignored), "{ignored}: {page}");
     }
     let long = open(&server, format!("/f/{form}?utm_source={}", "x".repeat(600))).await;

@@ -61,7 +61,8 @@ async fn visitors_are_led_back_to_pages_of_listed_sites_only() {
         ("http://www.example.com/", None),
         ("https://www.example.com/\r\nSet-Cookie: a=b", Some("https://www.example.com/Set-Cookie:%20a=b")),
     ] {
-        let sent = post(&server, format!("/f/{form}"), &[("name", "Ada"), ("_next", next)]).header("origin", SITE);
+        let sent =
+            post(&server, format!("/f/{form}"), &[("name", "Ada"), ("_next", next)]).header("origin", SITE);
         let sent = sent.send().await;
         assert_eq!(sent.status, 303, "{next:?} {}", sent.text());
         let location = sent.header("location").unwrap();

@@ -42,13 +42,21 @@ fn assert_inert(page: &TestResponse) {
         }
         for address in ["href=\"", "src=\"", "action=\""] {
             if let Some((_, rest)) = tag.split_once(address) {
-                assert!(!rest.starts_with("javascript:") && !rest.starts_with("vbscript:") && !rest.starts_with("data:text"), "{tag}");
+                assert!(
+                    !rest.starts_with("javascript:")
+                        && !rest.starts_with("vbscript:")
+                        && !rest.starts_with("data:text"),
+                    "{tag}"
+                );
                 assert!(!rest.starts_with("//"), "{tag}");
             }
         }
     }
     let policy = page.header("content-security-policy").unwrap();
-    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    assert!(
+        policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"),
+        "{policy}"
+    );
 }
 
 #[tokio::test]
@@ -69,9 +77,14 @@ async fn texts_of_authors_are_inert() {
         {"id": "j", "type": "short_text", "title": "J", "show_if": {"b": SCRIPT}},
         {"id": "k", "type": "rating", "title": SCRIPT, "labels": {"1": SCRIPT}},
     ]);
-    let settings = json!({"confirmation": {"message": SCRIPT}, "closed_message": SCRIPT, "language": "\"><script>"});
+    let settings =
+        json!({"confirmation": {"message": SCRIPT}, "closed_message": SCRIPT, "language": "\"><script>"});
     let form = public_form(&server, questions, settings).await;
-    server.patch(format!("{FORMS}/{form}"), json!({"title": SCRIPT, "description": SCRIPT})).send().await.expect(200);
+    server
+        .patch(format!("{FORMS}/{form}"), json!({"title": SCRIPT, "description": SCRIPT}))
+        .send()
+        .await
+        .expect(200);
     assert_inert(&open(&server, format!("/f/{form}")).await);
     assert_inert(&open(&server, format!("/f/{form}/done")).await);
     server.patch(format!("{FORMS}/{form}"), json!({"settings": {"closed": true}})).send().await.expect(200);
@@ -106,10 +119,18 @@ async fn answers_and_addresses_of_visitors_are_inert() {
         {"id": "e", "type": "number", "title": "E"},
     ]);
     let form = public_form(&server, questions, json!({})).await;
-    let query = super::encode(&[("b", SCRIPT), ("c.other", SCRIPT), ("d", SCRIPT), ("_embed", SCRIPT), ("_preview", SCRIPT), ("_t", SCRIPT)]);
+    let query = super::encode(&[
+        ("b", SCRIPT),
+        ("c.other", SCRIPT),
+        ("d", SCRIPT),
+        ("_embed", SCRIPT),
+        ("_preview", SCRIPT),
+        ("_t", SCRIPT),
+    ]);
     assert_inert(&open(&server, format!("/f/{form}?{query}")).await);
     assert_inert(&open(&server, format!("/f/{form}/done?r={query}&_embed={query}")).await);
-    let fields: Vec<_> = ["a", "b", "c", "c.other", "d", "e", "_t", "_next", "_hp", SCRIPT].map(|name| (name, SCRIPT)).into();
+    let fields: Vec<_> =
+        ["a", "b", "c", "c.other", "d", "e", "_t", "_next", "_hp", SCRIPT].map(|name| (name, SCRIPT)).into();
     assert_inert(&post(&server, format!("/f/{form}?{query}"), &fields).send().await);
     server.patch(format!("{FORMS}/{form}"), json!({"settings": {"closed": true}})).send().await.expect(200);
     assert_inert(&post(&server, format!("/f/{form}"), &fields).send().await);

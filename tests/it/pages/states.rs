@@ -12,10 +12,25 @@ async fn a_form_that_takes_no_answers_says_why_and_shows_what_was_answered() {
     let server = Server::start().await;
     let cases = [
         (json!({"closed": true}), 410, "This form is closed", "It no longer takes answers."),
-        (json!({"closed": true, "closed_message": "See *you* next year"}), 410, "This form is closed", "See <em>you</em> next year"),
-        (json!({"closes_at": "2026-11-20T08:00:00Z"}), 410, "This form is closed", "It no longer takes answers."),
+        (
+            json!({"closed": true, "closed_message": "See *you* next year"}),
+            410,
+            "This form is closed",
+            "See <em>you</em> next year",
+        ),
+        (
+            json!({"closes_at": "2026-11-20T08:00:00Z"}),
+            410,
+            "This form is closed",
+            "It no longer takes answers.",
+        ),
         (json!({"max_responses": 1}), 410, "This form is full", "It has all the answers it can take."),
-        (json!({"opens_at": "2026-12-01T08:30:00Z"}), 403, "This form is not open yet", "It opens on 2026-12-01 08:30 UTC."),
+        (
+            json!({"opens_at": "2026-12-01T08:30:00Z"}),
+            403,
+            "This form is not open yet",
+            "It opens on 2026-12-01 08:30 UTC.",
+        ),
     ];
     for (settings, status, title, text) in cases {
         let form = public_form(&server, one_question(), json!({})).await;
@@ -25,7 +40,11 @@ async fn a_form_that_takes_no_answers_says_why_and_shows_what_was_answered() {
         server.patch(format!("{FORMS}/{form}"), json!({"settings": settings})).send().await.expect(200);
         let shown = open(&server, &path).await;
         assert_eq!(shown.status.as_u16(), status, "{settings}");
-        assert!(shown.text().contains(&format!("<h1>{title}</h1>")) && shown.text().contains(text), "{}", shown.text());
+        assert!(
+            shown.text().contains(&format!("<h1>{title}</h1>")) && shown.text().contains(text),
+            "{}",
+            shown.text()
+        );
         let sent = post(&server, &path, &[("name", "A & B"), ("_t", &token)]).send().await;
         assert_eq!(sent.status.as_u16(), status, "{settings}");
         assert!(sent.text().contains("<dt>Name</dt><dd dir=\"auto\">A &#38; B</dd>"), "{}", sent.text());
@@ -95,11 +114,9 @@ async fn a_form_without_conditions_loads_the_small_script() {
 #[tokio::test]
 async fn a_page_speaks_the_language_of_its_form() {
     let server = Server::start().await;
-    for (language, lang, dir, send) in [
-        ("de-AT", "de-AT", "ltr", "Absenden"),
-        ("ar", "ar", "rtl", "إرسال"),
-        ("nl", "nl", "ltr", "Send"),
-    ] {
+    for (language, lang, dir, send) in
+        [("de-AT", "de-AT", "ltr", "Absenden"), ("ar", "ar", "rtl", "إرسال"), ("nl", "nl", "ltr", "Send")]
+    {
         let form = public_form(&server, one_question(), json!({"language": language})).await;
         let page = open(&server, format!("/f/{form}")).await;
         assert!(page.text().contains(&format!("<html lang=\"{lang}\" dir=\"{dir}\">")), "{}", page.text());
@@ -117,7 +134,8 @@ async fn the_page_of_a_public_form_has_a_limit() {
     let mut private = form;
     private["settings"] = json!({});
     let id = server.create(FORMS, private).await;
-    let made_public = server.patch(format!("{FORMS}/{id}"), json!({"settings": {"public": true}})).send().await;
+    let made_public =
+        server.patch(format!("{FORMS}/{id}"), json!({"settings": {"public": true}})).send().await;
     made_public.expect_errors(&[("/questions", "too_many")]);
 }
 
@@ -129,6 +147,9 @@ async fn a_theme_has_its_own_style_with_readable_colours() {
     let form = public_form(&server, one_question(), theme).await;
     let page = open(&server, format!("/f/{form}")).await;
     assert!(page.text().contains(":root{--accent:#7a1fa2}"), "{}", page.text());
-    assert!(page.text().contains(&format!("<img class=\"logo\" src=\"{}\"", logo.replace('+', "&#43;"))) || page.text().contains(logo));
+    assert!(
+        page.text().contains(&format!("<img class=\"logo\" src=\"{}\"", logo.replace('+', "&#43;")))
+            || page.text().contains(logo)
+    );
     assert_eq!(page.header("content-security-policy").unwrap().matches("'sha256-").count(), 2);
 }

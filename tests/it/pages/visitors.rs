@@ -14,14 +14,22 @@ async fn a_visitor_sees_public_and_published_forms_by_id_and_by_slug() {
     server.patch(format!("{FORMS}/{form}"), json!({"slug": "visit"})).send().await.expect(200);
     for name in [&*form, "visit"] {
         let page = open(&server, format!("/f/{name}")).await;
-        assert_eq!((page.status.as_u16(), page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+        assert_eq!(
+            (page.status.as_u16(), page.header("content-type")),
+            (200, Some("text/html; charset=utf-8"))
+        );
         assert_eq!(page.header("cache-control"), Some("private, no-cache"));
         assert!(page.text().contains(&format!("action=\"{name}\"")));
     }
     let private = server.published_form(one_question()).await;
-    let draft = server.create(FORMS, json!({"title": "A", "questions": one_question(), "settings": {"public": true}})).await;
+    let draft = server
+        .create(FORMS, json!({"title": "A", "questions": one_question(), "settings": {"public": true}}))
+        .await;
     for hidden in [&*private, &draft, "nothing", "frm_000000000000", "%00", "..%2f"] {
-        for response in [open(&server, format!("/f/{hidden}")).await, post(&server, format!("/f/{hidden}"), &[]).send().await] {
+        for response in [
+            open(&server, format!("/f/{hidden}")).await,
+            post(&server, format!("/f/{hidden}"), &[]).send().await,
+        ] {
             assert_eq!(response.status, 404, "{hidden}");
             assert!(response.text().contains("<h1>Page not found</h1>"), "{}", response.text());
         }
@@ -34,10 +42,16 @@ async fn a_visitor_sees_public_and_published_forms_by_id_and_by_slug() {
 async fn slugs_are_those_of_the_first_workspace() {
     let server = Server::start().await;
     let other = server.other_workspace().await;
-    let form = json!({"title": "Other", "slug": "visit", "questions": one_question(), "settings": {"public": true}});
+    let form =
+        json!({"title": "Other", "slug": "visit", "questions": one_question(), "settings": {"public": true}});
     let made = server.post(FORMS, form).key(&other).send().await.expect(201);
     let id = made["id"].as_str().unwrap().to_owned();
-    server.patch(format!("{FORMS}/{id}"), json!({"status": "published"})).key(&other).send().await.expect(200);
+    server
+        .patch(format!("{FORMS}/{id}"), json!({"status": "published"}))
+        .key(&other)
+        .send()
+        .await
+        .expect(200);
     assert_eq!(open(&server, "/f/visit").await.status, 404);
     assert_eq!(open(&server, format!("/f/{id}")).await.status, 200);
     let links = server.get(format!("{FORMS}/{id}/page")).key(&other).send().await.expect(200);
@@ -54,7 +68,10 @@ async fn answers_sent_twice_from_one_page_are_stored_once() {
     let fields = [("name", "Ada"), ("_t", &token)];
     let first = post(&server, &path, &fields).send().await;
     let location = first.header("location").unwrap().to_owned();
-    assert_eq!((first.status.as_u16(), &location[..location.len() - 26]), (303, &*format!("/f/{form}/done?r=sub_")));
+    assert_eq!(
+        (first.status.as_u16(), &location[..location.len() - 26]),
+        (303, &*format!("/f/{form}/done?r=sub_"))
+    );
     let again = post(&server, &path, &fields).send().await;
     assert_eq!((again.status.as_u16(), again.header("location")), (303, Some(&*location)));
     assert_eq!(stored(&server, &form).await.len(), 1);

@@ -66,7 +66,8 @@ async fn the_page_without_javascript_the_api_and_validate_agree() {
             let fields = to_fields(&answers);
             let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             let page = answer(&server, &form, &fields).await;
-            let api = server.post(format!("{FORMS}/{form}/submissions"), json!({"answers": asked})).send().await;
+            let api =
+                server.post(format!("{FORMS}/{form}/submissions"), json!({"answers": asked})).send().await;
             let found = (page.status.as_u16(), api.status.as_u16());
             match found {
                 (303, 201) => {
@@ -78,7 +79,12 @@ async fn the_page_without_javascript_the_api_and_validate_agree() {
                     let anchors = page.text().split("<li><a href=\"#").skip(1);
                     let anchors: Vec<_> = anchors.map(|rest| rest.split('"').next().unwrap()).collect();
                     let errors = api.json();
-                    let errors: Vec<_> = errors["errors"].as_array().unwrap().iter().map(|error| error["question"].as_str().unwrap()).collect();
+                    let errors: Vec<_> = errors["errors"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(|error| error["question"].as_str().unwrap())
+                        .collect();
                     assert_eq!(anchors, errors, "seed {seed}: {answers:?}");
                     refused += 1;
                 }
