@@ -80,9 +80,7 @@ fn answer(id: &str, control: &Control<'_>, fields: &Fields, language: Language) 
                 LineKind::Email | LineKind::Phone | LineKind::Date | LineKind::Time => text.trim().into(),
                 LineKind::Url => Value::String(with_scheme(text.trim())),
                 LineKind::Number | LineKind::WholeNumber => number(text, language),
-                LineKind::DateTime => {
-                    Value::String(with_offset(text.trim(), fields.first(&offset_field(id))))
-                }
+                LineKind::DateTime => Value::String(with_offset(text.trim(), fields.first(offset_field(id)))),
             })
         }
         Control::Lines { .. } | Control::Hidden { .. } => Some(text?.into()),

@@ -41,7 +41,7 @@ fn harmless<'a>(event: Event<'a>, open_links: &mut Vec<bool>) -> Option<Event<'a
             let link = format!("<a href=\"{address}\" target=\"_blank\" rel=\"noopener\">");
             is_safe(&dest_url).then(|| Event::InlineHtml(link.into()))
         }
-        Event::End(TagEnd::Link) => open_links.pop().unwrap_or(false).then(|| Event::End(TagEnd::Link)),
+        Event::End(TagEnd::Link) => open_links.pop().unwrap_or(false).then_some(Event::End(TagEnd::Link)),
         other => Some(other),
     }
 }

@@ -171,8 +171,7 @@ pub fn home() -> Html {
     let text = "<p>This server builds forms and collects answers. Each form has an address of its own: to answer one, \
                 follow the link that was sent to you.</p>\
                 <p>Programs find the API at <a href=\"api/v1/openapi.json\">api/v1/openapi.json</a>.</p>";
-    let template =
-        MessageTemplate { title: "A server of forms", text, scripts: "_/", ..MessageTemplate::of(None) };
+    let template = MessageTemplate { title: "Form server", text, scripts: "_/", ..MessageTemplate::of(None) };
     template.html()
 }
 

@@ -88,7 +88,7 @@ impl Definition {
             }
         };
         let (title, questions, settings) = (title?, questions?, settings?);
-        check_page(&settings, &questions, violations);
+        violations.extend(check_page(&settings, &questions));
         Some(Self { title, description, slug, questions, settings, integrations, generated })
     }
 }

@@ -230,8 +230,9 @@ impl Form {
         };
         form.status = change.status.unwrap_or(form.status);
         let questions_after = questions.as_ref().unwrap_or(&current.questions);
-        collect_violations(|violations| Some(check_page(&form.settings, questions_after, violations)))
-            .map_err(Refusal::InvalidDefinition)?;
+        if let Some(violation) = check_page(&form.settings, questions_after) {
+            return Err(Refusal::InvalidDefinition(vec![violation]));
+        }
         let mut generated = Vec::new();
         let lists = change.integration_lists();
         if !lists.is_empty() || questions.is_some() {

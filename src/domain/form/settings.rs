@@ -181,15 +181,15 @@ impl Settings {
 /// Maximum choices that a page draws: each is a line of it.
 const MAX_CHOICES: usize = 5_000;
 
-/// Refuses a public form whose page would be too large.
-pub(super) fn check_page(settings: &Settings, questions: &[Question], violations: &mut Vec<Violation>) {
+/// Returns what is wrong with a public form whose page would be too large.
+pub(super) fn check_page(settings: &Settings, questions: &[Question]) -> Option<Violation> {
     let choices: usize = questions.iter().map(|question| question.kind.rules().control().choices()).sum();
-    if settings.is_public() && choices > MAX_CHOICES {
-        let message =
-            format!("the page of a public form has at most {MAX_CHOICES} choices, this one {choices}");
-        let help = "a ranking has as many as its options squared, a matrix its rows times its columns";
-        violations.push(Violation::new("/questions", Rule::TooMany, message).help(help));
+    if !settings.is_public() || choices <= MAX_CHOICES {
+        return None;
     }
+    let message = format!("the page of a public form has at most {MAX_CHOICES} choices, this one {choices}");
+    let help = "a ranking has as many as its options squared, a matrix its rows times its columns";
+    Some(Violation::new("/questions", Rule::TooMany, message).help(help))
 }
 
 /// Parses `origins`; an empty list is none.

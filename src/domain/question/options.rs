@@ -62,6 +62,7 @@ impl OptionList {
         labels.map(|(value, label)| (value.as_str(), label.as_ref().unwrap_or(value).as_str()))
     }
 
+    #[expect(clippy::len_without_is_empty, reason = "a list of options is never empty")]
     pub fn len(&self) -> usize {
         self.values.len()
     }
