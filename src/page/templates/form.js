@@ -5,6 +5,7 @@
   const attempt = (action, otherwise) => { try { return action() } catch { return otherwise } };
   const tell = event => parent !== window && parent.postMessage({ forms: event, id, height: document.documentElement.offsetHeight }, "*");
   new ResizeObserver(() => tell("height")).observe(document.documentElement);
+  addEventListener("message", event => event.data?.forms === "ask" && tell("height"));
   if (done !== undefined) { attempt(() => localStorage.removeItem(key)); tell("done") }
   if (!form) return;
 
@@ -92,6 +93,7 @@
   let step = 0;
   const open = () => parts.filter(part => !part.hasAttribute("data-off") && part.querySelector("input,select,textarea,h2"));
   const go = (to, focus = true) => {
+    show(); // an answer adds and removes steps
     const shown = open();
     step = Math.min(Math.max(to, 0), shown.length - 1);
     parts.forEach(part => part.toggleAttribute("data-later", part !== shown[step]));
