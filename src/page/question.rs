@@ -26,6 +26,8 @@ pub(super) struct QuestionView<'a> {
     pub(super) is_optional: bool,
     pub(super) condition: Option<ConditionView>,
     pub(super) error: Option<&'a str>,
+    /// What is stored without an answer, JSON.
+    pub(super) default: Option<String>,
     pub(super) control: Control<'a>,
 }
 
@@ -102,6 +104,7 @@ impl<'a> QuestionView<'a> {
             is_optional,
             condition: condition.map(|condition| ConditionView::new(condition, questions, texts)),
             error,
+            default: question.kind.rules().default_answer().map(ToString::to_string),
             control,
         }
     }
@@ -154,10 +157,10 @@ impl<'a> QuestionView<'a> {
             Control::YesNo(_) | Control::Consent(_) => "boolean",
             Control::Several { .. } | Control::Ranking(_) => "list",
             Control::Matrix { .. } => "matrix",
-            Control::Hidden { .. } => "untyped",
             Control::Line(_)
             | Control::Lines { .. }
             | Control::One { .. }
+            | Control::Hidden { .. }
             | Control::Statement
             | Control::Page => "text",
         }

@@ -9,7 +9,8 @@ const number = text => {
   return isNaN(plain) ? text : +plain;
 };
 const read = ({ q, t }, box) => {
-  const of = name => (box.type ? [box] : all("input,select,textarea", box))
+  if (box.dataset.value) return JSON.parse(box.dataset.value);
+  const of = name => (box.matches("input") ? [box] : all("input,select,textarea", box))
     .filter(field => field.name === name && (!isBox(field) || field.checked)).map(field => field.value).filter(value => value.trim());
   const own = of(q), list = [...own, ...of(q + ".other").map(() => ({}))], [first] = list;
   if (t === "matrix") return all(":checked", box)[0] && {};
@@ -21,9 +22,9 @@ const read = ({ q, t }, box) => {
 };
 const test = (operator, value, operand, kind) => {
   if (value === undefined) return operator === "ne" || operator === "answered" && !operand;
-  const as = other => kind === "datetime" ? Date.parse(other) : kind === "untyped" ? String(other)
-    : kind === "time" ? (other + ":00").slice(0, 8) : other;
-  const one = as(value), other = as(operand), same = item => one === as(item), alike = typeof one === typeof other;
+  const as = other => kind === "datetime" ? Date.parse(other) : kind === "time" ? (other + ":00").slice(0, 8)
+    : kind !== "untyped" || typeof other === typeof value ? other : typeof value === "number" ? +other : other === String(value) ? value : other;
+  const one = kind === "datetime" ? value : as(value), other = as(operand), same = item => one === as(item), alike = typeof one === typeof other;
   return {
     eq: () => same(operand), ne: () => !same(operand), in: () => operand.some(same), answered: () => operand,
     lt: () => alike && one < other, lte: () => alike && one <= other, gt: () => alike && one > other, gte: () => alike && one >= other,

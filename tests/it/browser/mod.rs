@@ -4,6 +4,7 @@
 //! as pictures and HTML in `target/screens`.
 
 mod driver;
+mod walks;
 
 use axum::Router;
 use axum::response::Html;
