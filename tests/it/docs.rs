@@ -337,7 +337,7 @@ fn the_examples_and_the_docs_are_valid_forms_and_valid_yaml_for_pyyaml() {
         examples += 1;
     }
     let mut forms = 0;
-    for name in ["docs/form-files.md", "docs/integrations.md"] {
+    for name in ["docs/form-files.md", "docs/integrations.md", "docs/pages.md"] {
         for block in blocks(&document(name), "yaml") {
             parse_with_pyyaml(name, block);
             home.write("form.yaml", block);

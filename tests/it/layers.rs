@@ -88,7 +88,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("prometheus", "metrics.rs"),
     ("matchit", "http/server/"),
     ("shlex", "cli/"),
-    ("qrcode", "cli/commands/share/"),
+    ("qrcode", "cli/commands/share.rs"),
     ("humantime", "cli/ domain/workspace/ domain/integration/definition/"),
     ("parse_size", "cli/"),
     (

@@ -1,11 +1,12 @@
 //! `forms open`: a form's page in the browser.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::commands::page_links::{explain, is_open, is_path, page_links};
+use crate::cli::commands::page_links::{explain, is_open, page_links};
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::output::io_error::reason;
 use crate::cli::output::visible;
@@ -39,28 +40,26 @@ impl Run for Open {
         let opened = json!({"url": url, "preview": !is_open(&form)});
         session.output.object(&opened, || format!("{}\n", visible(url)))?;
         explain(session, &form, &links);
-        if !self.print && !is_path(url) && has_browser(session) {
+        if !self.print {
             start_browser(session, url);
         }
         Ok(())
     }
 }
 
-/// Whether the user can see a browser that this process starts.
-fn has_browser(session: &Session) -> bool {
+/// Starts the browser if the user would see it, and does not wait for it. A server may have any text as its address: only a web
+/// address is opened.
+fn start_browser(session: &Session, url: &str) {
     let is_set = |name| session.environment.get(name).is_some();
     let has_display = cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
-    session.output.stderr_is_terminal() && has_display && !is_set("SSH_CONNECTION")
-}
-
-/// Starts the browser, and does not wait for it. The server may have any text as its address: only a web address is opened.
-fn start_browser(session: &Session, url: &str) {
-    if !url.starts_with("http://") && !url.starts_with("https://") {
+    let is_visible = has_display && !is_set("SSH_CONNECTION") && session.output.stderr_is_terminal();
+    if !is_visible || !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
         return;
     }
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // In a process group of its own, it survives a terminal that is closed with this command.
+    command.arg(url).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
         session
             .output

@@ -15,13 +15,9 @@ pub(super) async fn page_links(
     form: &str,
 ) -> Result<PageLinks, CliError> {
     let mut links = PageLinks::clone(&*client.get(&["forms", form, "page"]).await?);
-    if let Target::Server { url, .. } = session.target()? {
-        let base = display_url(&url.value);
-        for link in [&mut links.url, &mut links.preview_url] {
-            if is_path(link) {
-                link.insert_str(0, &base);
-            }
-        }
+    let Target::Server { url, .. } = session.target()? else { return Ok(links) };
+    for link in [&mut links.url, &mut links.preview_url].into_iter().filter(|link| link.starts_with('/')) {
+        link.insert_str(0, &display_url(&url.value));
     }
     Ok(links)
 }
@@ -31,22 +27,16 @@ pub(super) fn is_open(form: &FormDetail) -> bool {
     form.settings.is_public() && form.status == OpenEnum::Known(FormStatus::Published)
 }
 
-/// Whether the link has no address of a server.
-pub(super) fn is_path(link: &str) -> bool {
-    link.starts_with('/')
-}
-
-/// Says what the printed address needs: a server, if `links` are paths, and until when a preview works.
+/// Reports what the printed address needs: a server, and if it is that of the preview, when it ends and how to open the page.
 pub(super) fn explain(session: &Session, form: &FormDetail, links: &PageLinks) {
-    if is_path(&links.url) {
-        session.output.status("pages need a server: forms serve --data DIR");
+    let (output, id, title) = (&session.output, form.id, &form.title);
+    if links.url.starts_with('/') {
+        output.status("pages need a server: forms serve --data DIR");
     }
-    if is_open(form) {
-        return;
+    if !is_open(form) {
+        let state = if form.settings.is_public() { "a draft" } else { "not public" };
+        let (prefix, end) = (session.command_prefix(), links.preview_expires_at);
+        output.status(&format!("\"{title}\" is {state}; to open its page: {prefix} publish {id} --public"));
+        output.status(&format!("this is its preview, until {end}: it checks answers and stores none"));
     }
-    let state = if form.settings.is_public() { "a draft" } else { "not public" };
-    let publish = format!("{} publish {} --public", session.command_prefix(), form.id);
-    session.output.status(&format!("\"{}\" is {state}; to open its page: {publish}", form.title));
-    let end = links.preview_expires_at;
-    session.output.status(&format!("this is its preview, until {end}: it checks answers and stores none"));
 }

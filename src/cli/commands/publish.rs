@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::api::FormDetail;
 use crate::cli::commands::batch::for_each;
-use crate::cli::commands::page_links::page_links;
+use crate::cli::commands::page_links::{is_open, page_links};
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
 use crate::cli::output::columns::FORM;
@@ -77,7 +77,7 @@ impl Run for Publish {
         if self.public {
             patch["settings"]["public"] = true.into();
         }
-        change(session, &self.forms, &patch, self.public).await
+        change(session, &self.forms, &patch).await
     }
 }
 
@@ -85,7 +85,7 @@ impl Run for Unpublish {
     const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"status": FormStatus::Draft}), false).await
+        change(session, &self.forms, &json!({"status": FormStatus::Draft})).await
     }
 }
 
@@ -93,17 +93,12 @@ impl Run for Close {
     const COLUMNS: Columns = FORM;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        change(session, &self.forms, &json!({"settings": {"closed": true}}), false).await
+        change(session, &self.forms, &json!({"settings": {"closed": true}})).await
     }
 }
 
-/// Applies `patch` to each form and reports its state, and the address of its page if that `is_public` now.
-async fn change(
-    session: &Session,
-    forms: &Forms,
-    patch: &serde_json::Value,
-    is_public: bool,
-) -> Result<(), CliError> {
+/// Applies `patch` to each form and reports its state, and the address of its page if people can answer there now.
+async fn change(session: &Session, forms: &Forms, patch: &serde_json::Value) -> Result<(), CliError> {
     let client = session.client().await?;
     for_each(session, &forms.forms, async |form| {
         let changed = client.update_form(form, &patch.to_string(), None, forms.dry_run).await?;
@@ -115,12 +110,11 @@ async fn change(
         }
         output.object(&changed, || format!("{}\n", changed.id))?;
         output.success(&format!("\"{title}\" {}", form_state::describe(&changed)));
-        if is_public {
+        if changed.accepting_reason.is_none() && is_open(&changed) {
             let links = page_links(session, &client, form).await?;
             output.status(&format!("page: {}", links.url));
         }
-        let share = || format!("share {}", changed.id);
-        if let Some(next) = if is_public { Some(share()) } else { next_command(&changed) } {
+        if let Some(next) = next_command(&changed) {
             output.status(&format!("next: {} {next}", session.command_prefix()));
         }
         Ok(())
@@ -133,6 +127,7 @@ fn next_command(form: &FormDetail) -> Option<String> {
     use AcceptingReason::{Closed, Draft};
     let ids = answers::answerable_ids(&answers::parse_questions(&form.questions));
     match &form.accepting_reason {
+        None if is_open(form) => Some(format!("share {}", form.id)),
         None => ids.first().map(|id| format!("submit {} {id}=VALUE", form.id)),
         Some(OpenEnum::Known(Draft)) => Some(format!("edit {}", form.id)),
         Some(OpenEnum::Known(Closed)) => Some(format!("responses {}", form.id)),

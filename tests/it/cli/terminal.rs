@@ -26,7 +26,7 @@ pub(crate) struct Session {
 }
 
 /// Time without output after which the command counts as hung.
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads the terminal's output until it is closed, which Linux reports as an error.
 fn read_output(mut terminal: File) -> Receiver<String> {

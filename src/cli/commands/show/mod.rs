@@ -5,7 +5,7 @@ mod outline;
 use clap::Args;
 
 use crate::api::{FormDetail, PageLinks};
-use crate::cli::commands::page_links::page_links;
+use crate::cli::commands::page_links::{is_open, page_links};
 use crate::cli::commands::show::outline::outline;
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
@@ -44,22 +44,21 @@ impl Run for Show {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
+        // A key that may only submit cannot read the addresses.
+        let links = match session.output.format {
+            Format::Table => page_links(session, &client, &self.form).await.ok(),
+            _ => None,
+        };
         match session.output.format {
             Format::Yaml => session.output.data(&yaml::yaml(&yaml::authoring(&form)?)?),
-            Format::Table => {
-                // A key that may only submit cannot read the addresses.
-                let links = page_links(session, &client, &self.form).await.ok();
+            Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
                 session.output.object(&form, || summary(&form, links))
-            }
-            Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
-                session.output.object(&form, String::new)
             }
         }
     }
 }
 
 fn summary(form: &FormDetail, links: Option<PageLinks>) -> String {
-    let (page, preview) = addresses(form, links);
     let accepting = match &form.accepting_reason {
         Some(reason) => format!("no: {}", reason.to_string().replace('_', " ")),
         None => "yes".to_owned(),
@@ -71,8 +70,7 @@ fn summary(form: &FormDetail, links: Option<PageLinks>) -> String {
         ("slug", form.slug.as_ref().map(ToString::to_string)),
         ("status", Some(form.status.to_string())),
         ("accepting", Some(accepting)),
-        ("page", page),
-        ("preview", preview),
+        ("page", links.and_then(|links| page_address(form, links))),
         ("responses", Some(form.response_count.to_string())),
         ("version", Some(form.version.to_string())),
         ("created", Some(form.created_at.to_string())),
@@ -83,12 +81,15 @@ fn summary(form: &FormDetail, links: Option<PageLinks>) -> String {
         + &fields(&[("settings", settings(form)), ("integrations", integrations(form))])
 }
 
-/// Returns the address of the page of a public form, and of the preview of a draft.
-fn addresses(form: &FormDetail, links: Option<PageLinks>) -> (Option<String>, Option<String>) {
-    let Some(links) = links else { return (None, None) };
-    let preview = format!("{} (until {})", links.preview_url, links.preview_expires_at);
+/// Returns the address of the page, if it is open, or of the preview of a draft.
+fn page_address(form: &FormDetail, links: PageLinks) -> Option<String> {
     let is_draft = form.status == OpenEnum::Known(FormStatus::Draft);
-    (form.settings.is_public().then_some(links.url), is_draft.then_some(preview))
+    match is_open(form) {
+        true => Some(links.url),
+        false => {
+            is_draft.then(|| format!("{} (preview until {})", links.preview_url, links.preview_expires_at))
+        }
+    }
 }
 
 fn integrations(form: &FormDetail) -> Option<String> {
