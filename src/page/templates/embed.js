@@ -8,3 +8,7 @@ addEventListener("message", event => {
     frame.dispatchEvent(new CustomEvent("forms:" + forms, { bubbles: true }));
   }
 });
+// A frame that was ready before this script has reported its height to nobody.
+for (const frame of document.querySelectorAll("iframe")) {
+  if (frame.src.startsWith(new URL("/", document.currentScript.src))) frame.contentWindow.postMessage({ forms: "ask" }, "*");
+}

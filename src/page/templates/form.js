@@ -3,6 +3,7 @@ const form = document.forms[0], { id, done } = document.body.dataset, key = "for
 const attempt = action => { try { return action() } catch { return } }; // storage may be blocked in a frame
 const tell = event => parent !== window && parent.postMessage({ forms: event, id, height: document.documentElement.offsetHeight }, "*");
 new ResizeObserver(() => tell("height")).observe(document.documentElement);
+addEventListener("message", event => event.data?.forms === "ask" && tell("height")); // from embed.js
 if (done !== undefined) { attempt(() => localStorage.removeItem(key)); tell("done") }
 if (!form) return;
 
