@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod api; // the API over HTTP
+mod browser; // the page of a form in a browser
 mod cli; // the command line as a process
 mod concurrency; // the pool for long work
 mod config; // the settings of a server

@@ -78,7 +78,7 @@ impl Shared {
         let fields: String = questions.iter().filter_map(field).take(MAX_QUESTIONS).collect();
         Self {
             iframe: format!(
-                "<iframe src=\"{url}?_embed\" data-form title=\"{title}\" width=\"100%\" height=\"600\"></iframe>"
+                "<iframe src=\"{url}?_embed\" title=\"{title}\" width=\"100%\" height=\"600\"></iframe>"
             ),
             script: format!("<script src=\"{base}/embed.js\" async></script>"),
             html_form: format!(
