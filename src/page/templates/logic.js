@@ -9,7 +9,7 @@ const number = text => {
   return isNaN(plain) ? text : +plain;
 };
 const read = ({ q, t }, box) => {
-  const of = name => (box.type ? [box] : all("input,select,textarea", box))
+  const of = name => (box.matches("input") ? [box] : all("input,select,textarea", box))
     .filter(field => field.name === name && (!isBox(field) || field.checked)).map(field => field.value).filter(value => value.trim());
   const own = of(q), list = [...own, ...of(q + ".other").map(() => ({}))], [first] = list;
   if (t === "matrix") return all(":checked", box)[0] && {};
