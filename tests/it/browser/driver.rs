@@ -1,7 +1,7 @@
-//! A browser driven over the WebDriver protocol (W3C), with commands of Chromium's own for emulation and screenshots.
+//! A browser driven over the protocol `WebDriver` (W3C), with commands of Chromium's own for emulation and screenshots.
 
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Lines};
+use std::io::{self, BufRead, BufReader, ErrorKind, Lines, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, Weak};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const AXE: &str = include_str!("../../assets/axe-4.14.1.min.js");
 const AXE_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
 
-/// Key of the id of an element (W3C WebDriver, section 12.1).
+/// Key of the id of an element (`WebDriver`, section 12.1).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// Time after which what a test waits for counts as missing.
@@ -79,7 +79,8 @@ impl Browser {
     pub(super) async fn start() -> Option<Self> {
         let Some(driver) = Driver::shared() else {
             assert!(std::env::var_os("FORMS_REQUIRE_BROWSER").is_none(), "chromedriver is not installed");
-            println!("skipped: install chromium and chromium-driver");
+            // Not `println!`, which a test that passes does not show.
+            io::stderr().write_all(b"skipped: install chromium and chromium-driver\n").unwrap();
             return None;
         };
         let profile = driver
@@ -112,7 +113,7 @@ impl Browser {
         Some(Self { driver, client, session, process: Pid::from_raw(process).unwrap() })
     }
 
-    /// Carries out a command of WebDriver and returns its value.
+    /// Carries out a command of `WebDriver` and returns its value.
     async fn command(&self, name: &str, parameters: Value) -> Value {
         self.try_command(name, &parameters).await.unwrap()
     }
@@ -122,7 +123,7 @@ impl Browser {
         send(self.client.post(url).body(parameters.to_string())).await
     }
 
-    /// Carries out a command of the Chrome DevTools Protocol.
+    /// Carries out a command of the Chrome `DevTools` Protocol.
     pub(super) async fn devtools(&self, name: &str, parameters: Value) -> Value {
         self.command("goog/cdp/execute", json!({"cmd": name, "params": parameters})).await
     }
