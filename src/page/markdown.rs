@@ -3,7 +3,7 @@
 use pulldown_cmark::{CowStr, Event, Parser, Tag, TagEnd, html};
 use url::Url;
 
-use crate::page::escape;
+use crate::domain::html::escape;
 
 /// Converts `text`. HTML in it is shown as it is written, images are their descriptions, headings are bold, and links lead
 /// elsewhere in a new tab, if it is safe to follow them.

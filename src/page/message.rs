@@ -6,10 +6,10 @@ use crate::domain::form::Form;
 use crate::domain::form::Version;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::settings::Confirmation as FormConfirmation;
+use crate::domain::html::escape;
 use crate::domain::language::{Language, Texts, fill};
 use crate::page::Html;
 use crate::page::assets::{FORM_SCRIPT, STYLE, STYLE_HASH, style_hash, theme_style};
-use crate::page::escape;
 use crate::page::fields::Fields;
 use crate::page::markdown::to_html;
 

@@ -24,10 +24,3 @@ pub struct Html {
     /// Hashes of its styles, for the content security policy: `'sha256-…'`.
     pub style_hashes: Vec<String>,
 }
-
-/// Escapes `text` for HTML, also within quoted attributes.
-fn escape(text: &str) -> String {
-    askama::filters::escape(text, askama::filters::Html)
-        .map(|escaped| escaped.to_string())
-        .unwrap_or_default()
-}

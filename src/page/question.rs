@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use crate::domain::condition::{Condition, Names};
+use crate::domain::html::escape;
 use crate::domain::json::Value;
 use crate::domain::language::{Texts, fill};
 use crate::domain::question::Question;
 use crate::domain::question::control::{Control, Line, LineKind};
 use crate::domain::question::labels::Labels;
-use crate::page::escape;
 use crate::page::markdown::{to_html, to_inline_html};
 
 /// Characters up to which a limit is shown: nobody counts to 20,000.
