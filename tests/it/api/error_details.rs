@@ -120,7 +120,7 @@ async fn errors_of_a_query_point_to_each_invalid_parameter() {
         {"id": "m", "type": "multiple_choice", "title": "M", "options": ["a"]},
     ]);
     let list = format!("{FORMS}/{}/submissions", server.published_form(questions).await);
-    let known = r#"["limit","cursor","trashed","order","since","until","status","q","filter[question][operator]","where","count"]"#;
+    let known = r#"["limit","cursor","trashed","status","order","since","until","q","filter[question][operator]","where","count"]"#;
     for (query, expected) in [
         (
             "order=acs&limti=1&since=2027-01-02T00:00:00Z&until=2027-01-01T00:00:00Z",

@@ -124,7 +124,7 @@ async fn unknown_and_invalid_query_parameters_are_refused() {
     let server = Server::start().await;
     let form = format!("{FORMS}/{}", server.published_form(questions()).await);
     let known = "`limit`, `cursor`, `status`, `accepting_reason`, `q`, `trashed`, `count`";
-    let of_submissions = "`limit`, `cursor`, `trashed`, `order`, `since`, `until`, `status`, `q`, \
+    let of_submissions = "`limit`, `cursor`, `trashed`, `status`, `order`, `since`, `until`, `q`, \
         `filter[question][operator]`, `where`, `count`";
     let page = |found: &str| format!("`limit`: expected an integer from 1 to 1000, found `{found}`");
     let unknown = |name: &str, known: &str| format!("`{name}`: unknown parameter; it takes {known}");

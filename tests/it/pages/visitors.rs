@@ -162,3 +162,33 @@ async fn a_visitor_without_a_key_has_no_other_operation() {
         response.expect_problem(401, "unauthorized");
     }
 }
+
+#[tokio::test]
+async fn what_looks_like_spam_is_kept_in_quarantine_and_not_dropped() {
+    let server = Server::start().await;
+    let form = public_form(&server, one_question(), json!({})).await;
+    let links = "https://a.b https://a.b https://a.b https://a.b";
+    let path = format!("/f/{form}");
+    let token = async || token(&open(&server, &path).await);
+    // A trap that people do not see, and too fast with many links; links alone, or haste alone, are no spam.
+    let trapped = answer(&server, &form, &[("name", "one"), ("_hp", "x")]).await;
+    let hasty = post(&server, &path, &[("name", links), ("_t", &token().await)]).send().await;
+    for response in [&trapped, &hasty] {
+        assert_eq!(response.status, 303);
+        let done = open(&server, response.header("location").unwrap()).await;
+        assert!(done.text().contains("<h1>Thank you</h1>"));
+    }
+    assert_eq!(stored(&server, &form).await, Vec::<Value>::new());
+    answer(&server, &form, &[("name", links)]).await;
+    post(&server, &path, &[("name", "two"), ("_t", &token().await)]).send().await;
+    assert_eq!(stored(&server, &form).await.len(), 2);
+    let submissions = format!("{FORMS}/{form}/submissions");
+    let spam = server.read(format!("{submissions}?status=quarantined")).await;
+    let spam = spam["submissions"].as_array().unwrap();
+    let names: Vec<_> = spam.iter().map(|one| one["answers"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [links, "one"]);
+    let id = spam[1]["id"].as_str().unwrap();
+    let released = server.call(Method::POST, format!("{submissions}/{id}/release")).send().await.expect(200);
+    assert_eq!(released["status"], "completed");
+    assert_eq!(server.read(format!("{FORMS}/{form}")).await["response_count"], 3);
+}
