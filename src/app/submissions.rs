@@ -373,7 +373,7 @@ pub(super) fn body_error(why: BodyError) -> ApiError {
 }
 
 /// Whether checking a body of `bytes` bytes may take longer than a millisecond.
-fn is_costly(version: &Version, bytes: usize) -> bool {
+pub(super) fn is_costly(version: &Version, bytes: usize) -> bool {
     const LARGE_BODY: usize = 64 << 10;
     const SEARCHED_BODY: usize = 4 << 10;
     const LARGE_PATTERNS: usize = 16 << 10;

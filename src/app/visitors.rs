@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::submissions::Accepted;
+use super::submissions::{Accepted, is_costly};
 use super::{ApiError, App, Current, IdempotentRequest, Result, Session, oldest_workspace};
 use crate::api::PageLinks;
 use crate::clock::{DAY_MILLIS, Timestamp};
@@ -131,6 +131,16 @@ impl Visitor {
 
     fn token_purpose(&self) -> String {
         format!("page {}", self.current.form.id)
+    }
+
+    /// Runs `work` on `bytes` bytes of answers: on the pool if evaluating conditions on them may take long.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let is_costly = is_costly(&self.current.version, bytes);
+        self.session.run_here_or_job(is_costly, || Ok(work())).await
     }
 
     /// Stores the submission in `body` with this `status`, as the API does. Sent again with the same `token`, it is stored once.

@@ -51,6 +51,11 @@ impl Fields {
         self.all(name).get(place).is_some_and(|one| one == value)
     }
 
+    /// Bytes of all values.
+    pub fn size(&self) -> usize {
+        self.values.values().flatten().map(String::len).sum()
+    }
+
     /// Returns each name with its values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.names.iter().map(|name| (name.as_str(), self.all(name)))

@@ -1,5 +1,7 @@
 //! Handlers of the pages where people answer forms.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
@@ -14,6 +16,7 @@ use url::Url;
 use crate::api::Code;
 use crate::app::{ApiError, Result, Visitor};
 use crate::domain::form::Form;
+use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::settings::Confirmation as FormConfirmation;
 use crate::domain::json::Value;
 use crate::domain::language::Language;
@@ -60,7 +63,7 @@ async fn get_script(Path(name): Path<String>) -> Response {
 
 /// Answers on a page, and where they come from.
 struct Posted {
-    fields: Fields,
+    fields: Arc<Fields>,
     /// The site that the answers were sent from, if it is one of the form's origins.
     origin: Option<String>,
 }
@@ -122,7 +125,6 @@ impl Visit {
 
     /// Returns the page that says why the form takes no answers now; `None` if it takes them.
     async fn closed_page(&self, fields: &Fields) -> Result<Option<Response>> {
-        use crate::domain::form::admission::AcceptingReason;
         let Err(reason) = self.visitor.accepting().await? else { return Ok(None) };
         let status = match reason {
             AcceptingReason::NotOpenYet => StatusCode::FORBIDDEN,
@@ -153,7 +155,7 @@ impl Visit {
             }
             return self.form_page(INVALID, fields, &[], Some(Notice::Expired)).await;
         }
-        let body = body(to_answers(&self.visitor.current.version, fields, self.language()));
+        let body = self.body(fields).await?;
         let opened_at = token.map(|token| token.opened_at);
         let status = match is_suspicious(fields, opened_at, self.visitor.now()) {
             true => SubmissionStatus::Quarantined,
@@ -170,6 +172,14 @@ impl Visit {
             Ok(None) => self.form_page(StatusCode::OK, fields, &[], Some(Notice::PreviewAccepted)).await,
             Err(error) => self.refused(fields, error).await,
         }
+    }
+
+    /// Writes the answers in `fields` as the body of a submission.
+    async fn body(&self, fields: &Arc<Fields>) -> Result<String> {
+        let (version, language) = (Arc::clone(&self.visitor.current.version), self.language());
+        let (size, fields) = (fields.size(), Arc::clone(fields));
+        let answers = self.visitor.run(size, move || to_answers(&version, &fields, language)).await?;
+        Ok(format!("{{\"answers\":{}}}", Value::Object(answers)))
     }
 
     /// Returns where a visitor is sent whose answers were stored as `id`.
@@ -237,7 +247,7 @@ async fn post_form_page(
         let Some(visit) = Visit::begin(&shared, name, &uri).await? else { return Ok(not_found()) };
         let fields = read_fields(request, &shared).await?;
         let origin = origin.filter(|origin| visit.form().settings.allows_origin(origin));
-        visit.post(&shared, &Posted { fields, origin }, client).await
+        visit.post(&shared, &Posted { fields: Arc::new(fields), origin }, client).await
     };
     answered.await.unwrap_or_else(failed)
 }
@@ -274,11 +284,6 @@ fn requested_address(form: &Form, Posted { fields, origin }: &Posted) -> Option<
     let site = origin.as_deref().and_then(|origin| Url::parse(origin).ok());
     let url = Url::options().base_url(site.as_ref()).parse(next).ok()?;
     form.settings.allows_origin(&url.origin().ascii_serialization()).then(|| url.into())
-}
-
-/// Writes answers as the body of a submission.
-fn body(answers: Vec<(String, Value)>) -> String {
-    format!("{{\"answers\":{}}}", Value::Object(answers))
 }
 
 fn not_found() -> Response {
