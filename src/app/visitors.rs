@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use super::submissions::{Accepted, is_costly};
 use super::{ApiError, App, Current, IdempotentRequest, Result, Session, oldest_workspace};
-use crate::api::PageLinks;
+use crate::api::{Code, PageLinks};
 use crate::clock::{DAY_MILLIS, Timestamp};
-use crate::domain::form::admission::AcceptingReason;
+use crate::domain::form::admission::{AcceptingReason, IDEMPOTENCY_RECORD_MILLIS};
+use crate::domain::form::settings::check_page_size;
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{Form, FormStatus};
 use crate::domain::submission::{SubmissionStatus, SubmittedAnswers};
+use crate::domain::validation::violation::Violation;
 use crate::domain::workspace::{ApiKey, Scope};
 use crate::id::{FormId, FormRef};
 
-/// How long answers may be sent from a page after it was opened.
-const TOKEN_MILLIS: i64 = 2 * DAY_MILLIS;
+/// How long answers may be sent from a page after it was opened: as long as a repeated request is recognized.
+const TOKEN_MILLIS: i64 = IDEMPOTENCY_RECORD_MILLIS;
 
 /// How long a link to the preview of a draft works.
 const PREVIEW_MILLIS: i64 = DAY_MILLIS;
@@ -45,14 +47,19 @@ impl App {
             Some(token) => self.is_preview(form.id, token).await?,
             None => false,
         };
-        let is_open = form.settings.is_public() && form.status == FormStatus::Published;
-        if !is_open && !is_preview {
+        let is_visible = form.settings.is_public() && form.status == FormStatus::Published;
+        if !is_visible && !is_preview {
             return Ok(None);
         }
         let caller = Arc::new(ApiKey::visitor(form.reference()));
         let session = Session { app: Arc::clone(self), caller };
         let version = session.version(form.id, form.version).await?;
-        Ok(Some(Visitor { session, current: Current { form, version }, is_preview }))
+        let too_large = check_page_size(&version.questions).filter(|_| !is_visible);
+        if let Some(Violation { message, help, .. }) = too_large {
+            let detail = format!("{message}; {}", help.unwrap_or_default());
+            return Err(ApiError::with_detail(Code::ValidationFailed, detail));
+        }
+        Ok(Some(Visitor { session, current: Current { form, version }, is_preview: !is_visible }))
     }
 
     async fn find_visited(&self, text: &str) -> Result<Option<Arc<Form>>> {
@@ -111,14 +118,13 @@ impl Visitor {
 
     /// Returns a token for a page that is opened now.
     pub async fn new_token(&self) -> Result<String> {
-        let mut content = [0; 20];
-        let (opened_at, nonce) = content.split_at_mut(8);
-        opened_at.copy_from_slice(&self.now().millis().to_be_bytes());
-        self.session.random.fill(nonce);
+        let mut nonce = [0; 12];
+        self.session.random.fill(&mut nonce);
+        let content = [&self.now().millis().to_be_bytes()[..], &nonce].concat();
         Ok(self.session.signer(self.token_purpose()).await?.write(&content))
     }
 
-    /// Reads the token of a page of this form; `None` if it is not genuine, or too old.
+    /// Reads the token of a page of this form; `None` if it is not genuine, too old, or of other questions than now.
     pub async fn read_token(&self, text: &str) -> Result<Option<PageToken>> {
         let content = self.session.signer(self.token_purpose()).await?.read(text);
         let token = content.as_deref().and_then(|bytes| {
@@ -130,7 +136,7 @@ impl Visitor {
     }
 
     fn token_purpose(&self) -> String {
-        format!("page {}", self.current.form.id)
+        format!("page {} {}", self.current.form.id, self.current.form.version)
     }
 
     /// Runs `work` on `bytes` bytes of answers: on the pool if evaluating conditions on them may take long.

@@ -21,17 +21,15 @@ impl FromStr for WebOrigin {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "null" {
-            return Err("any web page can send the origin `null`, from a sandboxed frame; list the origins that may use \
-                        the API"
+            return Err("any web page can send the origin `null`, from a sandboxed frame; list each origin"
                 .to_owned());
         }
         if text.contains('*') {
-            return Err(
-                "wildcards are not supported: other web pages could use the API; list the origins that may"
-                    .to_owned(),
-            );
+            return Err("wildcards are not supported; list each origin".to_owned());
         }
-        let url = parse_web_url(text).filter(|url| url.path() == "/");
+        // Others are allowed in a host, and would begin another directive of a security policy.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:/[]".contains(&byte);
+        let url = parse_web_url(text).filter(|url| url.path() == "/" && url.as_str().bytes().all(is_plain));
         let url =
             url.ok_or("expected scheme, host and optionally a port, such as https://app.example.com")?;
         let origin = url.origin().ascii_serialization();

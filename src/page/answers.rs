@@ -19,9 +19,9 @@ pub(crate) fn other_field(question: &str) -> String {
     format!("{question}.other")
 }
 
-/// Returns the name of the field for the row at `place` of a matrix.
-pub(crate) fn row_field(question: &str, place: usize) -> String {
-    format!("{question}.{place}")
+/// Returns the name of the field for a row of a matrix.
+pub(crate) fn row_field(question: &str, row: &str) -> String {
+    format!("{question}.{row}")
 }
 
 /// Returns the name of the field for the UTC offset of a date and time.
@@ -61,7 +61,9 @@ fn is_ignored(name: &str) -> bool {
 fn field_names(id: &str, control: &Control<'_>) -> Vec<String> {
     let own = id.to_owned();
     match control {
-        Control::Matrix { rows, .. } => (0..rows.len()).map(|row| row_field(id, row)).collect(),
+        Control::Matrix { rows, .. } => {
+            rows.labelled().map(|(row, _)| row_field(id, row)).chain([own]).collect()
+        }
         Control::One { .. } | Control::Several { .. } => vec![own, other_field(id)],
         Control::Line(line) if line.kind == LineKind::DateTime => vec![own, offset_field(id)],
         _ => vec![own],
@@ -71,7 +73,7 @@ fn field_names(id: &str, control: &Control<'_>) -> Vec<String> {
 /// Returns the answer to the question `id` in `fields`, if there is one. What cannot be converted is a text, for the rules of
 /// the question to refuse.
 fn answer(id: &str, control: &Control<'_>, fields: &Fields, language: Language) -> Option<Value> {
-    let text = Some(fields.first(id)).filter(|text| !text.trim().is_empty());
+    let text = Some(fields.value(id)).filter(|text| !text.trim().is_empty());
     match control {
         Control::Line(line) => {
             let text = text?;
@@ -80,13 +82,14 @@ fn answer(id: &str, control: &Control<'_>, fields: &Fields, language: Language) 
                 LineKind::Email | LineKind::Phone | LineKind::Date | LineKind::Time => text.trim().into(),
                 LineKind::Url => Value::String(with_scheme(text.trim())),
                 LineKind::Number | LineKind::WholeNumber => number(text, language),
-                LineKind::DateTime => Value::String(with_offset(text.trim(), fields.first(offset_field(id)))),
+                LineKind::DateTime => Value::String(with_offset(text.trim(), fields.value(offset_field(id)))),
             })
         }
         Control::Lines { .. } | Control::Hidden { .. } => Some(text?.into()),
         Control::Scale { .. } => Some(number(text?, Language::English)),
         Control::YesNo(_) | Control::Consent(_) => Some(match text? {
-            "true" => true.into(),
+            // A checkbox without a value of its own sends `on`.
+            "true" | "on" => true.into(),
             "false" => false.into(),
             other => other.into(),
         }),
@@ -106,7 +109,7 @@ fn answer(id: &str, control: &Control<'_>, fields: &Fields, language: Language) 
 /// Returns the free text instead of an option, `{"other":"text"}`.
 fn other(id: &str, fields: &Fields) -> Option<Value> {
     let name = other_field(id);
-    let text = Some(fields.first(&name)).filter(|text| !text.trim().is_empty())?;
+    let text = Some(fields.value(&name)).filter(|text| !text.trim().is_empty())?;
     Some(Value::Object(vec![("other".to_owned(), text.into())]))
 }
 
@@ -117,20 +120,24 @@ fn list<'a>(values: impl Iterator<Item = &'a str>, other: Option<Value>) -> Opti
 }
 
 fn matrix(id: &str, rows: &OptionList, takes_several: bool, fields: &Fields) -> Option<Value> {
-    let cell = |(place, (row, _)): (usize, (&str, &str))| {
-        let name = row_field(id, place);
+    let cell = |(row, _): (&str, &str)| {
+        let name = row_field(id, row);
         let chosen = list(fields.all(&name).iter().map(String::as_str), None)?;
-        let value = if takes_several { chosen } else { fields.first(&name).into() };
+        let value = if takes_several { chosen } else { fields.value(&name).into() };
         Some((row.to_owned(), value))
     };
-    let cells: Vec<_> = rows.labelled().enumerate().filter_map(cell).collect();
+    let cells: Vec<_> = rows.labelled().filter_map(cell).collect();
     (!cells.is_empty()).then_some(Value::Object(cells))
 }
 
 /// Adds `https://` to an address that is written without its scheme.
 fn with_scheme(text: &str) -> String {
     let has_scheme = text.split(['/', '?', '#']).next().is_some_and(|start| start.contains(':'));
-    if has_scheme || !text.contains('.') { text.to_owned() } else { format!("https://{text}") }
+    if has_scheme || text.contains('@') || !text.contains('.') {
+        text.to_owned()
+    } else {
+        format!("https://{text}")
+    }
 }
 
 /// Completes the value of a field `datetime-local` with its seconds and its offset from UTC.
@@ -146,42 +153,51 @@ fn number(text: &str, language: Language) -> Value {
     plain.filter(|value| matches!(value, Value::Number(_))).unwrap_or_else(|| text.trim().into())
 }
 
-/// Writes a number without separators of thousands, with a point before its decimals.
+/// Writes a number without separators of thousands, with a point before its decimals; `None` unless it is clearly one number.
 fn plain_number(text: &str, language: Language) -> Option<String> {
-    let digits: String = text.chars().filter(|character| !is_space(*character)).map(ascii_digit).collect();
-    let (sign, digits) = match digits.strip_prefix(['-', '\u{2212}']) {
+    let text: String = text.trim().chars().map(ascii_digit).collect();
+    let (sign, digits) = match text.strip_prefix(['-', '\u{2212}']) {
         Some(rest) => ("-", rest),
-        None => ("", digits.strip_prefix('+').unwrap_or(&digits)),
+        None => ("", text.strip_prefix('+').unwrap_or(&text)),
     };
-    let group = if language.decimal_comma() { '.' } else { ',' };
-    let separators: Vec<_> = digits.match_indices(['.', ',', '\u{66b}', '\u{66c}']).collect();
-    let decimal = match &separators[..] {
-        [(at, separator)] => {
-            let groups = separator.starts_with(group) || *separator == "\u{66c}";
-            let follows = digits.len() - at - separator.len();
-            (!groups || follows != 3 || digits[..*at].trim_start_matches('0').is_empty()).then_some(*at)
+    let (whole, decimals) = split_decimals(digits, language);
+    let groups: Vec<_> = whole.split(is_group_separator).collect();
+    let separators: Vec<_> = whole.matches(is_group_separator).collect();
+    let are_alike = separators.windows(2).all(|two| two[0] == two[1]);
+    let are_thousands = groups.len() == 1
+        || (1..=3).contains(&groups[0].len()) && groups[1..].iter().all(|group| group.len() == 3);
+    let whole = groups.concat();
+    let is_numeric = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = is_numeric(&whole) && decimals.is_none_or(|text| !text.is_empty() && is_numeric(text));
+    if !are_alike || !are_thousands || !is_number || whole.is_empty() && decimals.is_none() {
+        return None;
+    }
+    let whole = Some(whole.trim_start_matches('0')).filter(|whole| !whole.is_empty()).unwrap_or("0");
+    Some(decimals.map_or_else(|| format!("{sign}{whole}"), |decimals| format!("{sign}{whole}.{decimals}")))
+}
+
+/// Splits a number at its decimal sign: of two signs the last, of one sign the one that cannot separate thousands.
+fn split_decimals(digits: &str, language: Language) -> (&str, Option<&str>) {
+    let signs: Vec<_> = digits.match_indices(['.', ',', '\u{66b}']).collect();
+    let group = if language.decimal_comma() { "." } else { "," };
+    let decimal = match &signs[..] {
+        [(at, sign)] => {
+            let is_thousand = digits.len() - at == 4 && !digits.starts_with('0') && !digits[..*at].is_empty();
+            let is_group = *sign == group && is_thousand && !digits[..*at].contains(is_group_separator);
+            (!is_group).then_some(*at)
         }
-        [others @ .., (at, last)] if others.iter().all(|(_, other)| other != last) => Some(*at),
-        [first, others @ ..] if others.iter().all(|(_, other)| *other == first.1) => None,
-        [_, ..] => return None,
+        [others @ .., (at, last)] => others.iter().all(|(_, other)| other != last).then_some(*at),
         [] => None,
     };
-    let (whole, decimals) = match decimal {
-        Some(at) => (&digits[..at], digits[at..].trim_start_matches(['.', ',', '\u{66b}'])),
-        None => (digits, ""),
-    };
-    let whole = whole.replace(['.', ',', '\u{66c}'], "");
-    let whole = match whole.trim_start_matches('0') {
-        "" if whole.is_empty() && decimals.is_empty() => return None,
-        "" => "0",
-        rest => rest,
-    };
-    Some(if decimals.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{decimals}") })
+    match decimal {
+        Some(at) => (&digits[..at], Some(digits[at..].trim_start_matches(['.', ',', '\u{66b}']))),
+        None => (digits, None),
+    }
 }
 
 /// Whether people separate thousands by this character.
-fn is_space(character: char) -> bool {
-    character.is_whitespace() || matches!(character, '\'' | '’' | '_')
+fn is_group_separator(character: char) -> bool {
+    matches!(character, ' ' | '\u{a0}' | '\u{202f}' | '\'' | '’' | '.' | ',' | '\u{66c}')
 }
 
 /// Converts Arabic, Persian and full-width digits.
@@ -204,9 +220,11 @@ pub fn prefill(version: &Version, query: &Fields, language: Language, now: Times
         let mut own = Fields::default();
         match question.kind.rules().control() {
             Control::Hidden { from_url } => {
-                let value = from_url.map_or("", |name| query.first(name));
+                let value = from_url.map_or("", |name| query.value(name));
                 own.add(id, &value.chars().take(MAX_HIDDEN).collect::<String>());
             }
+            // Only the visitor can agree.
+            Control::Consent(_) => {}
             control => {
                 for name in field_names(id, &control) {
                     query.all(&name).iter().for_each(|value| own.add(&name, option_value(&control, value)));

@@ -21,7 +21,7 @@ pub struct Script {
 pub static FORM_SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new(&[include_str!("templates/form.js")]));
 
-/// The same with conditions, steps and time zones, for forms that have them.
+/// The same with conditions and steps, for forms that have them.
 pub static LOGIC_SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new(&[include_str!("templates/logic.js"), include_str!("templates/form.js")]));
 

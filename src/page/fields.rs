@@ -12,6 +12,8 @@ pub struct Fields {
 
 impl Fields {
     /// Parses `application/x-www-form-urlencoded` text, or the query of an address.
+    ///
+    /// What is not UTF-8 is replaced; [`is_utf8`] tells whether anything is.
     pub fn parse(text: &[u8]) -> Self {
         let mut fields = Self::default();
         for (name, value) in form_urlencoded::parse(text) {
@@ -29,9 +31,16 @@ impl Fields {
         self.values.entry(name.to_owned()).or_default().push(value);
     }
 
-    /// Returns the first value of `name`; empty without one.
-    pub fn first(&self, name: impl AsRef<str>) -> &str {
-        self.all(name).first().map_or("", String::as_str)
+    /// Returns the last value of `name` that is not blank: a checkbox follows the hidden field for "no".
+    pub fn value(&self, name: impl AsRef<str>) -> &str {
+        self.all(name).iter().rfind(|value| !value.trim().is_empty()).map_or("", String::as_str)
+    }
+
+    /// Replaces the values of `name`.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.values.remove(name);
+        self.names.retain(|known| known != name);
+        self.add(name, value);
     }
 
     pub fn all(&self, name: impl AsRef<str>) -> &[String] {
@@ -60,4 +69,9 @@ impl Fields {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.names.iter().map(|name| (name.as_str(), self.all(name)))
     }
+}
+
+/// Whether URL-encoded text has only UTF-8 in it.
+pub fn is_utf8(text: &[u8]) -> bool {
+    percent_encoding::percent_decode(text).decode_utf8().is_ok()
 }

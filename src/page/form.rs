@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use askama::Template;
 
-use crate::domain::form::settings::Layout;
+use crate::domain::form::settings::{Confirmation, Layout};
 use crate::domain::form::{Form, Version};
-use crate::domain::language::{Language, Texts, fill};
+use crate::domain::language::{Texts, direction, fill};
 use crate::domain::question::control::Control;
 use crate::domain::validation::violation::Violation;
 use crate::page::Html;
@@ -21,7 +21,9 @@ use crate::page::question::{
 /// What the page says at its top, besides errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The token is too old, or there is none.
+    /// There is no token: the answers come from another site, which is not listed.
+    FromElsewhere,
+    /// The token is too old, or of other questions.
     Expired,
     /// The page was sent before, with other answers.
     AlreadySent,
@@ -45,6 +47,8 @@ pub struct FormPage<'a> {
     pub token: &'a str,
     /// Where the answers are sent: the address of this page, relative to it.
     pub action: &'a str,
+    /// The page of another site that visitors are sent to afterwards.
+    pub next: Option<&'a str>,
     pub is_preview: bool,
     pub is_embedded: bool,
 }
@@ -69,18 +73,22 @@ struct FormTemplate<'a> {
     logo: Option<&'a str>,
     description: Option<String>,
     /// Anchors and messages, in the order of the questions.
-    errors: Vec<(&'a str, &'a str)>,
+    errors: Vec<(&'a str, String)>,
     notice: Option<String>,
     sections: Vec<Section<'a>>,
     fields: &'a Fields,
     is_stepped: bool,
     has_logic: bool,
+    /// Whether there are dates with times, which are in the visitor's time zone.
+    has_zones: bool,
+    /// Whether visitors are sent to another site afterwards.
+    is_redirected: bool,
     decimal: &'static str,
 }
 
 impl FormPage<'_> {
     pub fn render(&self) -> Html {
-        let language = Language::of_tag(self.form.settings.language.as_deref());
+        let language = self.form.settings.language();
         let texts = language.texts();
         let errors = self.errors();
         let theme = self.form.settings.theme.as_ref();
@@ -88,13 +96,16 @@ impl FormPage<'_> {
         let style_hashes = [Some(STYLE_HASH.clone()), theme_style.as_deref().map(style_hash)];
         let sections = self.sections(&errors, texts);
         let is_stepped = self.form.settings.layout() == Layout::Steps;
-        let mut views = sections.iter().flat_map(|section| section.page.iter().chain(&section.questions));
-        let has_logic = is_stepped || views.any(QuestionView::has_logic);
+        let views = || sections.iter().flat_map(|section| section.page.iter().chain(&section.questions));
+        let has_logic = is_stepped || views().any(QuestionView::has_logic);
+        let has_zones = views().any(QuestionView::is_datetime);
+        let confirmation = self.form.settings.confirmation.as_ref();
+        let is_redirected = matches!(confirmation, Some(Confirmation::RedirectUrl(_)));
         let template = FormTemplate {
             page: self,
             texts,
             lang: self.form.settings.language.as_deref().unwrap_or(language.name()),
-            dir: language.direction(),
+            dir: direction(self.form.settings.language.as_deref().unwrap_or_default()),
             style: STYLE,
             script: if has_logic { &LOGIC_SCRIPT.name } else { &FORM_SCRIPT.name },
             logo: theme.and_then(|theme| theme.logo.as_deref()),
@@ -106,9 +117,11 @@ impl FormPage<'_> {
             fields: self.fields,
             is_stepped,
             has_logic,
+            has_zones,
+            is_redirected,
             decimal: if language.decimal_comma() { "," } else { "." },
         };
-        let text = template.render().unwrap_or_default();
+        let text = template.render().expect("a template can be written to a string");
         Html { text, style_hashes: style_hashes.into_iter().flatten().collect() }
     }
 
@@ -118,12 +131,16 @@ impl FormPage<'_> {
         errors.filter_map(|error| Some((error.question.as_deref()?, error.message.as_str()))).collect()
     }
 
-    /// Returns the errors in the order of the questions, then those of no question.
-    fn summary<'a>(&'a self, errors: &HashMap<&'a str, &'a str>) -> Vec<(&'a str, &'a str)> {
-        let ids = self.version.questions.iter().filter_map(|question| question.id.as_deref());
-        let of_questions = ids.filter_map(|id| Some((id, *errors.get(id)?)));
+    /// Returns the errors in the order of the questions, each with the title, then those of no question.
+    fn summary<'a>(&'a self, errors: &HashMap<&'a str, &'a str>) -> Vec<(&'a str, String)> {
+        let of_questions = self.version.questions.iter().filter_map(|question| {
+            let id = question.id.as_deref()?;
+            let (message, title) = (errors.get(id)?, &question.title);
+            let names_it = message.contains(title);
+            Some((id, if names_it { (*message).to_owned() } else { format!("{title}: {message}") }))
+        });
         let others = self.violations.iter().filter(|error| error.question.is_none());
-        of_questions.chain(others.map(|error| ("", error.message.as_str()))).collect()
+        of_questions.chain(others.map(|error| ("", error.message.clone()))).collect()
     }
 
     fn sections<'a>(&'a self, errors: &HashMap<&'a str, &'a str>, texts: &Texts) -> Vec<Section<'a>> {
@@ -146,6 +163,7 @@ impl FormPage<'_> {
 impl Notice {
     fn text(&self, texts: &Texts) -> String {
         match self {
+            Self::FromElsewhere => texts.send_from_here.to_owned(),
             Self::Expired => texts.page_expired.to_owned(),
             Self::AlreadySent => texts.already_sent.to_owned(),
             Self::PreviewAccepted => texts.preview_accepted.to_owned(),

@@ -7,11 +7,14 @@ use crate::domain::form::Version;
 use crate::domain::form::admission::AcceptingReason;
 use crate::domain::form::settings::Confirmation as FormConfirmation;
 use crate::domain::html::escape;
-use crate::domain::language::{Language, Texts, fill};
+use crate::domain::json::Value;
+use crate::domain::language::{Language, Texts, direction, fill};
 use crate::page::Html;
+use crate::page::answers::to_answers;
 use crate::page::assets::{FORM_SCRIPT, STYLE, STYLE_HASH, style_hash, theme_style};
 use crate::page::fields::Fields;
 use crate::page::markdown::to_html;
+use crate::page::question::PageNames;
 
 /// What is shown after the answers were sent.
 pub struct Confirmation<'a> {
@@ -58,15 +61,20 @@ struct MessageTemplate<'a> {
 impl Confirmation<'_> {
     pub fn render(&self) -> Html {
         let settings = &self.form.settings;
-        let texts = Language::of_tag(settings.language.as_deref()).texts();
+        let texts = settings.language().texts();
         let text = match &settings.confirmation {
             Some(FormConfirmation::Message(message)) => to_html(message),
             Some(FormConfirmation::RedirectUrl(_)) | None => paragraph(texts.thanks_text),
         };
+        // An author's own message usually begins with thanks.
+        let title = match &settings.confirmation {
+            Some(FormConfirmation::Message(_)) => texts.thanks_text.trim_end_matches(['.', '。']),
+            Some(FormConfirmation::RedirectUrl(_)) | None => texts.thanks_title,
+        };
         let template = MessageTemplate {
             sent: Some(self.form.id.to_string()),
             scripts: "../../_/",
-            title: texts.thanks_title,
+            title,
             text: &text,
             reference: self.reference,
             again: Some(self.again),
@@ -90,7 +98,7 @@ impl<'a> Message<'a> {
         version: &Version,
         fields: &Fields,
     ) -> Self {
-        let texts = Language::of_tag(form.settings.language.as_deref()).texts();
+        let texts = form.settings.language().texts();
         let opens_at = form.settings.opens_at.map(|time| {
             let time = time.to_string();
             format!("{} {} UTC", &time[..10], &time[11..16])
@@ -107,7 +115,7 @@ impl<'a> Message<'a> {
         if let Some(own) = reason.message(&form.settings) {
             message.text = to_html(&own);
         }
-        message.answers = given_answers(version, fields);
+        message.answers = given_answers(version, fields, form.settings.language());
         if !message.answers.is_empty() {
             message.text += &paragraph(texts.not_sent);
         }
@@ -143,7 +151,7 @@ impl<'a> MessageTemplate<'a> {
         Self {
             texts: language.texts(),
             lang: tag.unwrap_or(language.name()),
-            dir: language.direction(),
+            dir: direction(tag.unwrap_or_default()),
             style: STYLE,
             theme_style: theme_style(theme),
             sent: None,
@@ -161,7 +169,7 @@ impl<'a> MessageTemplate<'a> {
 
     fn html(&self) -> Html {
         let hashes = [Some(STYLE_HASH.clone()), self.theme_style.as_deref().map(style_hash)];
-        let text = self.render().unwrap_or_default();
+        let text = self.render().expect("a template can be written to a string");
         Html { text, style_hashes: hashes.into_iter().flatten().collect() }
     }
 }
@@ -179,17 +187,32 @@ fn paragraph(text: &str) -> String {
     format!("<p>{}</p>", escape(text))
 }
 
-/// Returns the titles of questions with what was posted for them.
-fn given_answers(version: &Version, fields: &Fields) -> Vec<(String, String)> {
-    let mut given = Vec::new();
-    for question in &version.questions {
-        let Some(id) = question.id.as_deref().filter(|_| question.kind.rules().is_shown()) else { continue };
-        let own = |name: &str| name == id || name.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'));
-        let values = fields.iter().filter(|(name, _)| own(name)).flat_map(|(_, values)| values);
-        let values: Vec<_> = values.filter(|value| !value.is_empty()).map(String::as_str).collect();
-        if !values.is_empty() {
-            given.push((question.title.clone(), values.join(", ")));
-        }
+/// Returns the titles of questions with the answers in `fields`, as the page shows them.
+fn given_answers(version: &Version, fields: &Fields, language: Language) -> Vec<(String, String)> {
+    let questions = &version.questions;
+    let names = PageNames { questions, texts: language.texts() };
+    let answers = to_answers(version, fields, language).into_iter();
+    let given = answers.filter_map(|(id, answer)| {
+        let question = questions.iter().find(|question| question.id.as_ref() == Some(&id))?;
+        let is_shown = question.kind.rules().is_shown();
+        is_shown.then(|| (question.title.clone(), answer_text(&names, &id, &answer)))
+    });
+    given.collect()
+}
+
+/// Writes an answer for people: options by their labels, the rows of a matrix each on a line.
+fn answer_text(names: &PageNames<'_>, id: &str, answer: &Value) -> String {
+    let join = |texts: Vec<String>, separator| texts.join(separator);
+    match answer {
+        Value::Array(items) => join(items.iter().map(|item| answer_text(names, id, item)).collect(), ", "),
+        Value::Object(members) => match members.as_slice() {
+            [(name, Value::String(text))] if name == "other" => text.clone(),
+            rows => {
+                let row = |(row, cell): &(String, Value)| format!("{row}: {}", answer_text(names, id, cell));
+                join(rows.iter().map(row).collect(), "\n")
+            }
+        },
+        Value::String(text) => names.label(id, answer).unwrap_or(text).to_owned(),
+        answer => names.label(id, answer).map_or_else(|| answer.to_string(), str::to_owned),
     }
-    given
 }

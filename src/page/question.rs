@@ -48,14 +48,36 @@ impl ConditionView {
 }
 
 /// Questions by their titles, and values as the page shows them.
-struct PageNames<'a> {
-    questions: &'a [Question],
-    texts: &'a Texts,
+pub(super) struct PageNames<'a> {
+    pub(super) questions: &'a [Question],
+    pub(super) texts: &'a Texts,
 }
 
 impl PageNames<'_> {
     fn question(&self, id: &str) -> Option<&Question> {
         self.questions.iter().find(|question| question.id.as_deref() == Some(id))
+    }
+
+    /// Returns what the page shows for a value of the question `id`, if that is not the value itself.
+    pub(super) fn label(&self, id: &str, value: &Value) -> Option<&str> {
+        match (self.question(id)?.kind.rules().control(), value) {
+            (
+                Control::One { options, .. } | Control::Several { options, .. } | Control::Ranking(options),
+                Value::String(value),
+            ) => options.labelled().find(|(option, _)| option == value).map(|(_, label)| label),
+            (Control::YesNo(labels), Value::Bool(_)) => {
+                labels.of(&value.to_string()).or(self.yes_or_no(value))
+            }
+            (Control::Consent(_), value) => self.yes_or_no(value),
+            _ => None,
+        }
+    }
+
+    fn yes_or_no(&self, value: &Value) -> Option<&'static str> {
+        match value {
+            Value::Bool(is_yes) => Some(if *is_yes { self.texts.yes } else { self.texts.no }),
+            _ => None,
+        }
     }
 }
 
@@ -65,23 +87,7 @@ impl Names for PageNames<'_> {
     }
 
     fn value(&self, id: &str, value: &Value) -> String {
-        let text = value.display_text();
-        let Some(question) = self.question(id) else { return text };
-        let label = match (question.kind.rules().control(), value) {
-            (
-                Control::One { options, .. } | Control::Several { options, .. } | Control::Ranking(options),
-                Value::String(value),
-            ) => options.labelled().find(|(option, _)| option == value).map(|(_, label)| label),
-            (Control::YesNo(labels), Value::Bool(is_yes)) => {
-                let default = if *is_yes { self.texts.yes } else { self.texts.no };
-                Some(labels.of(&value.to_string()).unwrap_or(default))
-            }
-            (Control::Consent(_), Value::Bool(is_yes)) => {
-                Some(if *is_yes { self.texts.yes } else { self.texts.no })
-            }
-            _ => None,
-        };
-        label.map_or(text, str::to_owned)
+        self.label(id, value).map_or_else(|| value.display_text(), str::to_owned)
     }
 }
 
@@ -134,9 +140,9 @@ impl<'a> QuestionView<'a> {
         matches!(self.control, Control::Line(Line { kind: LineKind::DateTime, .. }))
     }
 
-    /// Whether its part of the page changes with other answers, or with the visitor's time zone.
+    /// Whether the script shows it only with some answers.
     pub(super) fn has_logic(&self) -> bool {
-        self.is_datetime() || self.condition.as_ref().is_some_and(|condition| condition.data.is_some())
+        self.condition.as_ref().is_some_and(|condition| condition.data.is_some())
     }
 
     /// The maximum number of characters, if it is shown.
@@ -153,6 +159,7 @@ impl<'a> QuestionView<'a> {
             Control::Line(line) if matches!(line.kind, LineKind::Number | LineKind::WholeNumber) => "number",
             Control::Line(Line { kind: LineKind::DateTime, .. }) => "datetime",
             Control::Line(Line { kind: LineKind::Time, .. }) => "time",
+            Control::Line(Line { kind: LineKind::Url, .. }) => "url",
             Control::Scale { .. } => "number",
             Control::YesNo(_) | Control::Consent(_) => "boolean",
             Control::Several { .. } | Control::Ranking(_) => "list",
@@ -179,12 +186,18 @@ pub(super) fn line_attributes(line: &Line<'_>) -> String {
     let fixed = match line.kind {
         LineKind::Text => "type=\"text\" dir=\"auto\"",
         LineKind::Email => {
-            "type=\"email\" autocomplete=\"email\" spellcheck=\"false\" autocapitalize=\"none\""
+            "type=\"email\" dir=\"ltr\" autocomplete=\"email\" spellcheck=\"false\" autocapitalize=\"none\""
         }
-        LineKind::Url => "type=\"url\" autocomplete=\"url\" spellcheck=\"false\" autocapitalize=\"none\"",
+        LineKind::Url => {
+            "type=\"url\" dir=\"ltr\" autocomplete=\"url\" spellcheck=\"false\" autocapitalize=\"none\""
+        }
         LineKind::Phone => "type=\"tel\" autocomplete=\"tel\" class=\"short\"",
-        LineKind::Number => "type=\"text\" inputmode=\"decimal\" autocomplete=\"off\" class=\"short\"",
-        LineKind::WholeNumber => "type=\"text\" inputmode=\"numeric\" autocomplete=\"off\" class=\"short\"",
+        LineKind::Number => {
+            "type=\"text\" dir=\"ltr\" inputmode=\"decimal\" autocomplete=\"off\" class=\"short\""
+        }
+        LineKind::WholeNumber => {
+            "type=\"text\" dir=\"ltr\" inputmode=\"numeric\" autocomplete=\"off\" class=\"short\""
+        }
         LineKind::Date => "type=\"date\" class=\"short\"",
         LineKind::Time => "type=\"time\" class=\"short\"",
         LineKind::DateTime => "type=\"datetime-local\" class=\"short\"",

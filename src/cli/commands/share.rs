@@ -75,14 +75,20 @@ impl Shared {
         let (url, title) = (escape(&links.url), escape(&form.title));
         let base = url.rsplit_once("/f/").map_or("", |(base, _)| base);
         let questions = known_questions(&parse_questions(&form.questions));
-        let fields: String = questions.iter().filter_map(field).take(MAX_QUESTIONS).collect();
+        let fields: Vec<_> =
+            questions.iter().filter_map(|question| Some((question, field(question)?))).collect();
+        let (required, optional): (Vec<_>, _) = fields.iter().partition(|(question, _)| question.required);
+        let shown = required.iter().chain(&optional).take(MAX_QUESTIONS);
+        let fields: String = shown.map(|(_, field)| field.as_str()).collect();
+        let is_left_out = |question: &&Question| question.required && field(question).is_none();
+        let missing: String = questions.iter().filter(is_left_out).map(missing).collect();
         Self {
             iframe: format!(
                 "<iframe src=\"{url}?_embed\" title=\"{title}\" width=\"100%\" height=\"600\"></iframe>"
             ),
             script: format!("<script src=\"{base}/embed.js\" async></script>"),
             html_form: format!(
-                "<form method=\"post\" action=\"{url}\">\n{fields}  <button>Send</button>\n</form>"
+                "<form method=\"post\" action=\"{url}\">\n{fields}{missing}  <button>Send</button>\n</form>"
             ),
             links,
         }
@@ -95,7 +101,7 @@ impl Shared {
         let code = code.map(|code| format!("\n{code}\n")).unwrap_or_default();
         visible_lines(&format!(
             "{url}\n{code}\nTo embed it; the script fits the height of the frame:\n\n{iframe}\n{script}\n\n\
-             For a page of a site in `settings.origins`:\n\n{html_form}\n"
+             For a page of a site that `settings.origins` lists, without which its answers are not taken:\n\n{html_form}\n"
         ))
     }
 }
@@ -112,6 +118,12 @@ fn qr_code(url: &str) -> Option<String> {
     let code = QrCode::with_error_correction_level(url, EcLevel::L).ok()?;
     let draw = || code.render().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
     (code.width() <= MAX_QR_WIDTH).then(draw)
+}
+
+/// Returns the comment for a required question that has no line in an HTML form.
+fn missing(question: &Question) -> String {
+    let (id, kind) = (question.id.as_deref().unwrap_or_default(), question.kind.name());
+    format!("  <!-- {id} ({kind}) is required: add it here -->\n")
 }
 
 /// Returns the line of a question in an HTML form; `None` if it is not always asked, or needs more than one control.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::domain::condition::lint_conditions;
-use crate::domain::form::settings::{Settings, check_page};
+use crate::domain::form::settings::{Settings, check_page_size};
 use crate::domain::form::slug::is_slug;
 use crate::domain::form::{FormStatus, assign_ids};
 use crate::domain::integration::Integration;
@@ -88,7 +88,7 @@ impl Definition {
             }
         };
         let (title, questions, settings) = (title?, questions?, settings?);
-        violations.extend(check_page(&settings, &questions));
+        violations.extend(check_page_size(&questions).filter(|_| settings.is_public()));
         Some(Self { title, description, slug, questions, settings, integrations, generated })
     }
 }

@@ -17,7 +17,7 @@ use crate::clock::Timestamp;
 use crate::domain::condition::lint_conditions;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::definition::{Definition, FormPatch};
-use crate::domain::form::settings::{Settings, check_page};
+use crate::domain::form::settings::{Settings, check_page_size};
 use crate::domain::integration::Integration;
 use crate::domain::integration::definition::{DefinitionContext, GeneratedSecret, lint_references};
 use crate::domain::integration::event::EventType;
@@ -230,7 +230,7 @@ impl Form {
         };
         form.status = change.status.unwrap_or(form.status);
         let questions_after = questions.as_ref().unwrap_or(&current.questions);
-        if let Some(violation) = check_page(&form.settings, questions_after) {
+        if let Some(violation) = check_page_size(questions_after).filter(|_| form.settings.is_public()) {
             return Err(Refusal::InvalidDefinition(vec![violation]));
         }
         let mut generated = Vec::new();

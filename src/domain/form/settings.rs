@@ -153,7 +153,7 @@ impl Settings {
                 &UnknownAnswers::ALL.map(|value| (value.name(), value)),
             ),
             retention_days: fields.count("retention_days", 1..=3_650).and_then(|days| days.try_into().ok()),
-            language: fields.text("language", MAX_LANGUAGE),
+            language: read_language(&mut fields),
             public: fields.flag("public"),
             layout: fields.one_of(
                 "layout",
@@ -178,18 +178,31 @@ impl Settings {
     }
 }
 
-/// Maximum choices that a page draws: each is a line of it.
-const MAX_CHOICES: usize = 5_000;
+/// Maximum bytes of a page, without the texts of its questions.
+const MAX_PAGE: usize = 512 << 10;
 
-/// Returns what is wrong with a public form whose page would be too large.
-pub(super) fn check_page(settings: &Settings, questions: &[Question]) -> Option<Violation> {
-    let choices: usize = questions.iter().map(|question| question.kind.rules().control().choices()).sum();
-    if !settings.is_public() || choices <= MAX_CHOICES {
+/// Returns what is wrong with questions whose page would be too large.
+pub fn check_page_size(questions: &[Question]) -> Option<Violation> {
+    let size: usize = questions.iter().map(|question| question.kind.rules().control().size()).sum();
+    if size <= MAX_PAGE {
         return None;
     }
-    let message = format!("the page of a public form has at most {MAX_CHOICES} choices, this one {choices}");
-    let help = "a ranking has as many as its options squared, a matrix its rows times its columns";
+    let [size, max] = [size, MAX_PAGE].map(|bytes| bytes >> 10);
+    let message = format!("the page of this form would have about {size} KiB, {max} are allowed");
+    let help = "use fewer options: a ranking draws them squared, a matrix its rows times its columns";
     Some(Violation::new("/questions", Rule::TooMany, message).help(help))
+}
+
+/// Parses `language`: subtags of letters and digits (RFC 5646 §2.1).
+fn read_language(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let tag = fields.text("language", MAX_LANGUAGE)?;
+    let is_subtag =
+        |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !tag.split('-').all(is_subtag) {
+        let message = format!("`{tag}` is not a language tag such as de or pt-BR");
+        fields.refuse("language", Rule::InvalidRange, message);
+    }
+    Some(tag)
 }
 
 /// Parses `origins`; an empty list is none.

@@ -19,10 +19,11 @@ pub(super) const TEXTS: Texts = Texts {
     answer_only_if: "仅在以下情况下回答：{condition}", leave_empty: "请将此栏留空", scroll_hint: "滚动可查看所有列",
     draft_restored: "已从此设备恢复您之前的回答。",
     not_sent: "您的回答未提交。请从此处复制您需要的内容。",
+    send_from_here: "请检查您的回答，然后从本页发送。",
     page_expired: "此页面打开时间过长或已被修改。请检查您的回答，然后再次提交。",
     already_sent: "您已提交过。如需同时提交这些回答，请再次提交。",
     try_again_text: "我们这边出现了问题。您的回答仍在此处：请稍后再次提交。",
-    preview: "预览：回答会被检查，但不会保存。", preview_accepted: "这些回答可以被接受。", continue_to: "前往 {host}",
+    preview: "预览：回答会被检查，但不会保存。", preview_accepted: "这些回答可以被接受。",
 
     thanks_title: "谢谢", thanks_text: "您的回答已提交。",
     closed_title: "此表单已关闭", closed_text: "不再接受回答。",

@@ -22,11 +22,12 @@ pub(super) const TEXTS: Texts = Texts {
     scroll_hint: "Scroll to see all columns",
     draft_restored: "Your answers from earlier were restored from this device.",
     not_sent: "Your answers were not sent. Copy what you need from here.",
+    send_from_here: "Check your answers, then send them from this page.",
     page_expired: "This page was open for too long, or was changed. Check your answers, then send them again.",
     already_sent: "You already sent this. To send these answers as well, send again.",
     try_again_text: "Something went wrong on our side. Your answers are still here: send again in a moment.",
     preview: "Preview: answers are checked, but not saved.",
-    preview_accepted: "These answers would be accepted.", continue_to: "Continue to {host}",
+    preview_accepted: "These answers would be accepted.",
 
     thanks_title: "Thank you", thanks_text: "Your answers have been sent.",
     closed_title: "This form is closed", closed_text: "It no longer takes answers.",

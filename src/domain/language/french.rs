@@ -24,11 +24,12 @@ pub(super) const TEXTS: Texts = Texts {
     scroll_hint: "Faites défiler pour voir toutes les colonnes",
     draft_restored: "Vos réponses précédentes ont été restaurées depuis cet appareil.",
     not_sent: "Vos réponses n’ont pas été envoyées. Copiez ici ce dont vous avez besoin.",
+    send_from_here: "Vérifiez vos réponses, puis envoyez-les depuis cette page.",
     page_expired: "Cette page est restée ouverte trop longtemps ou a été modifiée. Vérifiez vos réponses, puis envoyez-les de nouveau.",
     already_sent: "Vous avez déjà envoyé ce formulaire. Pour envoyer aussi ces réponses, envoyez de nouveau.",
     try_again_text: "Une erreur s’est produite de notre côté. Vos réponses sont toujours ici\u{a0}: envoyez-les de nouveau dans un instant.",
     preview: "Aperçu\u{a0}: les réponses sont vérifiées, mais pas enregistrées.",
-    preview_accepted: "Ces réponses seraient acceptées.", continue_to: "Continuer vers {host}",
+    preview_accepted: "Ces réponses seraient acceptées.",
 
     thanks_title: "Merci", thanks_text: "Vos réponses ont été envoyées.",
     closed_title: "Ce formulaire est fermé", closed_text: "Il n’accepte plus de réponses.",

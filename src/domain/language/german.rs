@@ -23,11 +23,12 @@ pub(super) const TEXTS: Texts = Texts {
     scroll_hint: "Scrollen Sie, um alle Spalten zu sehen",
     draft_restored: "Ihre früheren Antworten wurden von diesem Gerät wiederhergestellt.",
     not_sent: "Ihre Antworten wurden nicht gesendet. Kopieren Sie hier, was Sie brauchen.",
+    send_from_here: "Prüfen Sie Ihre Antworten und senden Sie sie dann von dieser Seite ab.",
     page_expired: "Diese Seite war zu lange geöffnet oder wurde geändert. Prüfen Sie Ihre Antworten und senden Sie sie noch einmal.",
     already_sent: "Sie haben dies bereits gesendet. Um auch diese Antworten zu senden, senden Sie noch einmal.",
     try_again_text: "Bei uns ist ein Fehler aufgetreten. Ihre Antworten sind noch hier: Senden Sie sie gleich noch einmal.",
     preview: "Vorschau: Antworten werden geprüft, aber nicht gespeichert.",
-    preview_accepted: "Diese Antworten würden angenommen.", continue_to: "Weiter zu {host}",
+    preview_accepted: "Diese Antworten würden angenommen.",
 
     thanks_title: "Vielen Dank", thanks_text: "Ihre Antworten wurden gesendet.",
     closed_title: "Dieses Formular ist geschlossen", closed_text: "Es nimmt keine Antworten mehr an.",

@@ -55,15 +55,17 @@ impl Language {
         }
     }
 
-    /// The direction of its script, for `dir` in HTML.
-    pub fn direction(self) -> &'static str {
-        if self == Self::Arabic { "rtl" } else { "ltr" }
-    }
-
     /// Whether a comma separates the decimals of a number.
     pub fn decimal_comma(self) -> bool {
         matches!(self, Self::German | Self::French | Self::Spanish | Self::Portuguese)
     }
+}
+
+/// Returns the direction of the script of a BCP 47 `tag`, for `dir` in HTML.
+pub fn direction(tag: &str) -> &'static str {
+    const RIGHT_TO_LEFT: [&str; 9] = ["ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"];
+    let primary = tag.split('-').next().unwrap_or_default();
+    if RIGHT_TO_LEFT.iter().any(|known| known.eq_ignore_ascii_case(primary)) { "rtl" } else { "ltr" }
 }
 
 /// Declares [`Texts`] from the names of its texts.
@@ -89,8 +91,9 @@ texts! {
     error_prefix problem_heading optional send sending back next start_again send_another step reference your_answers
     choose other other_text yes no agree choose_several choose_at_least choose_at_most choose_between
     up_to_characters characters_left characters_too_many rank_hint place stars utc_hint local_time_hint
-    answer_only_if leave_empty scroll_hint draft_restored not_sent page_expired already_sent try_again_text
-    preview preview_accepted continue_to
+    answer_only_if leave_empty scroll_hint draft_restored not_sent
+    send_from_here page_expired already_sent try_again_text
+    preview preview_accepted
 
     thanks_title thanks_text closed_title closed_text full_title full_text not_open_title not_open_text
     not_found_title not_found_text too_many_title too_many_text

@@ -22,11 +22,12 @@ pub(super) const TEXTS: Texts = Texts {
     scroll_hint: "Deslize para ver todas as colunas",
     draft_restored: "As suas respostas anteriores foram recuperadas deste dispositivo.",
     not_sent: "As suas respostas não foram enviadas. Copie daqui o que precisar.",
+    send_from_here: "Confira as suas respostas e envie-as a partir desta página.",
     page_expired: "Esta página ficou aberta por muito tempo ou foi alterada. Verifique as suas respostas e envie-as de novo.",
     already_sent: "Este formulário já foi enviado. Para enviar também estas respostas, envie de novo.",
     try_again_text: "Ocorreu um erro do nosso lado. As suas respostas continuam aqui: envie de novo em instantes.",
     preview: "Pré-visualização: as respostas são verificadas, mas não são armazenadas.",
-    preview_accepted: "Estas respostas seriam recebidas.", continue_to: "Continuar para {host}",
+    preview_accepted: "Estas respostas seriam recebidas.",
 
     thanks_title: "Obrigado", thanks_text: "As suas respostas foram enviadas.",
     closed_title: "Este formulário está fechado", closed_text: "Já não recebe respostas.",

@@ -21,11 +21,12 @@ pub(super) const TEXTS: Texts = Texts {
     scroll_hint: "Desplácese para ver todas las columnas",
     draft_restored: "Sus respuestas anteriores se han recuperado de este dispositivo.",
     not_sent: "Sus respuestas no se han enviado. Copie desde aquí lo que necesite.",
+    send_from_here: "Revise sus respuestas y envíelas desde esta página.",
     page_expired: "Esta página estuvo abierta demasiado tiempo o se modificó. Revise sus respuestas y envíelas de nuevo.",
     already_sent: "Ya ha enviado este formulario. Para enviar también estas respuestas, envíelas de nuevo.",
     try_again_text: "Se ha producido un error por nuestra parte. Sus respuestas siguen aquí: envíelas de nuevo en un momento.",
     preview: "Vista previa: las respuestas se comprueban, pero no se guardan.",
-    preview_accepted: "Estas respuestas se aceptarían.", continue_to: "Continuar a {host}",
+    preview_accepted: "Estas respuestas se aceptarían.",
 
     thanks_title: "Gracias", thanks_text: "Sus respuestas se han enviado.",
     closed_title: "Este formulario está cerrado", closed_text: "Ya no acepta respuestas.",

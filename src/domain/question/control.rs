@@ -72,12 +72,12 @@ pub enum LineKind {
 }
 
 impl Control<'_> {
-    /// Number of its choices, all of which are drawn.
-    pub fn choices(&self) -> usize {
+    /// About how many bytes of a page it takes.
+    pub fn size(&self) -> usize {
         match self {
-            Self::One { options, .. } | Self::Several { options, .. } => options.len(),
-            Self::Ranking(options) => options.len() * options.len(),
-            Self::Matrix { rows, columns, .. } => rows.len() * columns.len(),
+            Self::One { options, .. } | Self::Several { options, .. } => options.page_size(),
+            Self::Ranking(options) => options.len() * options.page_size(),
+            Self::Matrix { rows, columns, .. } => rows.page_size() + rows.len() * columns.page_size(),
             Self::Line(_)
             | Self::Lines { .. }
             | Self::Scale { .. }
@@ -85,10 +85,13 @@ impl Control<'_> {
             | Self::Consent(_)
             | Self::Hidden { .. }
             | Self::Statement
-            | Self::Page => 1,
+            | Self::Page => CHOICE,
         }
     }
 }
+
+/// Bytes of one choice on a page, without its texts.
+pub(super) const CHOICE: usize = 150;
 
 impl LineKind {
     pub(super) fn control(self) -> Control<'static> {

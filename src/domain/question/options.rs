@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::domain::json::Value;
 use crate::domain::language::{Texts, fill};
 use crate::domain::question::AnswerError;
+use crate::domain::question::control::CHOICE;
 use crate::domain::question::json::object;
 use crate::domain::question::text::one_line;
 use crate::domain::validation::fields::{Fields, read_text};
@@ -65,6 +66,11 @@ impl OptionList {
     #[expect(clippy::len_without_is_empty, reason = "a list of options is never empty")]
     pub fn len(&self) -> usize {
         self.values.len()
+    }
+
+    /// About how many bytes of a page its choices take.
+    pub(super) fn page_size(&self) -> usize {
+        self.labelled().map(|(value, label)| CHOICE + value.len() + label.len()).sum()
     }
 
     pub(super) fn first(&self) -> &str {

@@ -11,15 +11,15 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
+use form_urlencoded::byte_serialize;
 use url::Url;
 
 use crate::api::Code;
 use crate::app::{ApiError, Result, Visitor};
 use crate::domain::form::Form;
 use crate::domain::form::admission::AcceptingReason;
-use crate::domain::form::settings::Confirmation as FormConfirmation;
+use crate::domain::form::settings::{Confirmation as FormConfirmation, Settings};
 use crate::domain::json::Value;
-use crate::domain::language::Language;
 use crate::domain::submission::SubmissionStatus;
 use crate::domain::validation::violation::Violation;
 use crate::http::server::client_address::client_network;
@@ -35,15 +35,16 @@ use crate::page::{
 };
 
 /// The routes' templates, for metrics.
-pub(crate) const TEMPLATES: [&str; 6] =
-    ["/", "/f/{form}", "/f/{form}/done", "/_/{script}", "/embed.js", "/robots.txt"];
+pub(crate) const TEMPLATES: [&str; 7] =
+    ["/", "/f/{form}", "/f/{form}/", "/f/{form}/done", "/_/{script}", "/embed.js", "/robots.txt"];
 
 /// Returns the routes of the pages, which are no part of the API.
 pub(crate) fn routes() -> Router<Shared> {
-    let [home, form, done, script, embed_script, robots] = TEMPLATES;
+    let [home, form, slash, done, script, embed_script, robots] = TEMPLATES;
     Router::new()
         .route(home, get(get_home))
         .route(form, get(get_form_page).post(post_form_page))
+        .route(slash, get(async |Path(name): Path<String>| redirect(&format!("/f/{name}"))))
         .route(done, get(get_confirmation))
         .route(script, get(get_script))
         .route(embed_script, get(async || script_response(EMBED_SCRIPT, "max-age=3600")))
@@ -61,11 +62,14 @@ async fn get_script(Path(name): Path<String>) -> Response {
     }
 }
 
+/// The field with the page that visitors are sent to after another site's form.
+const NEXT: &str = "_next";
+
 /// Answers on a page, and where they come from.
 struct Posted {
     fields: Arc<Fields>,
-    /// The site that the answers were sent from, if it is one of the form's origins.
-    origin: Option<String>,
+    /// Whether the answers were sent from one of the form's origins.
+    is_from_listed_site: bool,
 }
 
 /// The page of one form that a visitor asks for.
@@ -80,7 +84,7 @@ impl Visit {
     /// Finds the form that is called `name` in the address `uri`; `None` if a visitor may not see it.
     async fn begin(shared: &Shared, name: String, uri: &Uri) -> Result<Option<Self>> {
         let query = Fields::parse(uri.query().unwrap_or_default().as_bytes());
-        let preview = Some(query.first("_preview")).filter(|token| !token.is_empty());
+        let preview = Some(query.value("_preview")).filter(|token| !token.is_empty());
         let visitor = shared.app.visitor(&name, preview).await?;
         Ok(visitor.map(|visitor| Self { visitor, name, query }))
     }
@@ -89,14 +93,13 @@ impl Visit {
         &self.visitor.current.form
     }
 
-    fn language(&self) -> Language {
-        Language::of_tag(self.form().settings.language.as_deref())
-    }
-
     /// Returns the part of the query that later pages need too.
     fn kept_query(&self) -> String {
-        let kept = ["_preview", "_embed"].into_iter().filter(|name| self.query.contains(name));
-        let kept: Vec<_> = kept.map(|name| format!("{name}={}", self.query.first(name))).collect();
+        let preview = Some(self.query.value("_preview")).filter(|token| !token.is_empty());
+        let preview =
+            preview.map(|token| format!("_preview={}", byte_serialize(token.as_bytes()).collect::<String>()));
+        let embedded = self.query.contains("_embed").then(|| "_embed".to_owned());
+        let kept: Vec<_> = [preview, embedded].into_iter().flatten().collect();
         if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) }
     }
 
@@ -117,6 +120,7 @@ impl Visit {
             notice,
             token: &token,
             action: &format!("{}{}", self.name, self.kept_query()),
+            next: Some(fields.value(NEXT)).filter(|next| !next.is_empty()),
             is_preview: self.visitor.is_preview,
             is_embedded: self.query.contains("_embed"),
         };
@@ -142,18 +146,22 @@ impl Visit {
         posted: &Posted,
         client: Option<ClientAddress>,
     ) -> Result<Response> {
-        let Posted { fields, origin } = posted;
+        let Posted { fields, is_from_listed_site } = posted;
         if let Some(seconds) = wait_of(shared, client) {
             let status = StatusCode::TOO_MANY_REQUESTS;
             let response = self.form_page(status, fields, &[], Some(Notice::TooMany(seconds))).await?;
             return Ok(with_header(response, RETRY_AFTER, seconds));
         }
-        let token = self.visitor.read_token(fields.first("_t")).await?;
-        if token.is_none() && origin.is_none() {
+        let token = self.visitor.read_token(fields.value("_t")).await?;
+        if token.is_none() && !is_from_listed_site {
             if let Some(closed) = self.closed_page(fields).await? {
                 return Ok(closed);
             }
-            return self.form_page(INVALID, fields, &[], Some(Notice::Expired)).await;
+            let notice = match fields.value("_t") {
+                "" => Notice::FromElsewhere,
+                _ => Notice::Expired,
+            };
+            return self.form_page(StatusCode::UNPROCESSABLE_ENTITY, fields, &[], Some(notice)).await;
         }
         let body = self.body(fields).await?;
         let opened_at = token.map(|token| token.opened_at);
@@ -168,7 +176,7 @@ impl Visit {
             }
         };
         match stored {
-            Ok(Some(id)) => Ok(redirect(&self.next_address(posted, id))),
+            Ok(Some(id)) => Ok(redirect(&self.next_address(fields, id))),
             Ok(None) => self.form_page(StatusCode::OK, fields, &[], Some(Notice::PreviewAccepted)).await,
             Err(error) => self.refused(fields, error).await,
         }
@@ -176,19 +184,20 @@ impl Visit {
 
     /// Writes the answers in `fields` as the body of a submission.
     async fn body(&self, fields: &Arc<Fields>) -> Result<String> {
-        let (version, language) = (Arc::clone(&self.visitor.current.version), self.language());
+        let (version, language) =
+            (Arc::clone(&self.visitor.current.version), self.form().settings.language());
         let (size, fields) = (fields.size(), Arc::clone(fields));
         let answers = self.visitor.run(size, move || to_answers(&version, &fields, language)).await?;
         Ok(format!("{{\"answers\":{}}}", Value::Object(answers)))
     }
 
     /// Returns where a visitor is sent whose answers were stored as `id`.
-    fn next_address(&self, posted: &Posted, id: SubmissionId) -> String {
-        if let Some(next) = requested_address(self.form(), posted) {
-            return next;
+    fn next_address(&self, fields: &Fields, id: SubmissionId) -> String {
+        if let Some(next) = Some(fields.value(NEXT)).filter(|next| !next.is_empty()) {
+            return next.to_owned();
         }
         if let Some(FormConfirmation::RedirectUrl(url)) = &self.form().settings.confirmation {
-            return url.clone();
+            return Url::parse(url).map_or_else(|_invalid| url.clone(), String::from);
         }
         let embedded = if self.query.contains("_embed") { "&_embed" } else { "" };
         format!("/f/{}/done?r={id}{embedded}", self.name)
@@ -219,8 +228,6 @@ impl Visit {
     }
 }
 
-const INVALID: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
-
 async fn get_form_page(State(shared): State<Shared>, Path(name): Path<String>, uri: Uri) -> Response {
     let shown = async {
         let Some(visit) = Visit::begin(&shared, name, &uri).await? else { return Ok(not_found()) };
@@ -228,7 +235,7 @@ async fn get_form_page(State(shared): State<Shared>, Path(name): Path<String>, u
             return Ok(closed);
         }
         let version = &visit.visitor.current.version;
-        let fields = prefill(version, &visit.query, visit.language(), visit.visitor.now());
+        let fields = prefill(version, &visit.query, visit.form().settings.language(), visit.visitor.now());
         visit.form_page(StatusCode::OK, &fields, &[], None).await
     };
     shown.await.unwrap_or_else(failed)
@@ -245,9 +252,13 @@ async fn post_form_page(
     let client = client.map(|Extension(client)| client);
     let answered = async {
         let Some(visit) = Visit::begin(&shared, name, &uri).await? else { return Ok(not_found()) };
-        let fields = read_fields(request, &shared).await?;
-        let origin = origin.filter(|origin| visit.form().settings.allows_origin(origin));
-        visit.post(&shared, &Posted { fields: Arc::new(fields), origin }, client).await
+        let mut fields = read_fields(request, &shared).await?;
+        let settings = &visit.form().settings;
+        let listed_origin = origin.filter(|origin| settings.allows_origin(origin));
+        let next = allowed_address(settings, fields.value(NEXT), listed_origin.as_deref());
+        fields.set(NEXT, &next.unwrap_or_default());
+        let posted = Posted { fields: Arc::new(fields), is_from_listed_site: listed_origin.is_some() };
+        visit.post(&shared, &posted, client).await
     };
     answered.await.unwrap_or_else(failed)
 }
@@ -255,7 +266,7 @@ async fn post_form_page(
 async fn get_confirmation(State(shared): State<Shared>, Path(name): Path<String>, uri: Uri) -> Response {
     let shown = async {
         let Some(visit) = Visit::begin(&shared, name, &uri).await? else { return Ok(not_found()) };
-        let reference = Some(visit.query.first("r")).filter(|text| text.parse::<SubmissionId>().is_ok());
+        let reference = Some(visit.query.value("r")).filter(|text| text.parse::<SubmissionId>().is_ok());
         let again = format!("../{}{}", visit.name, visit.kept_query());
         let confirmation = Confirmation { form: visit.form(), reference, again: &again };
         Ok(page(StatusCode::OK, confirmation.render(), Some(visit.form())))
@@ -278,12 +289,12 @@ fn sending_origin(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-/// Returns the address in the field `_next`, if it is a page of one of the form's origins; a path is one of the sending site.
-fn requested_address(form: &Form, Posted { fields, origin }: &Posted) -> Option<String> {
-    let next = Some(fields.first("_next")).filter(|next| !next.is_empty())?;
-    let site = origin.as_deref().and_then(|origin| Url::parse(origin).ok());
-    let url = Url::options().base_url(site.as_ref()).parse(next).ok()?;
-    form.settings.allows_origin(&url.origin().ascii_serialization()).then(|| url.into())
+/// Returns the address `next`, if it is a page of one of the form's origins; a path is one of the `site`.
+fn allowed_address(settings: &Settings, next: &str, site: Option<&str>) -> Option<String> {
+    let site = site.and_then(|site| Url::parse(site).ok());
+    let url = Url::options().base_url(site.as_ref()).parse(next).ok().filter(|_| !next.is_empty())?;
+    let is_page = matches!(url.scheme(), "http" | "https") && url.username().is_empty();
+    (is_page && settings.allows_origin(&url.origin().ascii_serialization())).then(|| url.into())
 }
 
 fn not_found() -> Response {
@@ -318,6 +329,8 @@ fn page(status: StatusCode, html: Html, form: Option<&Form>) -> Response {
         }
         Some(FormConfirmation::Message(_)) | None => None,
     });
+    // A host may have what begins another directive.
+    let redirect = redirect.filter(|origin: &String| !origin.contains([';', ',', '\'']));
     let ancestors = match form.map(|form| &form.settings.origins) {
         Some(Some(origins)) => origins.iter().fold("'self'".to_owned(), |all, one| all + " " + one.as_str()),
         Some(None) => "*".to_owned(),

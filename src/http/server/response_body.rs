@@ -82,8 +82,9 @@ async fn compress(bytes: &Bytes, level: Compression, pool: &CpuPool) -> Option<V
 /// For most responses, higher levels cost several times as much and gain little. Pages go to telephones on slow lines, and a
 /// fifth is gained.
 fn compression_level(headers: &HeaderMap) -> Compression {
-    let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    if is_page { Compression::new(5) } else { Compression::fast() }
+    let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let is_page = kind.starts_with(b"text/html") || kind.starts_with(b"text/javascript");
+    if is_page { Compression::new(4) } else { Compression::fast() }
 }
 
 fn gzip(bytes: &[u8], level: Compression) -> io::Result<Vec<u8>> {

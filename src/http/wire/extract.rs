@@ -22,7 +22,7 @@ use crate::http::wire::accept::{JSON, JSON_LINES};
 use crate::http::wire::body::read_body;
 use crate::http::wire::state::Shared;
 use crate::keyed_semaphore::{FairPermit, FairSemaphore};
-use crate::page::fields::Fields as PageFields;
+use crate::page::fields::{Fields as PageFields, is_utf8};
 
 pub(crate) struct PathParams<T>(pub(crate) T);
 
@@ -173,7 +173,15 @@ pub(crate) async fn read_fields(request: Request, shared: &Shared) -> Result<Pag
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let boundary = content_type.and_then(|text| multer::parse_boundary(text).ok());
     let body = read_bytes(request, shared.settings.max_body, None, shared).await?;
-    let Some(boundary) = boundary else { return Ok(PageFields::parse(&body.bytes)) };
+    let not_utf8 = || {
+        let detail = "the form is not sent as UTF-8; give it the attribute `accept-charset=\"utf-8\"`";
+        ApiError::with_detail(Code::UnsupportedMediaType, detail)
+    };
+    let Some(boundary) = boundary else {
+        let fields =
+            if is_utf8(&body.bytes) { PageFields::parse(&body.bytes) } else { return Err(not_utf8()) };
+        return check_count(fields);
+    };
     let bytes = body.bytes.clone();
     let parts = futures_util::stream::once(std::future::ready(Ok::<_, Infallible>(bytes)));
     let mut parts = multer::Multipart::new(parts, boundary);
@@ -187,14 +195,27 @@ pub(crate) async fn read_fields(request: Request, shared: &Shared) -> Result<Pag
     while let Some(part) = parts.next_field().await.map_err(malformed)? {
         let name = part.name().unwrap_or_default().to_owned();
         let is_file = part.file_name().is_some();
-        let text = part.text().await.map_err(malformed)?;
-        if is_file && !text.is_empty() {
+        let bytes = part.bytes().await.map_err(malformed)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_error| not_utf8());
+        if is_file && !bytes.is_empty() {
             let detail = format!("the field `{}` has a file; files are not accepted", shortened(&name));
             return Err(ApiError::with_detail(Code::UnsupportedMediaType, detail));
         }
-        fields.add(&name, &text);
+        fields.add(&name, text?);
     }
-    Ok(fields)
+    check_count(fields)
+}
+
+/// Maximum fields that are posted to a page.
+const MAX_FIELDS: usize = 5_000;
+
+fn check_count(fields: PageFields) -> Result<PageFields> {
+    let count: usize = fields.iter().map(|(_, values)| values.len()).sum();
+    if count <= MAX_FIELDS {
+        return Ok(fields);
+    }
+    let detail = format!("the form has {count} fields, {MAX_FIELDS} are allowed");
+    Err(ApiError::with_detail(Code::BodyTooLarge, detail))
 }
 
 const URL_ENCODED: &str = "application/x-www-form-urlencoded";

@@ -1,11 +1,16 @@
-// Conditions, steps and time zones: part of the script of forms that have them. Returns what runs after each change.
-const logic = ({ form, all, fill, isBox, $, send }) => {
-const { decimal, steps, sent, zone } = form.dataset, next = $("-next");
+// Conditions and steps: part of the script of forms that have them. Returns what runs after each change.
+const logic = ({ main, all, fill, isBox, $, send }) => {
+const { decimal, steps, sent } = main.dataset, next = $("-next");
 
 // The answers of the questions that are shown, as conditions compare them.
-const groups = decimal === "," ? /(?<=[1-9]\d*)\.(?=\d{3}(?!\d))/g : /(?<=[1-9]\d*),(?=\d{3}(?!\d))/g;
 const number = text => {
-  const plain = text.replace(/[\s'’]/g, "").replace(groups, "").replace(",", ".");
+  let plain = text.trim().replace(/[\s'’]/g, "").replace(/[٠-٩۰-۹０-９]/g, digit => digit.charCodeAt() & 15).replace("−", "-");
+  const at = plain.search(/[.,٫][^.,٫]*$/), others = plain.slice(0, at);
+  if (at >= 0) {
+    const isGroup = others.includes(plain[at]) || plain[at] !== decimal && /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(plain);
+    plain = others.replace(/[.,]/g, "") + (isGroup ? "" : ".") + plain.slice(at + 1);
+  }
+  plain = plain.replaceAll("٬", "");
   return isNaN(plain) ? text : +plain;
 };
 const read = ({ q, t }, box) => {
@@ -18,12 +23,12 @@ const read = ({ q, t }, box) => {
   if (t === "number") return first && number(first);
   if (t === "boolean") return first && first === "true";
   if (t === "datetime") return first && Date.parse(first + (of(q + ".offset")[0] || "Z"));
+  if (t === "url") return first && (/^[^/?#]*:/.test(first) || !first.includes(".") ? first : "https://" + first);
   return first;
 };
 const test = (operator, value, operand, kind) => {
   if (value === undefined) return operator === "ne" || operator === "answered" && !operand;
-  const as = other => kind === "datetime" ? Date.parse(other) : kind === "time" ? (other + ":00").slice(0, 8)
-    : kind !== "untyped" || typeof other === typeof value ? other : typeof value === "number" ? +other : other === String(value) ? value : other;
+  const as = other => kind === "datetime" ? Date.parse(other) : kind === "time" ? (other + ":00").slice(0, 8) : other;
   const one = kind === "datetime" ? value : as(value), other = as(operand), same = item => one === as(item), alike = typeof one === typeof other;
   return {
     eq: () => same(operand), ne: () => !same(operand), in: () => operand.some(same), answered: () => operand,
@@ -42,24 +47,15 @@ const show = () => {
   const answers = {};
   for (const box of all("section,.q,[data-q]")) {
     const { q, t, if: condition } = box.dataset;
-    const isAsked = !box.parentElement.closest("[data-off]") && (!condition || holds(JSON.parse(condition), answers));
+    // What the server has asked for is shown, whatever the script would say.
+    box.removeAttribute("data-off");
+    const isAsked = box.querySelector(".msg") || !box.closest("[data-off]") && (!condition || holds(JSON.parse(condition), answers));
     box.toggleAttribute("data-off", !isAsked);
     box.hidden = !isAsked || "later" in box.dataset;
     if (q && isAsked) answers[q] = [read(box.dataset, box), t];
   }
 };
 all("[data-if]>.if,[data-if]>.hint>.if").forEach(hint => hint.hidden = true);
-
-// Dates with times are in the visitor's time zone.
-all("[type=datetime-local]").forEach(field => {
-  const offset = Object.assign(document.createElement("input"), { type: "hidden", name: field.name + ".offset" });
-  field.after(offset);
-  (field.oninput = () => {
-    const minutes = -(field.value ? new Date(field.value) : new Date()).getTimezoneOffset(), size = Math.abs(minutes);
-    offset.value = (minutes < 0 ? "-" : "+") + new Date(size * 6e4).toISOString().slice(11, 16);
-    $(field.name + "-z").textContent = fill(zone, { offset: "UTC" + offset.value });
-  })();
-});
 
 // Steps are the sections that are shown; in a form without sections, the questions.
 const parts = steps === undefined || sent !== undefined ? [] : all("section")[1] ? all("section") : all(".q");
@@ -75,13 +71,18 @@ const go = (to, focus) => {
   $("-back").hidden = !step;
   send.hidden = !(next.hidden = step > count - 2);
   document.title = bar.textContent + " – " + document.querySelector("h1").textContent;
-  if (focus) all("input:not([type=hidden]),select,textarea", shown[step])[0]?.focus();
+  if (focus) all("input:not([type=hidden]),select,textarea", shown[step])[0]?.focus({ focusVisible: false });
 };
 if (parts[1]) {
-  next.onclick = () => { go(step + 1, true); history.pushState(step, "") };
+  next.onclick = () => {
+    const missing = all(":required", parts.find(part => !part.hidden)).find(field => field.validity.valueMissing && field.checkVisibility());
+    if (missing) return missing.reportValidity();
+    go(step + 1, true);
+    history.pushState(step, "");
+  };
   $("-back").onclick = () => history.back();
   addEventListener("popstate", event => go(event.state ?? 0, true));
-  form.addEventListener("keydown", event => event.key === "Enter" && event.target.matches("input") && !next.hidden && (event.preventDefault(), next.click()));
+  main.addEventListener("keydown", event => event.key === "Enter" && event.target.matches("input") && !next.hidden && (event.preventDefault(), next.click()));
 }
 
 return () => parts[1] ? go(step) : show();

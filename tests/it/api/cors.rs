@@ -135,9 +135,8 @@ fn origins_are_written_as_browsers_send_them() {
     for text in same.split('|') {
         assert_eq!(text.parse::<WebOrigin>().unwrap().as_str(), text);
     }
-    let wildcard =
-        "wildcards are not supported: other web pages could use the API; list the origins that may";
-    let null = "any web page can send the origin `null`, from a sandboxed frame; list the origins that may use the API";
+    let wildcard = "wildcards are not supported; list each origin";
+    let null = "any web page can send the origin `null`, from a sandboxed frame; list each origin";
     let malformed = "expected scheme, host and optionally a port, such as https://app.example.com";
     let app = "browsers send this origin as https://app.example.com";
     let all_malformed = "|app.example.com|//app.example.com|ftp://app.example.com|file:///tmp|https://app.example.com/path|\

@@ -25,7 +25,7 @@ const FILL: &str = "(answers => {
             if (/radio|checkbox/.test(field.type)) field.checked = chosen.includes(field.value);
             else field.value = answer ?? '';
         }
-    document.forms[0].dispatchEvent(new Event('input'));
+    document.forms[0].dispatchEvent(new Event('input', {bubbles: true}));
     return [...document.querySelectorAll('.q[data-q]')].filter(box => box.checkVisibility()).map(box => box.dataset.q);
 })";
 

@@ -211,7 +211,7 @@ fn invalid_addresses_proxies_origins_and_rates_are_refused() {
         ("--trusted-proxy", "10.0.0.0/33", "expected an IP address or a network, such as 10.0.0.0/8"),
         ("--trusted-proxy", "proxy.example", "expected an IP address or a network, such as 10.0.0.0/8"),
         ("--base-url", "forms.example.com", "expected an http or https URL without user, query and fragment"),
-        ("--cors-origin", "*", "wildcards are not supported: other web pages could use the API"),
+        ("--cors-origin", "*", "wildcards are not supported; list each origin"),
         ("--cors-origin", "null", "any web page can send the origin `null`, from a sandboxed frame"),
         (
             "--cors-origin",

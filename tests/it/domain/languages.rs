@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forms::domain::language::{ENGLISH, Language, fill};
+use forms::domain::language::{ENGLISH, Language, direction, fill};
 
 /// The places of a template: `{max}`.
 fn places(text: &str) -> BTreeSet<&str> {
@@ -36,7 +36,7 @@ fn the_primary_subtag_decides_the_language_ignoring_case() {
         assert_eq!(Language::of_tag(tag), expected, "{tag:?}");
     }
     let of = |is: fn(Language) -> bool| Language::ALL.into_iter().filter(|language| is(*language)).count();
-    assert_eq!((of(|language| language.direction() == "rtl"), of(Language::decimal_comma)), (1, 4));
+    assert_eq!((of(|language| direction(language.name()) == "rtl"), of(Language::decimal_comma)), (1, 4));
 }
 
 #[test]

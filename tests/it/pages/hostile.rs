@@ -77,8 +77,7 @@ async fn texts_of_authors_are_inert() {
         {"id": "j", "type": "short_text", "title": "J", "show_if": {"b": SCRIPT}},
         {"id": "k", "type": "rating", "title": SCRIPT, "labels": {"1": SCRIPT}},
     ]);
-    let settings =
-        json!({"confirmation": {"message": SCRIPT}, "closed_message": SCRIPT, "language": "\"><script>"});
+    let settings = json!({"confirmation": {"message": SCRIPT}, "closed_message": SCRIPT});
     let form = public_form(&server, questions, settings).await;
     server
         .patch(format!("{FORMS}/{form}"), json!({"title": SCRIPT, "description": SCRIPT}))
@@ -132,6 +131,15 @@ async fn answers_and_addresses_of_visitors_are_inert() {
     let fields: Vec<_> =
         ["a", "b", "c", "c.other", "d", "e", "_t", "_next", "_hp", SCRIPT].map(|name| (name, SCRIPT)).into();
     assert_inert(&post(&server, format!("/f/{form}?{query}"), &fields).send().await);
+    let token = super::token(&open(&server, format!("/f/{form}")).await);
+    let with_token = |(name, value): &(&'static str, &'static str)| {
+        (*name, if *name == "_t" { token.clone() } else { (*value).to_owned() })
+    };
+    let checked: Vec<_> = fields.iter().map(with_token).collect();
+    let checked: Vec<_> = checked.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let refused = post(&server, format!("/f/{form}"), &checked).send().await;
+    assert!(refused.status == 422 && refused.text().contains("class=\"msg\""), "{}", refused.text());
+    assert_inert(&refused);
     server.patch(format!("{FORMS}/{form}"), json!({"settings": {"closed": true}})).send().await.expect(200);
     assert_inert(&post(&server, format!("/f/{form}"), &fields).send().await);
 }

@@ -114,9 +114,12 @@ async fn a_form_without_conditions_loads_the_small_script() {
 #[tokio::test]
 async fn a_page_speaks_the_language_of_its_form() {
     let server = Server::start().await;
-    for (language, lang, dir, send) in
-        [("de-AT", "de-AT", "ltr", "Absenden"), ("ar", "ar", "rtl", "إرسال"), ("nl", "nl", "ltr", "Send")]
-    {
+    for (language, lang, dir, send) in [
+        ("de-AT", "de-AT", "ltr", "Absenden"),
+        ("ar", "ar", "rtl", "إرسال"),
+        ("nl", "nl", "ltr", "Send"),
+        ("he-IL", "he-IL", "rtl", "Send"),
+    ] {
         let form = public_form(&server, one_question(), json!({"language": language})).await;
         let page = open(&server, format!("/f/{form}")).await;
         assert!(page.text().contains(&format!("<html lang=\"{lang}\" dir=\"{dir}\">")), "{}", page.text());
@@ -127,7 +130,7 @@ async fn a_page_speaks_the_language_of_its_form() {
 #[tokio::test]
 async fn the_page_of_a_public_form_has_a_limit() {
     let server = Server::start().await;
-    let options: Vec<_> = (0..71).map(|number| number.to_string()).collect();
+    let options: Vec<_> = (0..60).map(|number| number.to_string()).collect();
     let questions = json!([{"id": "r", "type": "ranking", "title": "R", "options": options}]);
     let form = json!({"title": "Large", "questions": questions, "settings": {"public": true}});
     server.post(FORMS, form.clone()).send().await.expect_errors(&[("/questions", "too_many")]);
@@ -137,6 +140,9 @@ async fn the_page_of_a_public_form_has_a_limit() {
     let made_public =
         server.patch(format!("{FORMS}/{id}"), json!({"settings": {"public": true}})).send().await;
     made_public.expect_errors(&[("/questions", "too_many")]);
+    let preview = server.read(format!("{FORMS}/{id}/page")).await["preview_url"].as_str().unwrap().to_owned();
+    let refused = open(&server, preview).await;
+    assert!(refused.status == 422 && refused.text().contains("KiB"), "{}", refused.text());
 }
 
 #[tokio::test]
