@@ -2,6 +2,7 @@
 //! server. It supports only responses with a `Content-Length`, as our servers send.
 
 use std::io;
+use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -11,7 +12,11 @@ use super::endpoint::{ByteStream, Endpoint};
 #[derive(Debug)]
 pub(crate) struct Response<'a> {
     pub(crate) status: u16,
+    /// The status line and the headers, with the empty line after them.
+    pub(crate) head: &'a [u8],
     pub(crate) body: &'a [u8],
+    /// When the first bytes arrived.
+    pub(crate) first_byte: Instant,
 }
 
 /// A connection without a pending request.
@@ -34,17 +39,20 @@ impl Connection {
         self.stream.write_all(request).await?;
         self.stream.flush().await?;
         self.buffer.clear();
+        self.receive().await?;
+        let first_byte = Instant::now();
         let head = loop {
-            self.receive().await?;
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 break end + 4;
             }
+            self.receive().await?;
         };
         let (status, length) = read_head(&self.buffer[..head])?;
         while self.buffer.len() < head + length {
             self.receive().await?;
         }
-        Ok(Response { status, body: &self.buffer[head..head + length] })
+        let (head, rest) = self.buffer.split_at(head);
+        Ok(Response { status, head, body: &rest[..length], first_byte })
     }
 
     async fn receive(&mut self) -> io::Result<()> {
