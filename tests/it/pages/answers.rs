@@ -4,7 +4,7 @@ use super::{answer, open, public_form, stored};
 use crate::harness::prelude::*;
 
 /// A question of each kind that takes an answer.
-fn every_kind() -> Value {
+pub(super) fn every_kind() -> Value {
     json!([
         {"id": "name", "type": "short_text", "title": "Name", "required": true},
         {"id": "story", "type": "long_text", "title": "Story"},

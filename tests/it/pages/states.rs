@@ -159,3 +159,20 @@ async fn a_theme_has_its_own_style_with_readable_colours() {
     );
     assert_eq!(page.header("content-security-policy").unwrap().matches("'sha256-").count(), 2);
 }
+
+#[tokio::test]
+async fn the_page_of_every_kind_of_question_is_light() {
+    let server = Server::start().await;
+    let form = public_form(&server, super::answers::every_kind(), json!({})).await;
+    let path = format!("/f/{form}");
+    let page = open(&server, &path).await;
+    let resources: Vec<_> =
+        page.text().split("src=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let [script] = resources[..] else { panic!("{resources:?}") };
+    for (path, raw, compressed) in [(path, 20_000, 6_000), (script.replace("..", ""), 5_000, 2_000)] {
+        let plain = open(&server, &path).await.body.len();
+        let gzip = server.call_without_key(Method::GET, &path).header("accept-encoding", "gzip").send().await;
+        assert_eq!(gzip.header("content-encoding"), Some("gzip"));
+        assert!(plain <= raw && gzip.body.len() <= compressed, "{path}: {plain} {}", gzip.body.len());
+    }
+}
