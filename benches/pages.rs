@@ -59,7 +59,7 @@ const GZIP: &str = "Accept-Encoding: gzip\r\n";
 /// Answers to all [`QUESTIONS`], as a browser encodes them.
 const ANSWERS: &str = "q1=Ada+Lovelace&q2=ada%40example.com&q3=%2B442079460018&q4=https%3A%2F%2Fexample.com%2Fada&\
     q5=How+others+design+interfaces%2C+and+what+they+would+do+again.&q6=12&q7=Systems&q8=Meat&q8=Nuts&q9=Talks&\
-    q9=People&q9=Workshops&q10.0=Morning&q10.1=Afternoon&q11=4&q12=9&q13=true&q14=2027-03-12&\
+    q9=People&q9=Workshops&q10.Friday=Morning&q10.Sunday=Afternoon&q11=4&q12=9&q13=true&q14=2027-03-12&\
     q15=09%3A30&q16=2027-03-14T17%3A00&q17=true&_hp=";
 
 fn main() -> Result<(), Box<dyn Error>> {
