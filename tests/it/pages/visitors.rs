@@ -103,7 +103,10 @@ async fn a_page_is_sent_back_with_its_own_token_within_a_day() {
     for token in ["", "x", &foreign, &forged, &own] {
         let refused = post(&server, &path, &[("name", "Ada"), ("_t", token)]).send().await;
         assert_eq!(refused.status, 422, "{token}");
-        assert!(refused.text().contains("Check your answers, then send them") && refused.text().contains("value=\"Ada\""));
+        assert!(
+            refused.text().contains("Check your answers, then send them")
+                && refused.text().contains("value=\"Ada\"")
+        );
         let fresh = super::token(&refused);
         assert_eq!(post(&server, &path, &[("name", "Ada"), ("_t", &fresh)]).send().await.status, 303);
     }
