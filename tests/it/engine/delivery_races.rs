@@ -71,6 +71,16 @@ async fn a_wait_ends_although_nothing_wakes_its_queue_if_the_clock_is_set_forwar
 
 #[tokio::test]
 async fn a_delivery_that_is_canceled_while_it_is_brought_forward_stays_canceled() {
+    for _ in 0..20 {
+        if cancel_while_brought_forward().await {
+            return;
+        }
+    }
+    panic!("the delivery was always brought forward before it could be canceled");
+}
+
+/// Cancels a delivery while maintenance has read it and not yet written it; returns false if maintenance was too fast.
+async fn cancel_while_brought_forward() -> bool {
     let waiting = Arc::new(OnceLock::new());
     let reads = Arc::new(AtomicUsize::new(0));
     let on_read = {
@@ -91,12 +101,15 @@ async fn a_delivery_that_is_canceled_while_it_is_brought_forward_stays_canceled(
     let mut maintaining = store.bring_forward(at(20));
     // Once to find the queue, once to find the entry.
     while reads.load(Ordering::Relaxed) < 2 {
-        assert!(!is_ready(&mut maintaining).await);
+        if is_ready(&mut maintaining).await {
+            return false;
+        }
         sleep(Duration::from_millis(20)).await;
     }
     done(change(&store, &failed, ManualChange::Cancel, 21).await);
     maintaining.await.unwrap();
     assert_eq!(status(&store, &failed).await, DeliveryStatus::Canceled);
+    true
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
