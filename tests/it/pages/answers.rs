@@ -243,3 +243,38 @@ async fn the_address_fills_in_what_is_valid() {
     let long = open(&server, format!("/f/{form}?utm_source={}", "x".repeat(600))).await;
     assert!(long.text().contains(&format!("value=\"{}\"", "x".repeat(500))));
 }
+
+#[tokio::test]
+async fn only_visitors_agree_the_last_value_counts_and_text_is_utf_8() {
+    let server = Server::start().await;
+    let form = public_form(&server, every_kind(), json!({})).await;
+    let page = open(&server, format!("/f/{form}?terms=true&first=true")).await;
+    let (_, terms) = page.text().split_once("name=\"terms\" value=\"true\"").unwrap();
+    assert!(!terms.split('>').next().unwrap().contains("checked"), "{terms}");
+    // A hidden field for "no" comes before its checkbox, which has no value of its own.
+    let fields = [("name", "Ada"), ("first", "false"), ("first", "on")];
+    assert_eq!(answer(&server, &form, &fields).await.status, 303);
+    assert_eq!(stored(&server, &form).await, [json!({"name": "Ada", "first": true})]);
+    let latin = server.call_without_key(Method::POST, format!("/f/{form}")).body("name=M%FCller");
+    let refused = latin.header("content-type", "application/x-www-form-urlencoded").send().await;
+    assert!(refused.status == 415 && refused.text().contains("UTF-8"), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn a_page_of_other_questions_than_now_is_shown_again() {
+    let server = Server::start().await;
+    let grid = |rows: &[&str]| json!([{"id": "g", "type": "matrix", "title": "G", "rows": rows, "columns": ["good", "bad"]}]);
+    let form = public_form(&server, grid(&["food", "staff"]), json!({})).await;
+    let token = super::token(&open(&server, format!("/f/{form}")).await);
+    let changed = json!({"questions": grid(&["price", "food", "staff"])});
+    server.patch(format!("{FORMS}/{form}"), changed).send().await.expect(200);
+    let fields = [("g.food", "good"), ("_t", token.as_str())];
+    let again = super::post(&server, format!("/f/{form}"), &fields).send().await;
+    assert!(
+        again.status == 422 && again.text().contains("name=\"g.food\" value=\"good\""),
+        "{}",
+        again.text()
+    );
+    assert!(again.text().contains("Check your answers, then send them again."));
+    assert_eq!(stored(&server, &form).await, Vec::<Value>::new());
+}
