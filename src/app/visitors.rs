@@ -30,7 +30,7 @@ pub struct Visitor {
     pub is_preview: bool,
 }
 
-/// What a page says of itself when it is sent back.
+/// The content of the signed token that a page sends back with its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageToken {
     pub opened_at: Timestamp,

@@ -17,11 +17,11 @@ pub struct Script {
     pub text: String,
 }
 
-/// What every page does with JavaScript.
+/// The script of pages without conditions and steps.
 pub static FORM_SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new(&[include_str!("templates/form.js")]));
 
-/// The same with conditions and steps, for forms that have them.
+/// The script of forms with conditions or steps; includes [`FORM_SCRIPT`].
 pub static LOGIC_SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new(&[include_str!("templates/logic.js"), include_str!("templates/form.js")]));
 

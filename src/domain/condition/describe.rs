@@ -4,7 +4,7 @@ use crate::domain::condition::{Clause, Condition, Operator, QuestionClause, Test
 use crate::domain::json::Value;
 use crate::domain::language::{Texts, fill};
 
-/// What a description calls the questions and the values that answers are compared with.
+/// The names of questions and values in a description of a condition.
 pub trait Names {
     /// Returns the name of the question `id`; by default the id.
     fn question(&self, id: &str) -> String {

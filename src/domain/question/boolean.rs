@@ -15,7 +15,7 @@ use crate::domain::validation::violation::Rule;
 pub(super) struct Boolean {
     is_consent: bool,
     labels: Labels,
-    /// What is agreed to.
+    /// The statement that a respondent agrees to, in Markdown.
     text: Option<String>,
 }
 

@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use crate::domain::question::labels::Labels;
 use crate::domain::question::options::OptionList;
 
-/// What a question is drawn with.
+/// The form control that a page shows for a question.
 #[derive(Debug, Clone)]
 pub enum Control<'a> {
     Line(Line<'a>),
-    /// Several lines of text, with at most so many characters.
+    /// A text area; `max_length` is in characters.
     Lines {
         placeholder: Option<&'a str>,
         max_length: usize,

@@ -17,7 +17,7 @@ const MAX_LENGTH: usize = 300;
 #[derive(Debug, Clone, Default)]
 pub struct OptionList {
     values: Vec<String>,
-    /// What is shown instead of each value.
+    /// The label of each value, shown instead of it.
     labels: Vec<Option<String>>,
     /// Indices into `values` in sorted order, for binary search: an answer may choose hundreds out of hundreds.
     sorted: Vec<usize>,

@@ -38,13 +38,13 @@ use crate::page::{
 pub(crate) const TEMPLATES: [&str; 7] =
     ["/", "/f/{form}", "/f/{form}/", "/f/{form}/done", "/_/{script}", "/embed.js", "/robots.txt"];
 
-/// Returns the routes of the pages, which are no part of the API.
+/// Returns the routes of the pages. They are not part of the API and its OpenAPI document.
 pub(crate) fn routes() -> Router<Shared> {
     let [home, form, slash, done, script, embed_script, robots] = TEMPLATES;
     Router::new()
         .route(home, get(get_home))
         .route(form, get(get_form_page).post(post_form_page))
-        .route(slash, get(async |Path(name): Path<String>| redirect(&format!("/f/{name}"))))
+        .route(slash, get(without_slash))
         .route(done, get(get_confirmation))
         .route(script, get(get_script))
         .route(embed_script, get(async || script_response(EMBED_SCRIPT, "max-age=3600")))
@@ -53,6 +53,12 @@ pub(crate) fn routes() -> Router<Shared> {
 
 async fn get_home() -> Response {
     page(StatusCode::OK, home(), None)
+}
+
+/// Redirects an address that ends in a slash to the form's page.
+async fn without_slash(uri: Uri) -> Response {
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    redirect(&format!("{}{query}", uri.path().trim_end_matches('/')))
 }
 
 async fn get_script(Path(name): Path<String>) -> Response {
@@ -150,7 +156,7 @@ impl Visit {
         if let Some(seconds) = wait_of(shared, client) {
             let status = StatusCode::TOO_MANY_REQUESTS;
             let response = self.form_page(status, fields, &[], Some(Notice::TooMany(seconds))).await?;
-            return Ok(with_header(response, RETRY_AFTER, seconds));
+            return Ok(with_retry_after(response, Some(seconds)));
         }
         let token = self.visitor.read_token(fields.value("_t")).await?;
         if token.is_none() && !is_from_listed_site {
@@ -217,10 +223,8 @@ impl Visit {
                 closed.map_or_else(|| Err(ApiError::overloaded()), Ok)
             }
             _ => {
-                let mut response = self.form_page(status, fields, &[], Some(Notice::TryAgain)).await?;
-                if let Some(seconds) = error.retry_after {
-                    response.headers_mut().insert(RETRY_AFTER, seconds.into());
-                }
+                let response = self.form_page(status, fields, &[], Some(Notice::TryAgain)).await?;
+                let mut response = with_retry_after(response, error.retry_after);
                 response.extensions_mut().insert(PageFailure(error));
                 Ok(response)
             }
@@ -308,10 +312,8 @@ fn failed(error: ApiError) -> Response {
         Some(detail) if status.is_client_error() => detail.clone(),
         _ => "The server cannot do this at the moment. Go back, and try again in a moment.".to_owned(),
     };
-    let mut response = page(status, Message::failure(&text).render(), None);
-    if let Some(seconds) = error.retry_after {
-        response.headers_mut().insert(RETRY_AFTER, seconds.into());
-    }
+    let response = page(status, Message::failure(&text).render(), None);
+    let mut response = with_retry_after(response, error.retry_after);
     response.extensions_mut().insert(PageFailure(error));
     response
 }
@@ -343,6 +345,14 @@ fn page(status: StatusCode, html: Html, form: Option<&Form>) -> Response {
         redirect.unwrap_or_default(),
     );
     with_header(response, CONTENT_SECURITY_POLICY, policy)
+}
+
+/// Adds the `seconds` after which a retry makes sense, if there are any.
+fn with_retry_after(response: Response, seconds: Option<u64>) -> Response {
+    match seconds {
+        Some(seconds) => with_header(response, RETRY_AFTER, seconds),
+        None => response,
+    }
 }
 
 fn redirect(address: &str) -> Response {

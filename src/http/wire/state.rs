@@ -25,7 +25,7 @@ pub(crate) struct HealthChecksOnly;
 #[derive(Debug, Clone)]
 pub struct LocalOperator(pub Caller);
 
-/// Response extension: the error that a page tells people of.
+/// Response extension: the error behind an HTML page, to be logged with the request id.
 #[derive(Debug, Clone)]
 pub(crate) struct PageFailure(pub(crate) ApiError);
 

@@ -85,6 +85,11 @@ async fn the_server_has_a_page_of_its_own_and_scripts_that_can_be_cached() {
     let script = open(&server, format!("/_/{}", rest.split('"').next().unwrap())).await;
     assert_eq!(script.header("cache-control"), Some("public, max-age=31536000, immutable"));
     assert_eq!(open(&server, "/_/form.000000000000.js").await.status, 404);
+    let slash = open(&server, format!("/f/{form}/?name=Ada")).await;
+    assert_eq!(
+        (slash.status.as_u16(), slash.header("location")),
+        (303, Some(&*format!("/f/{form}?name=Ada")))
+    );
     let embed = open(&server, "/embed.js").await;
     assert!(embed.status == 200 && embed.body.len() < 1_024, "{}", embed.body.len());
     assert!(open(&server, "/robots.txt").await.text().contains("Disallow: /"));

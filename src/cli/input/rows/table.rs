@@ -36,7 +36,7 @@ pub(super) fn header(path: &Path, mut records: Records) -> Result<Vec<String>, C
     }
 }
 
-/// Converts the records after the header; blank ones are no rows.
+/// Converts the records after the header; blank records are skipped.
 pub(super) fn rows<'a>(records: Records, columns: &'a Columns<'a>) -> Rows<'a> {
     Box::new(records.skip(1).filter_map(move |record| match record {
         Ok((number, Ok(cells))) => Some(Ok((number, columns.row_of_cells(&cells)?))),
@@ -117,7 +117,7 @@ pub(super) fn xlsx(path: &Path) -> Result<Records, CliError> {
             (header, _) => header.is_none(),
         };
         if is_same(&sheet) {
-            // The header of a further sheet is no record.
+            // Skips the header of each further sheet.
             let skipped = usize::from(!records.is_empty());
             records.extend(sheet.into_iter().skip(skipped));
         }
