@@ -101,9 +101,8 @@ impl Visit {
 
     /// Returns the part of the query that later pages need too.
     fn kept_query(&self) -> String {
-        let preview = Some(self.query.value("_preview")).filter(|token| !token.is_empty());
-        let preview =
-            preview.map(|token| format!("_preview={}", byte_serialize(token.as_bytes()).collect::<String>()));
+        let preview: String = byte_serialize(self.query.value("_preview").as_bytes()).collect();
+        let preview = (!preview.is_empty()).then(|| format!("_preview={preview}"));
         let embedded = self.query.contains("_embed").then(|| "_embed".to_owned());
         let kept: Vec<_> = [preview, embedded].into_iter().flatten().collect();
         if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) }
