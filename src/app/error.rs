@@ -219,7 +219,9 @@ impl From<StoreError> for ApiError {
         let error = match &cause {
             StoreError::Busy => Self::new(Code::StoreUnavailable).retry_after(1),
             StoreError::Overloaded => Self::overloaded(),
-            StoreError::Unavailable(_) => Self::new(Code::StoreUnavailable).retry_after(5),
+            StoreError::Unavailable(_) | StoreError::Interrupted(_) => {
+                Self::new(Code::StoreUnavailable).retry_after(5)
+            }
             StoreError::Full => Self::new(Code::StorageFull).retry_after(30),
             // The index is being verified, and rebuilt if necessary: soon the value may be readable again.
             StoreError::Damaged(_) | StoreError::Missing(_) => {

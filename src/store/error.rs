@@ -8,7 +8,15 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 impl StoreError {
     /// Whether the same operation may succeed later.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Busy | Self::Overloaded | Self::Unavailable(_) | Self::Full | Self::Damaged(_))
+        matches!(
+            self,
+            Self::Busy
+                | Self::Overloaded
+                | Self::Unavailable(_)
+                | Self::Interrupted(_)
+                | Self::Full
+                | Self::Damaged(_)
+        )
     }
 }
 
@@ -24,6 +32,10 @@ pub enum StoreError {
     /// The store is starting, being rebuilt, or stopping.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// The database has interrupted the operation. A store carries it out again, and reports
+    /// [`Unavailable`](Self::Unavailable) if that takes too long.
+    #[error("the database has interrupted the operation: {0}")]
+    Interrupted(String),
     /// Free disk space is below `--min-free`.
     #[error("the disk is full")]
     Full,

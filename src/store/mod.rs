@@ -6,6 +6,9 @@
 
 mod deliveries;
 mod error;
+mod json;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod sled;
 mod step;
 mod version_cache;
@@ -54,6 +57,8 @@ pub enum StoreHealth {
     Rebuilding { done: u64, total: u64 },
     /// Reads are served; writes fail until there is free disk space.
     Full,
+    /// The database does not answer, for this reason.
+    Away(String),
     /// Stopped, for this reason.
     Stopped(String),
 }

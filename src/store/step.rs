@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::{Result, StoreError};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::Refusal;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
@@ -100,6 +101,59 @@ pub enum IdempotentOperation {
     CancelDeliveries,
 }
 
+// Operations whose records hold a form, or an integration of one.
+pub(super) const RESTORE_FORM: u8 = 2;
+pub(super) const CREATE_INTEGRATION: u8 = 7;
+pub(super) const TEST_INTEGRATION: u8 = 8;
+pub(super) const ROTATE_SECRET: u8 = 9;
+
+impl IdempotencyKey {
+    /// The form that the record of the request holds, or of which it holds an integration: it is erased with the form.
+    #[cfg(feature = "postgres")]
+    pub(super) fn held_form(self) -> Option<FormId> {
+        match self.operation {
+            IdempotentOperation::RestoreForm(form)
+            | IdempotentOperation::CreateIntegration(form)
+            | IdempotentOperation::TestIntegration(form, _)
+            | IdempotentOperation::RotateSecret(form, _) => Some(form),
+            _ => None,
+        }
+    }
+
+    /// The binary form, which differs for different requests: the caller, a number for the operation, what it is done to, and
+    /// the hash of the key.
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let (operation, form, object) = match self.operation {
+            IdempotentOperation::CreateForm => (0, [0; 8], Vec::new()),
+            IdempotentOperation::CreateSubmission(form) => (1, form.to_bytes(), Vec::new()),
+            IdempotentOperation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), Vec::new()),
+            IdempotentOperation::RestoreSubmission(form, submission) => {
+                (3, form.to_bytes(), submission.to_bytes().to_vec())
+            }
+            IdempotentOperation::CreateKey => (4, [0; 8], Vec::new()),
+            IdempotentOperation::RotateKey(key) => (5, key.to_bytes(), Vec::new()),
+            IdempotentOperation::CreateWorkspace => (6, [0; 8], Vec::new()),
+            IdempotentOperation::CreateIntegration(form) => (CREATE_INTEGRATION, form.to_bytes(), Vec::new()),
+            IdempotentOperation::TestIntegration(form, integration) => {
+                (TEST_INTEGRATION, form.to_bytes(), integration.to_bytes().to_vec())
+            }
+            IdempotentOperation::RotateSecret(form, integration) => {
+                (ROTATE_SECRET, form.to_bytes(), integration.to_bytes().to_vec())
+            }
+            IdempotentOperation::Redeliver(delivery) => (10, [0; 8], delivery.to_bytes().to_vec()),
+            IdempotentOperation::CancelDelivery(delivery) => (11, [0; 8], delivery.to_bytes().to_vec()),
+            IdempotentOperation::RedeliverAll => (12, [0; 8], Vec::new()),
+            IdempotentOperation::CancelDeliveries => (13, [0; 8], Vec::new()),
+            IdempotentOperation::CreateBatch(form) => (14, form.to_bytes(), Vec::new()),
+            IdempotentOperation::ReleaseSubmission(form, submission) => {
+                (16, form.to_bytes(), submission.to_bytes().to_vec())
+            }
+            IdempotentOperation::EraseSubmissions(form) => (15, form.to_bytes(), Vec::new()),
+        };
+        [&self.caller.to_bytes()[..], &[operation], &form, &object, &self.key.to_be_bytes()].concat()
+    }
+}
+
 /// Parameters of [`Forms::insert_form`](super::Forms::insert_form).
 #[derive(Debug, Clone)]
 pub struct NewForm {
@@ -188,4 +242,39 @@ pub struct CheckedEdit {
     /// Number of edits of the submission when this one was validated.
     pub seen_edits: u32,
     pub edit: EditedContent,
+}
+
+/// Outcome of a step within its transaction.
+pub(super) type Step<T> = Result<T, Stop<T>>;
+
+/// Why a step ends early.
+pub(super) enum Stop<T> {
+    Replayed(Box<T>),
+    Refused(Refusal),
+    Recheck,
+    Missing,
+    Failed(StoreError),
+}
+
+impl<T> From<StoreError> for Stop<T> {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<T> From<Refusal> for Stop<T> {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why)
+    }
+}
+
+pub(super) fn step_result<T>(step: Step<T>) -> Result<StepResult<T>> {
+    Ok(match step {
+        Ok(value) => StepResult::Done(value),
+        Err(Stop::Replayed(value)) => StepResult::Replayed(*value),
+        Err(Stop::Refused(why)) => StepResult::Refused(why),
+        Err(Stop::Recheck) => StepResult::Recheck,
+        Err(Stop::Missing) => StepResult::Missing,
+        Err(Stop::Failed(error)) => return Err(error),
+    })
 }

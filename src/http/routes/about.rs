@@ -151,6 +151,7 @@ pub(crate) fn readiness(health: StoreHealth) -> Result<Response> {
         StoreHealth::Rebuilding { done, total } => {
             value!({ "status": "rebuilding", "bytes_done": done, "bytes_total": total })
         }
+        StoreHealth::Away(_) => value!({ "status": "away" }),
         StoreHealth::Stopped(_) => value!({ "status": "stopped" }),
     };
     let mut response = json(&condition)?;

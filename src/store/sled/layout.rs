@@ -41,9 +41,9 @@
 
 use std::ops::Bound;
 
-use serde::{Deserialize, Serialize};
-
 use super::engine::tx::KeyRange;
+pub(super) use crate::store::json::{from_json, to_json};
+
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
 use crate::domain::form::{Form, StoredVersion};
@@ -51,7 +51,8 @@ use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::{FormId, FormRef, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
-use crate::store::{IdempotencyKey, IdempotentOperation, Result, StoreError};
+use crate::store::step::{CREATE_INTEGRATION, RESTORE_FORM, ROTATE_SECRET, TEST_INTEGRATION};
+use crate::store::{IdempotencyKey, Result, StoreError};
 
 pub(super) fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
@@ -212,45 +213,9 @@ pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord> {
 }
 
 /// Codes of the operations whose records are under `G`.
-const RESTORE_FORM: u8 = 2;
-const CREATE_INTEGRATION: u8 = 7;
-const TEST_INTEGRATION: u8 = 8;
-const ROTATE_SECRET: u8 = 9;
-
-fn record_suffix(idempotency_key: &IdempotencyKey) -> Vec<u8> {
-    let (operation, form, object) = match idempotency_key.operation {
-        IdempotentOperation::CreateForm => (0, [0; 8], Vec::new()),
-        IdempotentOperation::CreateSubmission(form) => (1, form.to_bytes(), Vec::new()),
-        IdempotentOperation::RestoreForm(form) => (RESTORE_FORM, form.to_bytes(), Vec::new()),
-        IdempotentOperation::RestoreSubmission(form, submission) => {
-            (3, form.to_bytes(), submission.to_bytes().to_vec())
-        }
-        IdempotentOperation::CreateKey => (4, [0; 8], Vec::new()),
-        IdempotentOperation::RotateKey(key) => (5, key.to_bytes(), Vec::new()),
-        IdempotentOperation::CreateWorkspace => (6, [0; 8], Vec::new()),
-        IdempotentOperation::CreateIntegration(form) => (CREATE_INTEGRATION, form.to_bytes(), Vec::new()),
-        IdempotentOperation::TestIntegration(form, integration) => {
-            (TEST_INTEGRATION, form.to_bytes(), integration.to_bytes().to_vec())
-        }
-        IdempotentOperation::RotateSecret(form, integration) => {
-            (ROTATE_SECRET, form.to_bytes(), integration.to_bytes().to_vec())
-        }
-        IdempotentOperation::Redeliver(delivery) => (10, [0; 8], delivery.to_bytes().to_vec()),
-        IdempotentOperation::CancelDelivery(delivery) => (11, [0; 8], delivery.to_bytes().to_vec()),
-        IdempotentOperation::RedeliverAll => (12, [0; 8], Vec::new()),
-        IdempotentOperation::CancelDeliveries => (13, [0; 8], Vec::new()),
-        IdempotentOperation::CreateBatch(form) => (14, form.to_bytes(), Vec::new()),
-        IdempotentOperation::ReleaseSubmission(form, submission) => {
-            (16, form.to_bytes(), submission.to_bytes().to_vec())
-        }
-        IdempotentOperation::EraseSubmissions(form) => (15, form.to_bytes(), Vec::new()),
-    };
-    [&idempotency_key.caller.to_bytes()[..], &[operation], &form, &object, &idempotency_key.key.to_be_bytes()]
-        .concat()
-}
 
 pub(super) fn idempotency_record(idempotency_key: &IdempotencyKey) -> Vec<u8> {
-    record_key(&record_suffix(idempotency_key))
+    record_key(&idempotency_key.to_bytes())
 }
 
 /// Key of the idempotency record with this suffix. A record that holds a form, or an integration of one, is purged with the
@@ -268,7 +233,7 @@ fn record_key(tail: &[u8]) -> Vec<u8> {
 
 /// Key of the expiry entry of a record made at `at`.
 pub(super) fn expiry(idempotency_key: &IdempotencyKey, at: Timestamp) -> Vec<u8> {
-    key(EXPIRIES, &[&sortable(expires_at(at)), &record_suffix(idempotency_key)])
+    key(EXPIRIES, &[&sortable(expires_at(at)), &idempotency_key.to_bytes()])
 }
 
 /// Decodes an expiry entry: the key of its record, and the expiry that the record must have to be deleted.
@@ -405,14 +370,6 @@ pub(super) fn decode_idempotency_record(body: &[u8]) -> Result<IdempotencyRecord
         at: Timestamp::from_millis(i64::from_be_bytes(*at)),
         extra: extra.to_vec(),
     })
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| StoreError::Io(error.into()))
-}
-
-pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(body).map_err(|error| StoreError::Undecodable(format!("{what}: {error}")))
 }
 
 pub(super) fn decode_form(body: &[u8]) -> Result<Form> {

@@ -59,6 +59,7 @@ use self::engine::snapshot::other_files;
 use self::engine::tx::Tx;
 use self::forms::find_cached;
 use self::row_source::RowSource;
+use super::step::{Step, Stop, step_result};
 use super::{
     DEFAULT_PAGE, Damage, JournalCheck, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile,
     StoreHealth, StoreUsage,
@@ -66,7 +67,6 @@ use super::{
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
 use crate::domain::form::Form;
-use crate::domain::form::admission::Refusal;
 use crate::domain::trash::ClockRecord;
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormId, FormRef, Random, WorkspaceId};
@@ -111,41 +111,6 @@ impl Context {
             }
         }
     }
-}
-
-/// Outcome of a step on the writer thread.
-type Step<T> = Result<T, Stop<T>>;
-
-/// Why a step ends early.
-enum Stop<T> {
-    Replayed(Box<T>),
-    Refused(Refusal),
-    Recheck,
-    Missing,
-    Failed(StoreError),
-}
-
-impl<T> From<StoreError> for Stop<T> {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl<T> From<Refusal> for Stop<T> {
-    fn from(why: Refusal) -> Self {
-        Self::Refused(why)
-    }
-}
-
-fn step_result<T>(step: Step<T>) -> Result<StepResult<T>> {
-    Ok(match step {
-        Ok(value) => StepResult::Done(value),
-        Err(Stop::Replayed(value)) => StepResult::Replayed(*value),
-        Err(Stop::Refused(why)) => StepResult::Refused(why),
-        Err(Stop::Recheck) => StepResult::Recheck,
-        Err(Stop::Missing) => StepResult::Missing,
-        Err(Stop::Failed(error)) => return Err(error),
-    })
 }
 
 impl SledStore {

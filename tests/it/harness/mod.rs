@@ -4,6 +4,7 @@ pub(crate) mod authority;
 mod definition_context;
 pub(crate) mod document;
 mod listening_server;
+pub(crate) mod postgres;
 mod recording_sender;
 mod running;
 pub(crate) mod stored_text;

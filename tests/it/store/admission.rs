@@ -12,7 +12,7 @@ use super::{
 };
 
 pub(super) async fn a_repeated_request_is_stored_once(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let operation = IdempotentOperation::CreateSubmission(form);
     let attempt = |key, body| NewSubmission {
@@ -49,7 +49,7 @@ pub(super) async fn a_repeated_request_is_stored_once(fixture: &impl StoreFixtur
 }
 
 pub(super) async fn an_idempotency_record_expires_after_a_day(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let attempt = |key| NewSubmission {
         idempotency_key: idempotency_key(IdempotentOperation::CreateSubmission(form), key, 5),

@@ -5,7 +5,7 @@ use forms::secret::KeyText;
 use super::{NOON, SeededRandom, StoreFixture, at, list_all, published_form, submit, submit_concurrently};
 
 pub(super) async fn submissions_get_the_current_time_when_the_clock_repeats(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     // Adjacent rows, each spanning some milliseconds.
     for round in 0..40 {
@@ -22,7 +22,7 @@ pub(super) async fn submissions_get_the_current_time_when_the_clock_repeats(fixt
 pub(super) async fn a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed(
     fixture: &impl StoreFixture,
 ) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let key = KeyText::draw(&SeededRandom::new(3));
     forms::app::bootstrap(&*store, &key, &SeededRandom::new(4), at(0)).await.unwrap();
     let signing_key = store.signing_key().await.unwrap();

@@ -16,7 +16,7 @@ use crate::engine::random::Random;
 const REDELIVER: ManualChange = ManualChange::Redeliver { wait_ms: 0 };
 
 pub(super) async fn deliveries_are_listed_newest_first(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let mut forms = Vec::new();
     for number in 1..=3 {
         forms.push(form_with(&*store, number, &["one", "two"]).await);
@@ -47,7 +47,7 @@ pub(super) async fn deliveries_are_listed_newest_first(fixture: &impl StoreFixtu
 }
 
 pub(super) async fn a_list_shows_each_delivery_once_while_they_are_delivered(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     let ids = submit_many(&*store, form, 300, 5).await;
     let runner = {
@@ -77,7 +77,7 @@ async fn is_canceled(store: &dyn Store, submission: SubmissionId) -> bool {
 }
 
 pub(super) async fn counters_agree_with_a_list_after_random_changes(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let mut random = Random::new(1);
     let names = ["submission.completed", "submission.deleted"];
     let (form, _) = form_with(&*store, 1, &["one", "two"]).await;
@@ -131,7 +131,7 @@ pub(super) async fn counters_agree_with_a_list_after_random_changes(fixture: &im
 }
 
 pub(super) async fn ended_deliveries_are_erased_after_some_days(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one", "gone"]).await;
     let ids = submit_many(&*store, form, 130, 5).await;
     trash_submission(&*store, form, ids[0], 6).await;

@@ -17,7 +17,7 @@ fn types(events: &[Event]) -> Vec<EventType> {
 }
 
 pub(super) async fn changes_of_a_form_and_its_submissions_are_delivered(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     let id = submit_with(&*store, form, 5, true).await;
     let edited = done(edit_submission(&*store, form, id, 0, r#"{"q1":"salad"}"#, 6).await);
@@ -49,7 +49,7 @@ pub(super) async fn changes_of_a_form_and_its_submissions_are_delivered(fixture:
 }
 
 pub(super) async fn a_form_in_the_trash_pauses_all_but_deletions(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     let ids = submit_many(&*store, form, 3, 5).await;
     let failed = claim(&*store, queues[0], 6, 1).await;
@@ -90,7 +90,7 @@ async fn paused_submissions(store: &dyn Store) -> (FormId, QueueId, [SubmissionI
 }
 
 pub(super) async fn deliveries_of_a_restored_submission_go_on(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queue, ids, paused) = paused_submissions(&*store).await;
     for id in ids {
         done(restore_submission(&*store, form, id, 12).await);
@@ -108,7 +108,7 @@ pub(super) async fn deliveries_of_a_restored_submission_go_on(fixture: &impl Sto
 }
 
 pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queue, ids, paused) = paused_submissions(&*store).await;
     let third = submit_with(&*store, form, 12, true).await;
     // Its attempt is in progress.
@@ -134,7 +134,7 @@ pub(super) async fn deliveries_of_an_erased_submission_are_canceled(fixture: &im
 }
 
 pub(super) async fn nothing_of_an_erased_submission_is_sent_or_shown_meanwhile(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     let id = submit_with(&*store, form, 5, true).await;
     for count in 0..100 {
@@ -153,7 +153,7 @@ pub(super) async fn nothing_of_an_erased_submission_is_sent_or_shown_meanwhile(f
 }
 
 pub(super) async fn a_submission_that_was_restored_meanwhile_is_not_paused(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     let id = submit_with(&*store, form, 5, true).await;
     trash_submission(&*store, form, id, 6).await;
@@ -167,7 +167,7 @@ pub(super) async fn a_submission_that_was_restored_meanwhile_is_not_paused(fixtu
 }
 
 pub(super) async fn nothing_is_delivered_of_an_erased_form(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&*store, form, 60, 5).await;
     let claimed = claim(&*store, queues[0], 6, 9).await;

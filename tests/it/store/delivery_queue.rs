@@ -30,7 +30,7 @@ async fn claim_all(store: &dyn Store, millis: i64, room: Room) -> Claims {
 }
 
 pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     let mut ids = submit_many(&*store, form, 120, 5).await;
     ids.push(submit_with(&*store, form, 6, true).await);
@@ -55,7 +55,7 @@ pub(super) async fn a_submission_is_delivered_once_to_each_integration(fixture: 
 }
 
 pub(super) async fn a_claimed_delivery_is_claimed_again_once_it_is_released(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     let queue = queues[0];
     submit_many(&*store, form, 4, 5).await;
@@ -81,7 +81,7 @@ pub(super) async fn a_claimed_delivery_is_claimed_again_once_it_is_released(fixt
 }
 
 pub(super) async fn an_outcome_that_comes_too_late_is_dropped(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&*store, form, 2, 5).await;
     let late = claim(&*store, queues[0], 10, 2).await;
@@ -100,7 +100,7 @@ pub(super) async fn an_outcome_that_comes_too_late_is_dropped(fixture: &impl Sto
 }
 
 pub(super) async fn a_queue_without_room_waits(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     submit_with(&*store, form, 5, true).await;
     for (room, next) in [(Room::Full, None), (Room::For(0), None), (Room::After(at(50)), Some(at(50)))] {
@@ -113,7 +113,7 @@ pub(super) async fn a_queue_without_room_waits(fixture: &impl StoreFixture) {
 }
 
 pub(super) async fn deliveries_in_order_wait_behind_the_first(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, _) = form_with(&*store, 1, &["one"]).await;
     let queue = set_integrations(&*store, form, &[sheet()], 2).await[0];
     let ids = submit_many(&*store, form, 3, 5).await;
@@ -131,7 +131,7 @@ pub(super) async fn deliveries_in_order_wait_behind_the_first(fixture: &impl Sto
 }
 
 pub(super) async fn nothing_waits_longer_after_the_clock_was_set_back(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     let queue = queues[0];
     let early = submit_with(&*store, form, 5, true).await;
@@ -153,7 +153,7 @@ pub(super) async fn nothing_waits_longer_after_the_clock_was_set_back(fixture: &
 }
 
 pub(super) async fn a_queue_that_a_later_clock_delayed_is_looked_at_again(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, _) = form_with(&*store, 1, &["one"]).await;
     let hooks = [webhook("one", true, &["submission.completed"]), sheet()];
     let queues = set_integrations(&*store, form, &hooks, 2).await;
@@ -179,7 +179,7 @@ pub(super) async fn a_queue_that_a_later_clock_delayed_is_looked_at_again(fixtur
 }
 
 pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     let all = ["submission.completed", "integration.disabled"];
     let other = webhook("two", true, &all);
@@ -219,7 +219,7 @@ pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(
 }
 
 pub(super) async fn a_revival_goes_on_after_a_restart(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&*store, form, 80, 5).await;
     let claimed = claim(&*store, queues[0], 10, 80).await;
@@ -245,7 +245,7 @@ pub(super) async fn a_revival_goes_on_after_a_restart(fixture: &impl StoreFixtur
 }
 
 pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     store.due_changed().await;
     let other = published_form(&*store, 2).await;
@@ -261,7 +261,7 @@ pub(super) async fn a_queue_is_woken_although_the_caller_is_gone(fixture: &impl 
 }
 
 pub(super) async fn only_what_integrations_are_owed_is_recorded(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_with(&*store, form, 5, false).await;
     assert_eq!(due_events(&*store, queues[0], 10).await, []);
@@ -283,7 +283,7 @@ pub(super) async fn only_what_integrations_are_owed_is_recorded(fixture: &impl S
 }
 
 pub(super) async fn a_removed_integration_cancels_what_waits(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one", "two"]).await;
     submit_many(&*store, form, 60, 5).await;
     let failed = claim(&*store, queues[0], 10, 40).await;
@@ -305,7 +305,7 @@ pub(super) async fn a_removed_integration_cancels_what_waits(fixture: &impl Stor
 }
 
 pub(super) async fn what_a_file_does_not_show_yet_is_claimed(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 1).await;
     let file = |enabled| format!(r#"{{"name":"f","type":"csv_file","path":"a.csv","enabled":{enabled}}}"#);
     let queue = set_integrations(&*store, form, &[file(true)], 2).await[0];
@@ -339,7 +339,7 @@ pub(super) async fn what_a_file_does_not_show_yet_is_claimed(fixture: &impl Stor
 
 pub(super) async fn an_address_gets_one_confirmation_a_day(fixture: &impl StoreFixture) {
     use ConfirmationPermit::{AlreadySent, Granted};
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&*store, form, 3, 5).await;
     let claimed = claim(&*store, queues[0], 10, 9).await;

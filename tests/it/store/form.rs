@@ -20,7 +20,7 @@ use super::{
 };
 
 pub(super) async fn the_id_of_a_removed_question_comes_back_only_with_its_type(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = create_draft(&*store, 1, 1, 0).await;
     let question =
         |id: &str, kind: &str| format!(r#"{{"questions":[{{"id":"{id}","type":"{kind}","title":"a"}}]}}"#);
@@ -37,7 +37,7 @@ pub(super) async fn the_id_of_a_removed_question_comes_back_only_with_its_type(f
 }
 
 pub(super) async fn a_change_applies_only_to_the_expected_revision(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let id = create_draft(&*store, 1, 11, 0).await;
     let rename = |title: &str| patch(&format!(r#"{{"title":"{title}"}}"#));
     let seen = |revisions: &[u64]| ExpectedRevision::OneOf(revisions.to_vec());
@@ -64,7 +64,7 @@ pub(super) async fn a_change_applies_only_to_the_expected_revision(fixture: &imp
 pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_from(
     fixture: &impl StoreFixture,
 ) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let id = create_draft(&*store, 1, 11, 0).await;
     let form = find_form(&*store, id).await.unwrap();
     let update = |title: &str| FormUpdate {
@@ -101,7 +101,7 @@ pub(super) async fn a_form_update_replaces_only_the_revision_it_was_computed_fro
 }
 
 pub(super) async fn a_recorded_response_outlives_a_restart(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let delivery = DeliveryId::from_bytes([7; 16]);
     let key = |body| idempotency_key(IdempotentOperation::Redeliver(delivery), 1, body).unwrap();
     store.put_response(key(5), "{}".to_owned(), at(0)).await.unwrap();
@@ -112,7 +112,7 @@ pub(super) async fn a_recorded_response_outlives_a_restart(fixture: &impl StoreF
 }
 
 pub(super) async fn a_form_list_contains_what_matches_its_filter(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     for number in 1..=9 {
         // Two forms are created in the same millisecond.
         let id = create_draft(&*store, 1, number, number as i64 / 2).await;
@@ -166,7 +166,7 @@ pub(super) async fn a_form_list_contains_what_matches_its_filter(fixture: &impl 
 }
 
 pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let named = |ws, form, slug: &str| {
         new_form(ws, form, definition(&format!(r#"{{"title":"F","slug":"{slug}"}}"#)), 0)
     };
@@ -217,7 +217,7 @@ pub(super) async fn a_slug_belongs_to_one_live_form_of_a_workspace(fixture: &imp
 }
 
 pub(super) async fn a_version_that_takes_most_of_a_cache_is_kept(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let id = create_draft(&*store, 1, 11, 0).await;
     let questions = store.find_version(workspace(1).form(id), 1).await.unwrap().unwrap().questions;
     // 16 bytes of memory for each byte of JSON are three quarters of the capacity.

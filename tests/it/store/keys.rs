@@ -43,7 +43,7 @@ async fn list(store: &dyn Store, ws: u64) -> Vec<(KeyId, Option<i64>)> {
 }
 
 pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     assert_eq!(store.health(), StoreHealth::Ready);
     let key = KeyText::draw(&SeededRandom::new(3));
     let first = Workspace { id: workspace(1), name: "default".into(), created_at: at(0) };
@@ -64,7 +64,7 @@ pub(super) async fn an_empty_store_is_bootstrapped_once(fixture: &impl StoreFixt
 }
 
 pub(super) async fn keys_are_listed_newest_first_within_their_workspace(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     for number in 1..=2 {
         insert_workspace(&*store, number, 0).await;
     }
@@ -91,7 +91,7 @@ pub(super) async fn keys_are_listed_newest_first_within_their_workspace(fixture:
 }
 
 pub(super) async fn uses_are_recorded_for_existing_keys(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     insert_workspace(&*store, 1, 0).await;
     insert(&*store, api_key(1, "a", 1)).await;
     let cached = store.find_key(key_id("a")).await.unwrap().unwrap();
@@ -113,7 +113,7 @@ pub(super) async fn uses_are_recorded_for_existing_keys(fixture: &impl StoreFixt
 }
 
 pub(super) async fn a_deleted_workspace_is_gone_at_once(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     for number in 1..=2 {
         insert_workspace(&*store, number, 0).await;
     }

@@ -38,6 +38,7 @@ use forms::domain::validation::limits::Limits;
 use forms::domain::workspace::{ApiKey, Workspace};
 use forms::id::{FormId, FormRef, Random, SubmissionId, WorkspaceId};
 use forms::secret::KeyId;
+use forms::store::postgres::PostgresStore;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{
@@ -47,6 +48,8 @@ use forms::store::{
 use futures_util::future::join_all;
 use tokio::task::yield_now;
 use tokio::time::timeout;
+
+use crate::harness::postgres::cluster;
 
 pub(crate) use form_edits::{Current, current, update_form};
 
@@ -77,29 +80,29 @@ pub(crate) async fn is_ready(future: &mut (impl Future + Unpin)) -> bool {
 
 /// A store under test, which can be reopened.
 trait StoreFixture {
-    fn open(&self) -> Arc<dyn Store>;
+    async fn open(&self) -> Arc<dyn Store>;
 
     /// Deletes, from a closed store, everything that can be rebuilt.
-    fn remove_index(&self);
+    fn remove_index(&self) {}
 
     async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         store.close().await.unwrap();
         drop(store);
-        self.open()
+        self.open().await
     }
 
     async fn rebuild(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         store.close().await.unwrap();
         drop(store);
         self.remove_index();
-        self.open()
+        self.open().await
     }
 }
 
 struct Sled(tempfile::TempDir);
 
 impl StoreFixture for Sled {
-    fn open(&self) -> Arc<dyn Store> {
+    async fn open(&self) -> Arc<dyn Store> {
         Arc::new(open_store(self.0.path()))
     }
 
@@ -113,14 +116,124 @@ pub(crate) fn open_store(folder: &Path) -> SledStore {
     SledStore::open(folder, EngineOptions::default(), pool, random, Arc::new(|_| ())).unwrap()
 }
 
-fn sled() -> impl StoreFixture {
-    Sled(tempfile::tempdir().unwrap())
+async fn sled() -> Option<impl StoreFixture> {
+    Some(Sled(tempfile::tempdir().unwrap()))
 }
 
-/// Runs the suite for one store: each case becomes a test.
-macro_rules! conformance { ($fixture:ident: $($module:ident { $($case:ident)* })*) => { mod $fixture { $($( #[tokio::test] async fn $case() { super::$module::$case(&super::$fixture()).await; } )*)* } }; }
+/// The URL of a schema.
+struct Postgres(String);
 
-conformance! { sled: keys { an_empty_store_is_bootstrapped_once keys_are_listed_newest_first_within_their_workspace uses_are_recorded_for_existing_keys a_deleted_workspace_is_gone_at_once } form { the_id_of_a_removed_question_comes_back_only_with_its_type a_change_applies_only_to_the_expected_revision a_form_update_replaces_only_the_revision_it_was_computed_from a_recorded_response_outlives_a_restart a_version_that_takes_most_of_a_cache_is_kept a_form_list_contains_what_matches_its_filter a_slug_belongs_to_one_live_form_of_a_workspace } paging { every_list_shows_each_unchanged_row_once_during_concurrent_writes } search { a_search_returns_what_matches_its_filter_in_either_order a_long_search_runs_in_slices_and_can_be_cancelled } clock_and_ids { submissions_get_the_current_time_when_the_clock_repeats a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed } admission { a_repeated_request_is_stored_once an_idempotency_record_expires_after_a_day } quarantine { a_quarantined_submission_is_kept_apart_until_it_is_released what_is_quarantined_is_erased_like_the_trash } submissions { answers_and_definitions_are_stored_byte_for_byte an_edit_may_be_larger_than_the_original_row one_group_can_submit_trash_and_restore a_submission_after_a_restored_one_sorts_after_it a_submission_after_the_clock_repeats_sorts_last a_submission_id_is_never_reused many_edits_of_a_submission_hide_no_other_from_a_search the_trash_of_a_form_is_trashed_and_restored_with_it } model { random_operations_agree_with_a_model } delivery_queue { a_submission_is_delivered_once_to_each_integration a_claimed_delivery_is_claimed_again_once_it_is_released an_outcome_that_comes_too_late_is_dropped a_queue_without_room_waits deliveries_in_order_wait_behind_the_first nothing_waits_longer_after_the_clock_was_set_back a_queue_that_a_later_clock_delayed_is_looked_at_again an_integration_whose_receiver_is_gone_is_paused_and_resumed a_revival_goes_on_after_a_restart a_queue_is_woken_although_the_caller_is_gone only_what_integrations_are_owed_is_recorded a_removed_integration_cancels_what_waits what_a_file_does_not_show_yet_is_claimed an_address_gets_one_confirmation_a_day } delivery_events { changes_of_a_form_and_its_submissions_are_delivered a_form_in_the_trash_pauses_all_but_deletions deliveries_of_a_restored_submission_go_on deliveries_of_an_erased_submission_are_canceled nothing_of_an_erased_submission_is_sent_or_shown_meanwhile a_submission_that_was_restored_meanwhile_is_not_paused nothing_is_delivered_of_an_erased_form } delivery_changes { deliveries_are_listed_newest_first a_list_shows_each_delivery_once_while_they_are_delivered counters_agree_with_a_list_after_random_changes ended_deliveries_are_erased_after_some_days } }
+impl StoreFixture for Postgres {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::open(&self.0, Arc::new(SeededRandom::new(1))).await.unwrap())
+    }
+}
+
+async fn postgres() -> Option<impl StoreFixture> {
+    Some(Postgres(cluster()?.new_schema().await))
+}
+
+/// Makes each case of the suite a test of one store.
+macro_rules! tests_of {
+    ($fixture:ident: $($module:ident { $($case:ident)* })*) => { $($(
+        #[tokio::test]
+        async fn $case() {
+            let Some(fixture) = super::$fixture().await else { return };
+            super::$module::$case(&fixture).await;
+        }
+    )*)* };
+}
+
+/// The suite, for the store of a fixture.
+macro_rules! conformance {
+    ($fixture:ident) => {
+        mod $fixture {
+            tests_of! { $fixture:
+                keys {
+                    an_empty_store_is_bootstrapped_once
+                    keys_are_listed_newest_first_within_their_workspace
+                    uses_are_recorded_for_existing_keys
+                    a_deleted_workspace_is_gone_at_once
+                }
+                form {
+                    the_id_of_a_removed_question_comes_back_only_with_its_type
+                    a_change_applies_only_to_the_expected_revision
+                    a_form_update_replaces_only_the_revision_it_was_computed_from
+                    a_recorded_response_outlives_a_restart
+                    a_version_that_takes_most_of_a_cache_is_kept
+                    a_form_list_contains_what_matches_its_filter
+                    a_slug_belongs_to_one_live_form_of_a_workspace
+                }
+                paging {
+                    every_list_shows_each_unchanged_row_once_during_concurrent_writes
+                }
+                search {
+                    a_search_returns_what_matches_its_filter_in_either_order
+                    a_long_search_runs_in_slices_and_can_be_cancelled
+                }
+                clock_and_ids {
+                    submissions_get_the_current_time_when_the_clock_repeats
+                    a_clock_that_steps_back_a_minute_is_ignored_and_more_is_followed
+                }
+                admission {
+                    a_repeated_request_is_stored_once
+                    an_idempotency_record_expires_after_a_day
+                }
+                quarantine {
+                    a_quarantined_submission_is_kept_apart_until_it_is_released
+                    what_is_quarantined_is_erased_like_the_trash
+                }
+                submissions {
+                    answers_and_definitions_are_stored_byte_for_byte
+                    an_edit_may_be_larger_than_the_original_row
+                    one_group_can_submit_trash_and_restore
+                    a_submission_after_a_restored_one_sorts_after_it
+                    a_submission_after_the_clock_repeats_sorts_last
+                    a_submission_id_is_never_reused
+                    many_edits_of_a_submission_hide_no_other_from_a_search
+                    the_trash_of_a_form_is_trashed_and_restored_with_it
+                }
+                model {
+                    random_operations_agree_with_a_model
+                }
+                delivery_queue {
+                    a_submission_is_delivered_once_to_each_integration
+                    a_claimed_delivery_is_claimed_again_once_it_is_released
+                    an_outcome_that_comes_too_late_is_dropped
+                    a_queue_without_room_waits
+                    deliveries_in_order_wait_behind_the_first
+                    nothing_waits_longer_after_the_clock_was_set_back
+                    a_queue_that_a_later_clock_delayed_is_looked_at_again
+                    an_integration_whose_receiver_is_gone_is_paused_and_resumed
+                    a_revival_goes_on_after_a_restart
+                    a_queue_is_woken_although_the_caller_is_gone
+                    only_what_integrations_are_owed_is_recorded
+                    a_removed_integration_cancels_what_waits
+                    what_a_file_does_not_show_yet_is_claimed
+                    an_address_gets_one_confirmation_a_day
+                }
+                delivery_events {
+                    changes_of_a_form_and_its_submissions_are_delivered
+                    a_form_in_the_trash_pauses_all_but_deletions
+                    deliveries_of_a_restored_submission_go_on
+                    deliveries_of_an_erased_submission_are_canceled
+                    nothing_of_an_erased_submission_is_sent_or_shown_meanwhile
+                    a_submission_that_was_restored_meanwhile_is_not_paused
+                    nothing_is_delivered_of_an_erased_form
+                }
+                delivery_changes {
+                    deliveries_are_listed_newest_first
+                    a_list_shows_each_delivery_once_while_they_are_delivered
+                    counters_agree_with_a_list_after_random_changes
+                    ended_deliveries_are_erased_after_some_days
+                }
+            }
+        }
+    };
+}
+
+conformance! { sled }
+conformance! { postgres }
 
 /// The value of a step that was carried out.
 #[track_caller]

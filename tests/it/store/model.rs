@@ -238,7 +238,7 @@ async fn read(store: &dyn Store, form: FormId, order: Order, limit: usize) -> Ve
 async fn check_seed(fixture: &impl StoreFixture, seed: u64) {
     let mut run =
         Run { seed, random: Random::new(seed), model: Model::new(), assigned: Vec::new(), millis: 200_000 };
-    let mut store = fixture.open();
+    let mut store = fixture.open().await;
     let mut forms = Vec::new();
     for number in 1..=2 {
         forms.push(published_form(&*store, seed * 10 + number).await);

@@ -267,7 +267,7 @@ fn split_alternately<T: Copy>(all: Vec<T>) -> [Vec<T>; 2] {
 pub(super) async fn every_list_shows_each_unchanged_row_once_during_concurrent_writes(
     fixture: &impl StoreFixture,
 ) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 1).await;
     let [kept, changing] = create_submissions(&*store, form).await;
     let [kept_forms, changing_forms] = create_forms(&*store).await;

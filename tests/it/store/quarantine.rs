@@ -13,7 +13,7 @@ use super::{
 };
 
 pub(super) async fn a_quarantined_submission_is_kept_apart_until_it_is_released(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let (form, queues) = form_with(&*store, 11, &["one"]).await;
     let idempotency_key = idempotency_key(IdempotentOperation::CreateSubmission(form), 1, 1);
     let new = new_submission(form, r#"{"q1":"pills"}"#);
@@ -46,7 +46,7 @@ pub(super) async fn a_quarantined_submission_is_kept_apart_until_it_is_released(
 }
 
 pub(super) async fn what_is_quarantined_is_erased_like_the_trash(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     submit(&*store, form, r#"{"q1":"soup"}"#, 0).await;
     let mut spam = Vec::new();

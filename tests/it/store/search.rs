@@ -13,7 +13,7 @@ use super::{
 use crate::engine::random::Random;
 
 pub(super) async fn a_search_returns_what_matches_its_filter_in_either_order(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     for turn in 0..4 {
         submit_concurrently(&*store, form, 100, turn * 20).await;
@@ -51,7 +51,7 @@ pub(super) async fn a_search_returns_what_matches_its_filter_in_either_order(fix
 }
 
 pub(super) async fn a_long_search_runs_in_slices_and_can_be_cancelled(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let text = format!("{{\"q1\":\"{}\"}}", "x".repeat(500_000));
     for number in 0..12 {

@@ -13,7 +13,7 @@ use super::{
 };
 
 pub(super) async fn answers_and_definitions_are_stored_byte_for_byte(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let mut sent = Vec::new();
     for length in [0, 4_050, 4_096, 4_097, 8_191, 60_000, 900_000] {
@@ -43,7 +43,7 @@ pub(super) async fn answers_and_definitions_are_stored_byte_for_byte(fixture: &i
 }
 
 pub(super) async fn an_edit_may_be_larger_than_the_original_row(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let ids = submit_concurrently(&*store, form, 100, 0).await;
     let text = |number: usize| format!("{{\"q1\":\"{}\"}}", "é".repeat(number * 300));
@@ -60,7 +60,7 @@ pub(super) async fn an_edit_may_be_larger_than_the_original_row(fixture: &impl S
 }
 
 pub(super) async fn one_group_can_submit_trash_and_restore(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let mut expected = submit_concurrently(&*store, form, 30, 0).await;
     // All of this waits for the writer and becomes one group: 15 are trashed and restored, 15 only trashed.
@@ -99,7 +99,7 @@ async fn submit_after(
 }
 
 pub(super) async fn a_submission_after_a_restored_one_sorts_after_it(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let mut ids = submit_concurrently(&*store, form, 20, 0).await;
     let newest = ids[19];
@@ -111,7 +111,7 @@ pub(super) async fn a_submission_after_a_restored_one_sorts_after_it(fixture: &i
 }
 
 pub(super) async fn a_submission_after_the_clock_repeats_sorts_last(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let mut ids = submit_concurrently(&*store, form, 80, 100_000).await;
     for id in ids.split_off(40) {
@@ -128,7 +128,7 @@ pub(super) async fn a_submission_after_the_clock_repeats_sorts_last(fixture: &im
 }
 
 pub(super) async fn a_submission_id_is_never_reused(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     // One row spans some milliseconds; its last submission is trashed, and the clock returns to a time within the row.
     let ids = submit_concurrently(&*store, form, 40, 100_000).await;
@@ -143,7 +143,7 @@ pub(super) async fn a_submission_id_is_never_reused(fixture: &impl StoreFixture)
 }
 
 pub(super) async fn many_edits_of_a_submission_hide_no_other_from_a_search(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let ids = submit_concurrently(&*store, form, 2, 0).await;
     for (id, edits) in [(ids[0], 7), (ids[1], 2)] {
@@ -158,7 +158,7 @@ pub(super) async fn many_edits_of_a_submission_hide_no_other_from_a_search(fixtu
 }
 
 pub(super) async fn the_trash_of_a_form_is_trashed_and_restored_with_it(fixture: &impl StoreFixture) {
-    let store = fixture.open();
+    let store = fixture.open().await;
     let form = published_form(&*store, 11).await;
     let ids = submit_concurrently(&*store, form, 4, 0).await;
     done(trash_submission(&*store, form, ids[1], 5).await);

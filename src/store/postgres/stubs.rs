@@ -1,0 +1,350 @@
+//! Temporary: what is still to be written.
+#![allow(unused_variables, clippy::todo, reason = "temporary")]
+use super::PostgresStore;
+use super::*;
+use crate::clock::Timestamp;
+use crate::domain::delivery::attempt::*;
+use crate::domain::delivery::health::Health;
+use crate::domain::delivery::lifecycle::ManualChange;
+use crate::domain::delivery::*;
+use crate::domain::form::filter::FormFilter;
+use crate::domain::form::*;
+use crate::domain::revision::ExpectedRevision;
+use crate::domain::submission::filter::*;
+use crate::domain::submission::*;
+use crate::domain::trash::ClockRecord;
+use crate::id::*;
+use crate::store::*;
+use async_trait::async_trait;
+use std::sync::Arc;
+
+#[async_trait]
+impl Forms for PostgresStore {
+    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>> {
+        todo!()
+    }
+
+    async fn find_form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
+        todo!()
+    }
+
+    async fn find_form_workspace(&self, form: FormId) -> Result<Option<WorkspaceId>> {
+        todo!()
+    }
+
+    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
+        todo!()
+    }
+
+    async fn list_forms(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+        after: Option<(Timestamp, FormId)>,
+        limit: usize,
+    ) -> Result<FormRows> {
+        todo!()
+    }
+
+    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>> {
+        todo!()
+    }
+
+    async fn find_version(&self, form: FormRef, number: u32) -> Result<Option<StoredVersion>> {
+        todo!()
+    }
+
+    async fn find_retired(&self, form: FormRef) -> Result<RetiredIds> {
+        todo!()
+    }
+
+    async fn list_versions(
+        &self,
+        form: FormRef,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<StoredVersion, u32>>> {
+        todo!()
+    }
+
+    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
+        todo!()
+    }
+
+    async fn trash_form(
+        &self,
+        form: FormRef,
+        expected: ExpectedRevision,
+        now: Timestamp,
+    ) -> Result<StepResult<()>> {
+        todo!()
+    }
+
+    async fn restore_form(
+        &self,
+        form: FormRef,
+        idempotency_key: Option<IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<StepResult<Restored>> {
+        todo!()
+    }
+
+    async fn purge_form(&self, form: FormRef, expected: ExpectedRevision) -> Result<StepResult<()>> {
+        todo!()
+    }
+}
+
+#[async_trait]
+impl Submissions for PostgresStore {
+    async fn accept_submission(
+        &self,
+        new: NewSubmission<'_>,
+        now: Timestamp,
+    ) -> Result<StepResult<SubmissionId>> {
+        todo!()
+    }
+
+    async fn accept_batch(&self, new: NewBatch, now: Timestamp) -> Result<StepResult<String>> {
+        todo!()
+    }
+
+    async fn count_submissions(&self, form: FormRef) -> Result<u64> {
+        todo!()
+    }
+
+    async fn find_submission(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
+        todo!()
+    }
+
+    async fn find_original(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
+        todo!()
+    }
+
+    async fn list_submissions(
+        &self,
+        form: FormRef,
+        filter: &SubmissionFilter,
+        order: Order,
+        after: Option<SubmissionId>,
+        limit: usize,
+    ) -> Result<Option<SubmissionRows>> {
+        todo!()
+    }
+
+    async fn count_filtered(&self, form: FormRef, filter: &SubmissionFilter) -> Result<Option<u64>> {
+        todo!()
+    }
+
+    async fn list_trashed_submissions(
+        &self,
+        form: FormRef,
+        status: SubmissionStatus,
+        before: Option<SubmissionId>,
+        limit: usize,
+    ) -> Result<Option<SubmissionRows>> {
+        todo!()
+    }
+
+    async fn list_history(
+        &self,
+        submission: SubmissionRef,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<ReplacedState, u32>>> {
+        todo!()
+    }
+
+    async fn find_traces(
+        &self,
+        form: FormRef,
+        query: SubmissionQuery,
+        limit: usize,
+    ) -> Result<Option<Traces>> {
+        todo!()
+    }
+
+    async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {
+        todo!()
+    }
+
+    async fn trash_submission(
+        &self,
+        submission: SubmissionRef,
+        expected: ExpectedRevision,
+        now: Timestamp,
+    ) -> Result<StepResult<()>> {
+        todo!()
+    }
+
+    async fn restore_submission(
+        &self,
+        submission: SubmissionRef,
+        status: SubmissionStatus,
+        idempotency_key: Option<IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<StepResult<Submission>> {
+        todo!()
+    }
+
+    async fn purge_submission(
+        &self,
+        submission: SubmissionRef,
+        expected: ExpectedRevision,
+        now: Timestamp,
+    ) -> Result<StepResult<()>> {
+        todo!()
+    }
+}
+
+#[async_trait]
+impl Maintenance for PostgresStore {
+    fn health(&self) -> StoreHealth {
+        todo!()
+    }
+
+    async fn signing_key(&self) -> Result<[u8; 32]> {
+        todo!()
+    }
+
+    async fn clock_record(&self) -> Result<Option<ClockRecord>> {
+        todo!()
+    }
+
+    async fn put_clock_record(&self, record: ClockRecord) -> Result<()> {
+        todo!()
+    }
+
+    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize> {
+        todo!()
+    }
+
+    fn erase_expired_keys(&self, now: Timestamp) {
+        todo!()
+    }
+
+    async fn snapshot(&self) -> Result<Vec<StoreFile>> {
+        todo!()
+    }
+
+    fn compact(&self) {
+        todo!()
+    }
+
+    async fn usage(&self) -> Result<StoreUsage> {
+        todo!()
+    }
+
+    async fn count_all_submissions(&self) -> Result<u64> {
+        todo!()
+    }
+
+    async fn verify(&self) -> Result<JournalCheck> {
+        todo!()
+    }
+
+    fn announce(&self, address: &str) {
+        todo!()
+    }
+
+    async fn close(&self) -> Result<()> {
+        todo!()
+    }
+}
+
+#[async_trait]
+impl Deliveries for PostgresStore {
+    async fn claim_due(&self, owner: Owner, now: Timestamp, capacity: &mut Capacity<'_>) -> Result<Claims> {
+        todo!()
+    }
+
+    async fn load_claimed(&self, delivery: &Delivery) -> Result<LoadedDelivery> {
+        todo!()
+    }
+
+    async fn finish(
+        &self,
+        queue: QueueId,
+        finished: Vec<FinishedAttempt>,
+        written: Option<u64>,
+        now: Timestamp,
+    ) -> Result<Health> {
+        todo!()
+    }
+
+    fn release(&self, owner: Owner) {
+        todo!()
+    }
+
+    fn give_back(&self, queue: QueueId, deliveries: &[Delivery]) {
+        todo!()
+    }
+
+    async fn due_changed(&self) {
+        todo!()
+    }
+
+    async fn permit_confirmation(
+        &self,
+        delivery: &Delivery,
+        mailbox: u64,
+        now: Timestamp,
+    ) -> Result<ConfirmationPermit> {
+        todo!()
+    }
+
+    async fn has_integrations(&self) -> Result<bool> {
+        todo!()
+    }
+
+    async fn queue_totals(&self, form: FormRef) -> Result<Vec<QueueTotals>> {
+        todo!()
+    }
+
+    async fn find_delivery(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+    ) -> Result<Option<(Arc<Form>, Delivery)>> {
+        todo!()
+    }
+
+    async fn list_deliveries(
+        &self,
+        workspace: WorkspaceId,
+        filter: &DeliveryFilter,
+        after: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<DeliveryRows> {
+        todo!()
+    }
+
+    async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {
+        todo!()
+    }
+
+    async fn change_delivery(
+        &self,
+        workspace: WorkspaceId,
+        delivery: DeliveryId,
+        change: ManualChange,
+        now: Timestamp,
+    ) -> Result<StepResult<Delivery>> {
+        todo!()
+    }
+
+    async fn delivery_stats(
+        &self,
+        workspace: WorkspaceId,
+        now: Timestamp,
+    ) -> Result<Vec<(&'static str, TypeStats)>> {
+        todo!()
+    }
+
+    async fn bring_forward(&self, now: Timestamp) -> Result<()> {
+        todo!()
+    }
+
+    fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
+        todo!()
+    }
+}

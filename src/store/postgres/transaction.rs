@@ -1,0 +1,281 @@
+//! Transactions: each step of the store is one, carried out again when the database has interrupted it.
+//!
+//! Every transaction writes a *mark*, its first row. When the connection is lost while it commits, nobody knows whether it has;
+//! then it is carried out again with the same mark. The mark can only be written once, so that either the first attempt never
+//! took effect, or the second one finds out that it did.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Object, PoolError};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+
+use super::PostgresStore;
+use crate::store::step::{Step, Stop, step_result};
+use crate::store::{Result, StepResult, StoreError};
+
+/// How long a step is tried, from its first attempt on.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Longest waits before a step is tried again, in milliseconds: half of it at least.
+const BACKOFF: [u64; 6] = [4, 16, 50, 100, 250, 500];
+
+type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A connection, in a transaction or not. It is closed when it is dropped within one.
+pub(super) struct Session {
+    client: Option<Object>,
+    is_idle: AtomicBool,
+}
+
+/// A session, for work that may be done again. Work gets one of its own, because a future that borrows it could not be sent to
+/// other threads ([rust-lang/rust#100013](https://github.com/rust-lang/rust/issues/100013)).
+pub(super) type Tx = Arc<Session>;
+
+impl Session {
+    pub(super) async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        let client = self.client.as_ref().ok_or_else(closed)?;
+        let statement = client.prepare_cached(sql).await.map_err(explain)?;
+        client.query(&statement, params).await.map_err(explain)
+    }
+
+    pub(super) async fn query_opt(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>> {
+        Ok(self.query(sql, params).await?.pop())
+    }
+
+    /// Returns the number of rows that were written.
+    pub(super) async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64> {
+        let client = self.client.as_ref().ok_or_else(closed)?;
+        let statement = client.prepare_cached(sql).await.map_err(explain)?;
+        client.execute(&statement, params).await.map_err(explain)
+    }
+
+    fn set_idle(&self, is_idle: bool) {
+        self.is_idle.store(is_idle, Ordering::Relaxed);
+    }
+
+    /// Carries out statements without parameters.
+    pub(super) async fn run(&self, sql: &str) -> Result<()> {
+        let client = self.client.as_ref().ok_or_else(closed)?;
+        client.batch_execute(sql).await.map_err(explain)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let is_idle = self.is_idle.load(Ordering::Relaxed);
+        if let Some(client) = self.client.take().filter(|_| !is_idle) {
+            drop(Object::take(client));
+        }
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Interrupted("the connection is closed".to_owned())
+}
+
+/// How an attempt of a step ended.
+enum Attempt<T> {
+    Committed(T),
+    /// An earlier attempt has committed.
+    WasCommitted,
+    Stopped(Stop<T>),
+    /// The connection was lost during the commit.
+    Unknown(T, StoreError),
+}
+
+impl PostgresStore {
+    /// Runs a step in one transaction. `work` is called again when the database interrupts it.
+    pub(super) async fn step<T, F>(&self, work: impl Fn(Tx) -> F) -> Result<StepResult<T>>
+    where
+        F: Future<Output = Step<T>>,
+    {
+        let mut mark = [0; 16];
+        self.context.random.fill(&mut mark);
+        let mut unknown = None;
+        let mut tries = Tries::new();
+        loop {
+            let interrupted = match timeout_at(tries.deadline, self.attempt(&mark, &work)).await {
+                Ok(Attempt::Committed(value)) => return Ok(StepResult::Done(value)),
+                Ok(Attempt::WasCommitted) => match unknown {
+                    Some(value) => return Ok(StepResult::Done(value)),
+                    None => return Err(StoreError::Io(std::io::Error::other("a mark was used twice"))),
+                },
+                Ok(Attempt::Stopped(Stop::Failed(error @ StoreError::Interrupted(_)))) => error,
+                Ok(Attempt::Stopped(stop)) => return step_result(Err(stop)),
+                Ok(Attempt::Unknown(value, error)) => {
+                    unknown = Some(value);
+                    error
+                }
+                Err(_elapsed) => return Err(give_up(None)),
+            };
+            tries.wait(interrupted).await?;
+        }
+    }
+
+    /// Runs a step that decides nothing.
+    pub(super) async fn write<T, F>(&self, work: impl Fn(Tx) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let step = |tx| {
+            let work = work(tx);
+            async move { Ok(work.await?) }
+        };
+        match self.step(step).await? {
+            StepResult::Done(value) | StepResult::Replayed(value) => Ok(value),
+            StepResult::Refused(_) | StepResult::Recheck | StepResult::Missing => Err(closed()),
+        }
+    }
+
+    /// Runs reads that need no transaction.
+    pub(super) async fn read<T, F>(&self, work: impl Fn(Tx) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let mut tries = Tries::new();
+        loop {
+            let attempt = async {
+                let session = self.session().await?;
+                session.set_idle(false);
+                let value = work(Arc::clone(&session)).await;
+                session.set_idle(true);
+                value
+            };
+            let interrupted = match timeout_at(tries.deadline, attempt).await {
+                Ok(Err(error @ StoreError::Interrupted(_))) => error,
+                Ok(done) => return done,
+                Err(_elapsed) => return Err(give_up(None)),
+            };
+            tries.wait(interrupted).await?;
+        }
+    }
+
+    async fn session(&self) -> Result<Tx> {
+        let client = self.pool.get().await.map_err(|error| match error {
+            PoolError::Timeout(_) => StoreError::Overloaded,
+            error => StoreError::Interrupted(with_causes(&error)),
+        })?;
+        Ok(Arc::new(Session { client: Some(client), is_idle: AtomicBool::new(true) }))
+    }
+
+    async fn attempt<T, F>(&self, mark: &[u8; 16], work: &impl Fn(Tx) -> F) -> Attempt<T>
+    where
+        F: Future<Output = Step<T>>,
+    {
+        let session = match self.session().await {
+            Ok(session) => session,
+            Err(error) => return Attempt::Stopped(error.into()),
+        };
+        session.set_idle(false);
+        match begin(&session, mark).await {
+            Ok(true) => {}
+            Ok(false) => return Attempt::WasCommitted,
+            Err(error) => return Attempt::Stopped(error.into()),
+        }
+        let value = match work(Arc::clone(&session)).await {
+            Ok(value) => value,
+            Err(stop) => {
+                session.set_idle(session.run("ROLLBACK").await.is_ok());
+                return Attempt::Stopped(stop);
+            }
+        };
+        match session.run("COMMIT").await {
+            Ok(()) => {
+                session.set_idle(true);
+                Attempt::Committed(value)
+            }
+            Err(error @ StoreError::Interrupted(_)) => Attempt::Unknown(value, error),
+            Err(error) => Attempt::Stopped(error.into()),
+        }
+    }
+}
+
+/// Begins a transaction and writes its mark. Returns `false` if the mark exists.
+async fn begin(session: &Session, mark: &[u8; 16]) -> Result<bool> {
+    let sql = "INSERT INTO marks (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
+    // Both are sent at once.
+    let mark = &mark[..];
+    let params: Params<'_> = &[&mark];
+    let (_, written) = tokio::try_join!(session.run("BEGIN"), session.execute(sql, params))?;
+    Ok(written == 1)
+}
+
+/// The attempts of a step until its deadline.
+struct Tries {
+    count: usize,
+    deadline: Instant,
+}
+
+impl Tries {
+    fn new() -> Self {
+        Self { count: 0, deadline: Instant::now() + DEADLINE }
+    }
+
+    /// Waits before the next attempt, for a time drawn by lot, so that those that have met do not meet again.
+    async fn wait(&mut self, interrupted: StoreError) -> Result<()> {
+        let longest = BACKOFF[self.count.min(BACKOFF.len() - 1)];
+        self.count += 1;
+        let wait = Duration::from_millis(fastrand::u64(longest / 2..=longest));
+        if Instant::now() + wait >= self.deadline {
+            return Err(give_up(Some(interrupted)));
+        }
+        sleep(wait).await;
+        Ok(())
+    }
+}
+
+fn give_up(last: Option<StoreError>) -> StoreError {
+    StoreError::Unavailable(match last {
+        Some(StoreError::Interrupted(why)) => why,
+        _ => "the database does not answer".to_owned(),
+    })
+}
+
+/// Maps an error of the database. What may succeed when the transaction is carried out again is [`StoreError::Interrupted`].
+fn explain(error: Error) -> StoreError {
+    const INTERRUPTIONS: [SqlState; 10] = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::UNIQUE_VIOLATION, // somebody else has just written it: the next attempt reads that
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::READ_ONLY_SQL_TRANSACTION, // a server that is not the primary any more
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::QUERY_CANCELED,
+    ];
+    let Some(database) = error.as_db_error() else {
+        return match error.is_closed()
+            || std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::io::Error>())
+        {
+            true => StoreError::Interrupted(with_causes(&error)),
+            false => StoreError::Io(std::io::Error::other(error)),
+        };
+    };
+    let code = database.code();
+    match *code {
+        SqlState::DISK_FULL => StoreError::Full,
+        _ if INTERRUPTIONS.contains(code) || code.code().starts_with("08") => {
+            StoreError::Interrupted(with_causes(&error))
+        }
+        _ => StoreError::Io(std::io::Error::other(error)),
+    }
+}
+
+/// The text of an error with that of its causes.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! Ids and times as values of the database.
+
+use bytes::BytesMut;
+use std::error::Error;
+
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use crate::clock::Timestamp;
+use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
+use crate::secret::KeyId;
+
+type BoxError = Box<dyn Error + Sync + Send>;
+
+macro_rules! as_bytes {
+    ($($id:ty)*) => { $(
+        impl ToSql for $id {
+            fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
+                (&self.to_bytes()[..]).to_sql(kind, out)
+            }
+
+            fn accepts(kind: &Type) -> bool {
+                *kind == Type::BYTEA
+            }
+
+            to_sql_checked!();
+        }
+
+        impl<'a> FromSql<'a> for $id {
+            fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, BoxError> {
+                Ok(Self::from_bytes(raw.try_into()?))
+            }
+
+            fn accepts(kind: &Type) -> bool {
+                *kind == Type::BYTEA
+            }
+        }
+    )* };
+}
+
+as_bytes!(FormId WorkspaceId SubmissionId IntegrationId EventId DeliveryId DeliveryTarget);
+
+impl ToSql for Timestamp {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
+        self.millis().to_sql(kind, out)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::INT8
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Timestamp {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, BoxError> {
+        i64::from_sql(kind, raw).map(Self::from_millis)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::INT8
+    }
+}
+
+impl ToSql for KeyId {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
+        self.to_string().to_sql(kind, out)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::TEXT
+    }
+
+    to_sql_checked!();
+}
