@@ -334,6 +334,11 @@ pub trait Maintenance: Send + Sync {
     /// back.
     async fn signing_key(&self) -> Result<[u8; 32]>;
 
+    /// Returns whether this process is to run the maintenance of the next hour: of several with one store, one does.
+    async fn lead_maintenance(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Returns what maintenance recorded of the clock; `None` before its first run.
     async fn clock_record(&self) -> Result<Option<ClockRecord>>;
 

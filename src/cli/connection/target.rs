@@ -167,7 +167,7 @@ fn local_address(running: &[RunningServer]) -> Result<Sourced<Url>, CliError> {
         [server] => Ok(Sourced { value: parse(&server.url, "the runtime file")?, source: Source::Runtime }),
         several => {
             let flag =
-                |server: &RunningServer| format!("\n--url {}  ({})", server.url, server.data.display());
+                |server: &RunningServer| format!("\n--url {}  ({})", server.url, server.store());
             let flags: String = several.iter().map(flag).collect();
             let message = format!("{} servers of yours are running", several.len());
             Err(CliError::usage_with_help(message, format!("add one of{flags}")))
