@@ -8,8 +8,11 @@
 
 mod connection;
 mod counters;
+mod form_search;
+mod forms;
 mod idempotency;
 mod keys;
+mod purges;
 mod schema;
 mod stubs;
 mod transaction;
@@ -18,6 +21,9 @@ mod values;
 use std::sync::Arc;
 
 use deadpool_postgres::Pool;
+use tokio::sync::Mutex;
+
+use self::stubs::{events, queues, submissions};
 
 use crate::id::Random;
 use crate::store::StoreError;
@@ -47,14 +53,26 @@ pub struct PostgresStore {
 
 struct Context {
     random: Arc<dyn Random>,
+    /// Held by the one task of this server that erases rows of purged forms.
+    purging: Mutex<()>,
 }
 
 impl PostgresStore {
     /// Opens the store in the database at `url`, and creates its tables if they are missing.
     pub async fn open(url: &str, random: Arc<dyn Random>) -> Result<Self, OpenError> {
         let pool = connection::new_pool(url)?;
-        let store = Self { pool, context: Arc::new(Context { random }) };
+        let store = Self { pool, context: Arc::new(Context { random, purging: Mutex::default() }) };
         store.migrate().await?;
+        store.resume_purges();
         Ok(store)
+    }
+
+    /// Runs `work` in the background. What it does not finish is continued by maintenance.
+    fn background(&self, work: impl Future<Output = Result<(), StoreError>> + Send + 'static) {
+        tokio::spawn(async move {
+            if let Err(error) = work.await {
+                tracing::warn!(%error, "work in the background was interrupted, and is continued within an hour");
+            }
+        });
     }
 }
