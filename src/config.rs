@@ -121,7 +121,8 @@ impl fmt::Display for StoreLocation {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         // A password may have any character. With an `@` after the `?`, either may be a part of one.
-        let place = if parameters.contains('@') { "" } else { address.rsplit('@').next().unwrap_or_default() };
+        let place =
+            if parameters.contains('@') { "" } else { address.rsplit('@').next().unwrap_or_default() };
         write!(f, "{scheme}://{place}")
     }
 }
@@ -159,13 +160,13 @@ impl DeliveryConfig {
             StoreLocation::Folder(_) if self.operator_key_file.is_some() => {
                 Err("--operator-key-file is for a database; the data directory has the operator key")
             }
-            StoreLocation::Database(_) if self.new_master_key => {
-                Err("--new-master-key makes a file in a data directory; with a database, give the new key itself")
-            }
-            StoreLocation::Database(_) if !has_key => {
-                Err("a database needs a master key, which seals the secrets of integrations: set FORMS_MASTER_KEY or \
-                     --master-key-file, the same on every server; `openssl rand -base64 32` makes one")
-            }
+            StoreLocation::Database(_) if self.new_master_key => Err(
+                "--new-master-key makes a file in a data directory; with a database, give the new key itself",
+            ),
+            StoreLocation::Database(_) if !has_key => Err(
+                "a database needs a master key, which seals the secrets of integrations: set FORMS_MASTER_KEY or \
+                     --master-key-file, the same on every server; `openssl rand -base64 32` makes one",
+            ),
             StoreLocation::Folder(_) | StoreLocation::Database(_) => Ok(()),
         }
     }

@@ -29,7 +29,7 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), config).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
     };
     let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(metrics));
     let options = EngineOptions {
@@ -51,7 +51,7 @@ pub(super) async fn open(
 pub(super) async fn open_local(config: &Config, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), config).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
     };
     let options = EngineOptions {
         verify_index: false,
@@ -133,7 +133,7 @@ mod database {
     use tokio::time::sleep;
 
     use super::ServerError;
-    use crate::config::Config;
+    use crate::cpu_pool::CpuPool;
     use crate::secret::SystemRandomness;
     use crate::store::postgres::{OpenError, PostgresStore};
     use crate::store::{JournalCheck, Maintenance, Store};
@@ -142,10 +142,10 @@ mod database {
     const PAUSE: Duration = Duration::from_secs(1);
 
     /// Opens the store in the database at `url`, as soon as it can be reached.
-    pub(super) async fn open(url: &str, _config: &Config) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(url: &str, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
         let mut is_away = false;
         loop {
-            match PostgresStore::open(url, Arc::new(SystemRandomness)).await {
+            match PostgresStore::open(url, pool.clone(), Arc::new(SystemRandomness)).await {
                 Err(OpenError::Store(error)) if error.is_transient() => {
                     if !std::mem::replace(&mut is_away, true) {
                         tracing::warn!(%error, "the database cannot be reached; trying until it can");
@@ -158,7 +158,7 @@ mod database {
     }
 
     pub(super) async fn verify(url: &str) -> Result<JournalCheck, ServerError> {
-        let store = PostgresStore::open_existing(url, Arc::new(SystemRandomness)).await?;
+        let store = PostgresStore::open_existing(url, CpuPool::default(), Arc::new(SystemRandomness)).await?;
         let checked = store.verify().await;
         store.close().await?;
         Ok(checked?)
@@ -169,7 +169,7 @@ mod database {
             match error {
                 OpenError::InvalidUrl(_) => Self::InvalidConfig(error.to_string()),
                 OpenError::Store(error) => Self::Store(error),
-                OpenError::Refused(_) | OpenError::Newer { .. } | OpenError::Older => {
+                OpenError::Empty | OpenError::Older | OpenError::Newer { .. } | OpenError::Refused(_) => {
                     Self::Database(error.to_string())
                 }
             }
@@ -182,10 +182,10 @@ mod database {
     use std::sync::Arc;
 
     use super::ServerError;
-    use crate::config::Config;
+    use crate::cpu_pool::CpuPool;
     use crate::store::{JournalCheck, Store};
 
-    pub(super) async fn open(_: &str, _: &Config) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(_: &str, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
         Err(unknown())
     }
 

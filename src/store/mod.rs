@@ -72,13 +72,13 @@ pub struct StoreFile {
     pub content: Box<dyn Read + Send>,
 }
 
-/// Disk space of a store.
+/// Disk space of a store. In a database, its tables are what the journal is otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreUsage {
     pub journal_bytes: u64,
     pub index_bytes: u64,
-    /// Bytes free on its disk.
-    pub free_bytes: u64,
+    /// Bytes free on its disk; `None` if it is not on a disk of this machine.
+    pub free_bytes: Option<u64>,
     /// Whether the journal is being compacted, or will be soon.
     pub is_compacting: bool,
     /// Time since the last compaction ended, if there was one since the store was opened.

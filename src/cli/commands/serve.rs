@@ -226,7 +226,11 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
 
 impl Run for Serve {
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let store = self.location(session)?;
+        let store = target::store(&session.global, &session.environment, self.store.as_deref())?;
+        let Some(store) = store else {
+            let help = "forms serve --data ./store";
+            return Err(CliError::usage_with_help("serve needs a store: --data DIR, or --store URL", help));
+        };
         let level = session.environment.get("FORMS_LOG").unwrap_or("info");
         let Ok(level) = level.parse() else {
             let expected = "off, error, warn, info, debug or trace";
@@ -246,29 +250,6 @@ impl Run for Serve {
 }
 
 impl Serve {
-    /// Returns where the store is, by a flag or else a variable.
-    fn location(&self, session: &Session) -> Result<StoreLocation, CliError> {
-        let (global, environment) = (&session.global, &session.environment);
-        let read = |text: &str| text.parse().unwrap_or_else(|never| match never {});
-        match (&self.store, environment.get("FORMS_STORE")) {
-            (Some(_), _) if global.data.is_some() => {
-                return Err(CliError::usage("--data and --store cannot be used together"));
-            }
-            (None, Some(_)) if global.data.is_none() && environment.get("FORMS_DATA").is_some() => {
-                let help = "unset one of them, or use --data or --store";
-                return Err(CliError::usage_with_help("FORMS_DATA and FORMS_STORE are both set", help));
-            }
-            (Some(store), _) => return Ok(read(store)),
-            (None, Some(store)) if global.data.is_none() => return Ok(read(store)),
-            (None, _) => {}
-        }
-        let data = target::data(global, environment)?.map(|data| StoreLocation::Folder(data.value));
-        let help = "forms serve --data ./store";
-        data.ok_or_else(|| {
-            CliError::usage_with_help("serve needs a store: --data DIR, or --store URL", help)
-        })
-    }
-
     /// Returns the settings of the flags.
     fn config(self, store: StoreLocation, insecure_http: bool) -> Result<Config, CliError> {
         let (network, delivery, limits) = (self.network, self.delivery, self.limits);
@@ -409,7 +390,9 @@ fn write_runtime_file(
         let why = format!("cannot write {}: {}", folder.display(), reason(&error));
         tracing::warn!("{why}; commands need --url and a key to find this server");
     };
-    running_servers::announce(&session.environment, &url, serving.key?.reveal(), store.folder()).map_err(warn).ok()
+    running_servers::announce(&session.environment, &url, serving.key?.reveal(), store.folder())
+        .map_err(warn)
+        .ok()
 }
 
 /// Logs to stderr: as text on a terminal, else as lines of JSON.

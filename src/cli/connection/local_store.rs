@@ -47,7 +47,10 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
         ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } | ServerError::Listen { .. } => {
             failure(io_error::without_number(&error.to_string()), error.source())
         }
-        ServerError::Open(_) | ServerError::Database(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
+        ServerError::Open(_)
+        | ServerError::Database(_)
+        | ServerError::Store(_)
+        | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }
     }
@@ -100,7 +103,9 @@ impl StoreFlags {
         let command = ignore_empty_variables(Self::augment_args(Command::new("forms")));
         let matches = command.try_get_matches_from(["forms"]);
         let flags = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        flags.map_err(|error| usage(&error.render().to_string()))?.config(StoreLocation::Folder(data.to_owned()))
+        flags
+            .map_err(|error| usage(&error.render().to_string()))?
+            .config(StoreLocation::Folder(data.to_owned()))
     }
 
     /// Returns the settings of the store.

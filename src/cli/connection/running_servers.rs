@@ -114,7 +114,8 @@ fn write(folder: &Path, url: &Url, key: &str, data: Option<&Path>) -> io::Result
     }
     let host = url.host_str().unwrap_or_default().replace(['[', ']', ':'], "_");
     let path = folder.join(format!("{host}-{}.json", url.port_or_known_default().unwrap_or_default()));
-    let (url, key, data) = (display_url(url), Secret::new(key.to_owned()), data.map(fs::canonicalize).transpose()?);
+    let (url, key, data) =
+        (display_url(url), Secret::new(key.to_owned()), data.map(fs::canonicalize).transpose()?);
     let server = RunningServer { url, key, pid: std::process::id(), data, file: PathBuf::new() };
     // Only its owner can read the new file, and readers never see a part of it.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -153,7 +154,8 @@ fn read(path: PathBuf) -> Option<RunningServer> {
         return None;
     }
     // A key that was rotated since is in the data directory.
-    let rotated = server.data.as_deref().and_then(read_operator_key).map(|key| Secret::new(key.reveal().to_owned()));
+    let rotated =
+        server.data.as_deref().and_then(read_operator_key).map(|key| Secret::new(key.reveal().to_owned()));
     Some(RunningServer { key: rotated.unwrap_or(server.key), file: path, ..server })
 }
 

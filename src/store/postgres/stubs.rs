@@ -11,66 +11,10 @@ use crate::domain::form::*;
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::*;
 use crate::domain::submission::*;
-use crate::domain::trash::ClockRecord;
 use crate::id::*;
 use crate::store::*;
 use async_trait::async_trait;
 use std::sync::Arc;
-
-#[async_trait]
-impl Maintenance for PostgresStore {
-    fn health(&self) -> StoreHealth {
-        StoreHealth::Ready
-    }
-
-    async fn signing_key(&self) -> Result<[u8; 32]> {
-        todo!()
-    }
-
-    async fn clock_record(&self) -> Result<Option<ClockRecord>> {
-        todo!()
-    }
-
-    async fn put_clock_record(&self, record: ClockRecord) -> Result<()> {
-        todo!()
-    }
-
-    async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize> {
-        todo!()
-    }
-
-    fn erase_expired_keys(&self, now: Timestamp) {
-        todo!()
-    }
-
-    async fn snapshot(&self) -> Result<Vec<StoreFile>> {
-        todo!()
-    }
-
-    fn compact(&self) {
-        todo!()
-    }
-
-    async fn usage(&self) -> Result<StoreUsage> {
-        todo!()
-    }
-
-    async fn count_all_submissions(&self) -> Result<u64> {
-        todo!()
-    }
-
-    async fn verify(&self) -> Result<JournalCheck> {
-        todo!()
-    }
-
-    fn announce(&self, address: &str) {
-        todo!()
-    }
-
-    async fn close(&self) -> Result<()> {
-        Ok(())
-    }
-}
 
 #[async_trait]
 impl Deliveries for PostgresStore {

@@ -112,7 +112,8 @@ pub(super) fn name_of(item: &Value, is_taken: impl Fn(&str) -> bool) -> Option<S
 
 fn check_no_file(fields: &mut Fields<'_, '_>, integration_type: Option<IntegrationType>) {
     if integration_type == Some(IntegrationType::CsvFile) {
-        let message = "this server stores in a database and writes no CSV files: a file is on one machine's disk";
+        let message =
+            "this server stores in a database and writes no CSV files: a file is on one machine's disk";
         let help = "use a webhook or a spreadsheet, or export: forms responses export FORM -o csv";
         fields.refuse("type", Rule::AddressNotAllowed, message).help = Some(help.to_owned());
     }
