@@ -45,7 +45,7 @@ use crate::cpu_pool::CpuPool;
 use crate::domain::form::Form;
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormRef, Random, SubmissionId};
-use crate::secret::KeyId;
+use crate::secret::{KeyId, SystemRandomness};
 use crate::store::{StepResult, StoreError, StoreHealth};
 
 pub use connection::CONNECTIONS;
@@ -149,7 +149,7 @@ impl PostgresStore {
 impl Database {
     fn connect(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
         let mut lot = [0; 8];
-        random.fill(&mut lot);
+        SystemRandomness.fill(&mut lot);
         let context = Context {
             random,
             pool,
