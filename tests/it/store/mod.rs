@@ -125,9 +125,10 @@ struct Postgres(String);
 
 impl StoreFixture for Postgres {
     async fn open(&self) -> Arc<dyn Store> {
-        Arc::new(
-            PostgresStore::open(&self.0, CpuPool::default(), Arc::new(SeededRandom::new(1))).await.unwrap(),
-        )
+        // Servers of one database never draw the same.
+        static SEED: AtomicU64 = AtomicU64::new(1);
+        let random = SeededRandom::new(SEED.fetch_add(1, Ordering::Relaxed));
+        Arc::new(PostgresStore::open(&self.0, CpuPool::default(), Arc::new(random)).await.unwrap())
     }
 }
 
