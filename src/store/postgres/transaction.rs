@@ -240,10 +240,11 @@ fn give_up(last: Option<StoreError>) -> StoreError {
 
 /// Maps an error of the database. What may succeed when the transaction is carried out again is [`StoreError::Interrupted`].
 fn explain(error: Error) -> StoreError {
-    const INTERRUPTIONS: [SqlState; 10] = [
+    const INTERRUPTIONS: [SqlState; 11] = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::UNIQUE_VIOLATION, // somebody else has just written it: the next attempt reads that
+        SqlState::IN_FAILED_SQL_TRANSACTION, // a statement that was sent at the same time has failed
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
