@@ -15,6 +15,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::Database;
+use crate::id::Random;
+use crate::secret::SystemRandomness;
 use crate::store::step::{Step, Stop, step_result};
 use crate::store::{Result, StepResult, StoreError};
 
@@ -95,7 +97,7 @@ impl Database {
         F: Future<Output = Step<T>>,
     {
         let mut mark = [0; 16];
-        self.context.random.fill(&mut mark);
+        SystemRandomness.fill(&mut mark);
         let mut unknown = None;
         let mut tries = Tries::new();
         loop {
@@ -238,10 +240,11 @@ fn give_up(last: Option<StoreError>) -> StoreError {
 
 /// Maps an error of the database. What may succeed when the transaction is carried out again is [`StoreError::Interrupted`].
 fn explain(error: Error) -> StoreError {
-    const INTERRUPTIONS: [SqlState; 10] = [
+    const INTERRUPTIONS: [SqlState; 11] = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::UNIQUE_VIOLATION, // somebody else has just written it: the next attempt reads that
+        SqlState::IN_FAILED_SQL_TRANSACTION, // a statement that was sent at the same time has failed
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
