@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, PoolError};
+use deadpool_postgres::{Object, PoolError, TimeoutType};
+use futures_util::TryStreamExt;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -25,6 +26,9 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Longest waits before a step is tried again, in milliseconds: half of it at least.
 const BACKOFF: [u64; 6] = [4, 16, 50, 100, 250, 500];
+
+/// The time of the database in milliseconds since 1970-01-01T00:00:00Z.
+pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
 
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -54,6 +58,17 @@ impl Session {
         let client = self.client.as_ref().ok_or_else(closed)?;
         let statement = client.prepare_cached(sql).await.map_err(explain)?;
         client.execute(&statement, params).await.map_err(explain)
+    }
+
+    /// Passes each row to `visit`, of however many.
+    pub(super) async fn for_each(&self, sql: &str, mut visit: impl FnMut(&Row)) -> Result<()> {
+        let client = self.client.as_ref().ok_or_else(closed)?;
+        let rows = client.query_raw(sql, std::iter::empty::<&str>()).await.map_err(explain)?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows.try_next().await.map_err(explain)? {
+            visit(&row);
+        }
+        Ok(())
     }
 
     fn set_idle(&self, is_idle: bool) {
@@ -157,9 +172,22 @@ impl Database {
         }
     }
 
+    /// Runs reads that take long: once, and without a deadline.
+    pub(super) async fn scan<T, F>(&self, work: impl FnOnce(Tx) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let session = self.session().await?;
+        session.set_idle(false);
+        let value = work(Arc::clone(&session)).await;
+        session.set_idle(true);
+        value
+    }
+
     async fn session(&self) -> Result<Tx> {
         let client = self.pool.get().await.map_err(|error| match error {
-            PoolError::Timeout(_) => StoreError::Overloaded,
+            PoolError::Timeout(TimeoutType::Wait) => StoreError::Overloaded,
+            PoolError::Backend(error) => explain(error),
             error => StoreError::Interrupted(with_causes(&error)),
         })?;
         Ok(Arc::new(Session { client: Some(client), is_idle: AtomicBool::new(true) }))
