@@ -6,16 +6,24 @@
 //! Any number of servers may use one database. Nothing is kept in memory that another server could change, but compiled rows
 //! that are compared with the database whenever they are used.
 
+mod attempts;
 mod batcher;
 mod cached_rows;
+mod claims;
+mod confirmations;
 mod connection;
 mod counters;
+mod deliveries;
+mod delivery_list;
+mod delivery_rows;
+mod delivery_upkeep;
 mod events;
 mod form_search;
 mod forms;
 mod idempotency;
 mod keys;
 mod purges;
+mod queues;
 mod schema;
 mod stubs;
 mod submission_insert;
@@ -34,8 +42,8 @@ use tokio::sync::Mutex;
 
 use self::batcher::Batcher;
 use self::cached_rows::CachedRows;
+use self::claims::DueSignal;
 use self::counters::SHARDS;
-use self::stubs::queues;
 use self::submission_insert::{QueuedSubmission, insert_queued};
 use crate::cpu_pool::CpuPool;
 use crate::domain::form::Form;
@@ -65,6 +73,8 @@ pub enum OpenError {
 pub struct PostgresStore {
     database: Database,
     batchers: Arc<Batchers>,
+    /// The operator's waits between attempts of deliveries, in milliseconds.
+    retry_schedule: Option<Arc<[i64]>>,
 }
 
 /// The connections, and what this process keeps beside the database.
@@ -79,6 +89,7 @@ struct Context {
     /// Where filters are evaluated.
     pool: CpuPool,
     cached: CachedRows,
+    due: DueSignal,
     /// The row of a form's counters that this server adds submissions to, so that servers do not wait for each other.
     shard: i16,
     /// See [`submission_insert`].
@@ -109,16 +120,33 @@ impl PostgresStore {
         let mut lot = [0; 8];
         random.fill(&mut lot);
         let shard = (u64::from_be_bytes(lot) % SHARDS.unsigned_abs() as u64) as i16;
-        let (cached, latest_id) = (CachedRows::default(), AtomicI64::new(i64::MIN));
+        let (cached, due, latest_id) =
+            (CachedRows::default(), DueSignal::default(), AtomicI64::new(i64::MIN));
         let database = Database {
             pool: connections,
-            context: Arc::new(Context { random, pool, cached, shard, latest_id, purging: Mutex::default() }),
+            context: Arc::new(Context {
+                random,
+                pool,
+                cached,
+                due,
+                shard,
+                latest_id,
+                purging: Mutex::default(),
+            }),
         };
         database.migrate().await?;
         let batchers = Arc::new(Batchers::new(&database));
-        let store = Self { database, batchers };
+        let store = Self { database, batchers, retry_schedule: None };
         store.resume_purges();
+        store.resume_queues().await?;
         Ok(store)
+    }
+
+    /// Returns the store with the operator's waits between attempts of deliveries, in milliseconds, instead of those of each
+    /// kind of integration.
+    #[must_use]
+    pub fn with_retry_schedule(self, schedule: Option<Vec<i64>>) -> Self {
+        Self { retry_schedule: schedule.map(Into::into), ..self }
     }
 
     /// Runs `work` in the background. What it does not finish is continued by maintenance.
@@ -132,7 +160,10 @@ impl PostgresStore {
 }
 
 impl Context {
-    fn wake(&self) {}
+    /// Tells whoever carries out deliveries that some may have become due.
+    fn wake(&self) {
+        self.due.wake();
+    }
 }
 
 impl Batchers {

@@ -36,7 +36,6 @@ impl Submissions for PostgresStore {
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
         let stored = self.batchers.submissions.ask(QueuedSubmission::new(new, now)).await?;
-        self.context.wake();
         Ok(stored)
     }
 
@@ -68,7 +67,6 @@ impl Submissions for PostgresStore {
                 Ok(response)
             })
             .await?;
-        self.context.wake();
         Ok(stored)
     }
 
@@ -214,7 +212,6 @@ impl Submissions for PostgresStore {
                 Ok(new)
             })
             .await?;
-        self.context.wake();
         Ok(edited)
     }
 
@@ -236,7 +233,6 @@ impl Submissions for PostgresStore {
                 Ok(record_deletion(&tx, context, &live, id, now).await?)
             })
             .await?;
-        self.context.wake();
         Ok(trashed)
     }
 
@@ -278,7 +274,6 @@ impl Submissions for PostgresStore {
                 Ok(restored)
             })
             .await?;
-        self.context.wake();
         Ok(restored)
     }
 
@@ -302,7 +297,6 @@ impl Submissions for PostgresStore {
                 Ok(erase(&tx, form, &found, now).await?)
             })
             .await?;
-        self.context.wake();
         Ok(purged)
     }
 }
