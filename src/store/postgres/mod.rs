@@ -49,7 +49,7 @@ use crate::cpu_pool::CpuPool;
 use crate::domain::form::Form;
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormRef, Random, SubmissionId};
-use crate::secret::KeyId;
+use crate::secret::{KeyId, SystemRandomness};
 use crate::store::{StepResult, StoreError};
 
 pub use connection::CONNECTIONS;
@@ -118,7 +118,7 @@ impl PostgresStore {
     pub async fn open(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
         let connections = connection::new_pool(url)?;
         let mut lot = [0; 8];
-        random.fill(&mut lot);
+        SystemRandomness.fill(&mut lot);
         let shard = (u64::from_be_bytes(lot) % SHARDS.unsigned_abs() as u64) as i16;
         let (cached, due, latest_id) =
             (CachedRows::default(), DueSignal::default(), AtomicI64::new(i64::MIN));

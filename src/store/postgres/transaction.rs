@@ -15,6 +15,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::Database;
+use crate::id::Random;
+use crate::secret::SystemRandomness;
 use crate::store::step::{Step, Stop, step_result};
 use crate::store::{Result, StepResult, StoreError};
 
@@ -102,7 +104,7 @@ impl Database {
         F: Future<Output = Step<T>>,
     {
         let mut mark = [0; 16];
-        self.context.random.fill(&mut mark);
+        SystemRandomness.fill(&mut mark);
         let mut unknown = None;
         let mut tries = Tries::new();
         loop {
