@@ -6,6 +6,7 @@ pub(crate) mod deliveries; // helpers: forms with integrations, and a runner
 mod delivery_changes; // deliveries changed by hand, listed, counted and pruned
 mod delivery_events; // events other than completed submissions, and the trash
 mod delivery_queue; // queues of deliveries
+mod delivery_servers; // queues that several servers share
 mod form; // creation, lists, changes, slugs, versions
 mod form_edits; // the helper `update_form`
 mod form_search; // searches of forms without time, and outdated entries
@@ -210,7 +211,6 @@ macro_rules! conformance {
                     a_queue_is_woken_although_the_caller_is_gone
                     only_what_integrations_are_owed_is_recorded
                     a_removed_integration_cancels_what_waits
-                    what_a_file_does_not_show_yet_is_claimed
                     an_address_gets_one_confirmation_a_day
                 }
                 delivery_events {
@@ -240,6 +240,22 @@ mod sled_writer {
 
 conformance! { sled }
 conformance! { postgres }
+
+/// Cases of files, which only the embedded store writes.
+mod files {
+    tests_of! { sled: delivery_queue { what_a_file_does_not_show_yet_is_claimed } }
+}
+
+/// Cases of several servers, which only a database can have.
+mod servers {
+    tests_of! { postgres: delivery_servers {
+        a_delivery_is_claimed_by_one_of_two_servers
+        what_a_dead_server_has_claimed_is_claimed_after_its_lease
+        a_delivery_in_order_waits_while_another_server_attempts_the_first
+        deliveries_are_made_once_by_several_runners
+        a_form_permits_as_many_confirmations_from_several_servers
+    } }
+}
 
 /// The value of a step that was carried out.
 #[track_caller]
