@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::try_join_all;
 use tokio::sync::Notify;
 
-use super::delivery_rows::{self, CLOCK, IS_CLAIMED, StoredDelivery, select};
-use super::transaction::Tx;
+use super::delivery_rows::{self, IS_CLAIMED, StoredDelivery, select};
+use super::transaction::{NOW, Params, Tx};
 use super::{PostgresStore, cached_rows, queues};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
@@ -264,15 +264,14 @@ async fn lease(
         }
     }
     let sql = format!(
-        "UPDATE deliveries SET owner = $1, leased_until = {CLOCK} + wanted.lease
+        "UPDATE deliveries SET owner = $1, leased_until = {NOW} + wanted.lease
          FROM (SELECT unnest($2::BYTEA[]) AS workspace, unnest($3::BYTEA[]) AS event, unnest($4::BYTEA[]) AS target,
              unnest($5::BIGINT[]) AS lease) wanted
          WHERE deliveries.workspace = wanted.workspace AND deliveries.event = wanted.event
              AND deliveries.target = wanted.target AND class IN (0, 1) AND due <= $6 AND NOT {IS_CLAIMED}
          RETURNING deliveries.event, deliveries.target"
     );
-    let params: super::transaction::Params<'_> =
-        &[&owner.cast_signed(), &workspaces, &events, &targets, &leases, &now];
+    let params: Params<'_> = &[&owner.cast_signed(), &workspaces, &events, &targets, &leases, &now];
     let leased = tx.query(&sql, params).await?;
     let leased: HashSet<(EventId, DeliveryTarget)> =
         leased.iter().map(|row| (row.get(0), row.get(1))).collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::delivery_rows::{self, DELIVERED, IS_CLAIMED, StoredDelivery};
-use super::transaction::Tx;
+use super::transaction::{Params, Tx};
 use super::{Context, PostgresStore, cached_rows, queues};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
@@ -40,7 +40,7 @@ pub(super) async fn show(
     let mut ids: Vec<_> = refs.iter().map(|form| form.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let params: super::transaction::Params<'_> = &[&ids];
+    let params: Params<'_> = &[&ids];
     let sql = "SELECT form, integration, data FROM queues WHERE form = ANY($1::BYTEA[])";
     let (forms, rows) = tokio::try_join!(cached_rows::forms(tx, context, &refs), tx.query(sql, params))?;
     let mut health = HashMap::<(FormId, IntegrationId), Health>::new();
@@ -90,7 +90,7 @@ async fn examine(
          ORDER BY event DESC, target DESC LIMIT $5"
     );
     let DeliveryFilter { form, forms, integration, submission, .. } = filter;
-    let params: super::transaction::Params<'_> =
+    let params: Params<'_> =
         &[&workspace, &since, &event, &target, &limit, form, forms, integration, submission];
     let rows = tx.query(&sql, params).await?;
     let is_match = |row: &&tokio_postgres::Row| row.get::<_, Option<&str>>(2).is_some();
@@ -150,7 +150,7 @@ impl PostgresStore {
         let ids = &ids;
         let (counts, states) = self
             .read(|tx| async move {
-                let params: super::transaction::Params<'_> = &[&form.id, ids];
+                let params: Params<'_> = &[&form.id, ids];
                 tokio::try_join!(tx.query(counts, params), tx.query(states, &params[..1]))
             })
             .await?;

@@ -12,9 +12,6 @@ use crate::store::{Result, StoreError};
 /// Class of those that were delivered, which are counted apart from others that have ended.
 pub(super) const DELIVERED: i16 = 5;
 
-/// The clock of the database, in milliseconds: all servers share it.
-pub(super) const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
-
 /// Whether a delivery is claimed.
 pub(super) const IS_CLAIMED: &str = "(leased_until IS NOT NULL
     AND leased_until > (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT)";

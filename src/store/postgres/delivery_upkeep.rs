@@ -18,7 +18,7 @@ impl PostgresStore {
                 let sql = "SELECT workspace, form, integration FROM queues
                            WHERE EXISTS (SELECT 1 FROM deliveries WHERE deliveries.form = queues.form
                                AND deliveries.integration = queues.integration AND class = $1 AND at <= $2)";
-                let rows = self.read(|tx| async move { tx.query(sql, &[&class, &ended]).await }).await?;
+                let rows = self.scan(|tx| async move { tx.query(sql, &[&class, &ended]).await }).await?;
                 for queue in rows.iter().map(queues::id) {
                     while self.write(|tx| async move { prune_batch(&tx, queue, class, ended).await }).await? {
                     }
@@ -36,6 +36,7 @@ impl PostgresStore {
 
     /// See [`bring_forward`](crate::store::Deliveries::bring_forward).
     pub(super) async fn bring_all_forward(&self, now: Timestamp) -> Result<()> {
+        self.resume_queues();
         // In order, only the first ones have had an attempt, and may wait for another.
         let sql = "SELECT workspace, form, integration FROM queues WHERE removed_at IS NULL AND (
                 EXISTS (SELECT 1 FROM deliveries WHERE deliveries.form = queues.form
@@ -45,7 +46,7 @@ impl PostgresStore {
                 OR EXISTS (SELECT 1 FROM (SELECT due FROM deliveries WHERE deliveries.form = queues.form
                     AND deliveries.integration = queues.integration AND class = 1
                     ORDER BY at, event, target LIMIT $2) first WHERE due > $1))";
-        let rows = self.read(|tx| async move { tx.query(sql, &[&now, &BATCH]).await }).await?;
+        let rows = self.scan(|tx| async move { tx.query(sql, &[&now, &BATCH]).await }).await?;
         for queue in rows.iter().map(queues::id) {
             while self.write(|tx| async move { bring_batch(&tx, queue, now).await }).await? {}
         }

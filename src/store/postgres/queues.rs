@@ -82,17 +82,21 @@ pub(super) fn id(row: &Row) -> QueueId {
 }
 
 impl PostgresStore {
-    /// Goes on with what another server, or an earlier process, has not finished.
-    pub(super) async fn resume_queues(&self) -> Result<()> {
-        let sql = "SELECT workspace, form, integration, data, removed_at IS NOT NULL FROM queues";
-        for row in self.read(|tx| async move { tx.query(sql, &[]).await }).await? {
-            if row.get(4) {
-                self.drop_queue(id(&row));
-            } else if decode(&row, 3)?.revival.is_some() {
-                self.continue_revival(id(&row));
+    /// Goes on, in the background, with what another server, or an earlier process, has not finished. To be called when the
+    /// store is opened and once an hour.
+    pub(super) fn resume_queues(&self) {
+        let store = self.clone();
+        self.background(async move {
+            let sql = "SELECT workspace, form, integration, data, removed_at IS NOT NULL FROM queues";
+            for row in store.scan(|tx| async move { tx.query(sql, &[]).await }).await? {
+                if row.get(4) {
+                    store.drop_queue(id(&row));
+                } else if decode(&row, 3)?.revival.is_some() {
+                    store.continue_revival(id(&row));
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        });
     }
 
     /// Cancels what waits in the queue of a removed integration, in the background.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, PoolError};
+use deadpool_postgres::{Object, PoolError, TimeoutType};
+use futures_util::TryStreamExt;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -25,6 +26,9 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Longest waits before a step is tried again, in milliseconds: half of it at least.
 const BACKOFF: [u64; 6] = [4, 16, 50, 100, 250, 500];
+
+/// The time of the database in milliseconds since 1970-01-01T00:00:00Z.
+pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
 
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -61,6 +65,17 @@ impl Session {
     /// Wakes whoever carries out deliveries once the transaction is committed.
     pub(super) fn wake_after_commit(&self) {
         self.wakes.store(true, Ordering::Relaxed);
+    }
+
+    /// Passes each row to `visit`, of however many.
+    pub(super) async fn for_each(&self, sql: &str, mut visit: impl FnMut(&Row)) -> Result<()> {
+        let client = self.client.as_ref().ok_or_else(closed)?;
+        let rows = client.query_raw(sql, std::iter::empty::<&str>()).await.map_err(explain)?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows.try_next().await.map_err(explain)? {
+            visit(&row);
+        }
+        Ok(())
     }
 
     fn set_idle(&self, is_idle: bool) {
@@ -164,9 +179,22 @@ impl Database {
         }
     }
 
+    /// Runs reads that take long: once, and without a deadline.
+    pub(super) async fn scan<T, F>(&self, work: impl FnOnce(Tx) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let session = self.session().await?;
+        session.set_idle(false);
+        let value = work(Arc::clone(&session)).await;
+        session.set_idle(true);
+        value
+    }
+
     async fn session(&self) -> Result<Tx> {
         let client = self.pool.get().await.map_err(|error| match error {
-            PoolError::Timeout(_) => StoreError::Overloaded,
+            PoolError::Timeout(TimeoutType::Wait) => StoreError::Overloaded,
+            PoolError::Backend(error) => explain(error),
             error => StoreError::Interrupted(with_causes(&error)),
         })?;
         Ok(Arc::new(Session {
@@ -255,10 +283,11 @@ fn give_up(last: Option<StoreError>) -> StoreError {
 
 /// Maps an error of the database. What may succeed when the transaction is carried out again is [`StoreError::Interrupted`].
 fn explain(error: Error) -> StoreError {
-    const INTERRUPTIONS: [SqlState; 10] = [
+    const INTERRUPTIONS: [SqlState; 11] = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::UNIQUE_VIOLATION, // somebody else has just written it: the next attempt reads that
+        SqlState::IN_FAILED_SQL_TRANSACTION, // a statement that was sent at the same time has failed
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,

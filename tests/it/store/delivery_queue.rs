@@ -18,7 +18,7 @@ use super::{
 use crate::delivery::google::{SPREADSHEET, key_file};
 
 /// A queue whose deliveries are attempted in their order.
-fn sheet() -> String {
+pub(super) fn sheet() -> String {
     let account = json::Value::from(key_file().as_str());
     format!(
         r#"{{"name":"sheet","type":"google_sheets","spreadsheet_id":"{SPREADSHEET}","service_account":{account}}}"#

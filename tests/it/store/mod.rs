@@ -50,7 +50,7 @@ use futures_util::future::join_all;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::harness::postgres::cluster;
+use crate::harness::postgres::{cluster, connect};
 
 pub(crate) use form_edits::{Current, current, update_form};
 
@@ -126,13 +126,23 @@ struct Postgres(String);
 
 impl StoreFixture for Postgres {
     async fn open(&self) -> Arc<dyn Store> {
-        Arc::new(
-            PostgresStore::open(&self.0, CpuPool::default(), Arc::new(SeededRandom::new(1))).await.unwrap(),
-        )
+        // Servers of one database never draw the same.
+        static SEED: AtomicU64 = AtomicU64::new(1);
+        let random = SeededRandom::new(SEED.fetch_add(1, Ordering::Relaxed));
+        Arc::new(PostgresStore::open(&self.0, CpuPool::default(), Arc::new(random)).await.unwrap())
+    }
+
+    /// The server ends with the store, and before that it releases its claims.
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        store.close().await.unwrap();
+        drop(store);
+        let released = "UPDATE deliveries SET owner = NULL, leased_until = NULL";
+        connect(&self.0).await.execute(released, &[]).await.unwrap();
+        self.open().await
     }
 }
 
-async fn postgres() -> Option<impl StoreFixture> {
+async fn postgres() -> Option<Postgres> {
     Some(Postgres(cluster()?.new_schema().await))
 }
 
