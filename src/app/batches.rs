@@ -1,6 +1,7 @@
 //! Batches: many submissions to a form in one write.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::metrics::count_batch;
 use super::submissions::{Validated, body_error, validate_body};
@@ -48,7 +49,8 @@ impl Session {
             let valid = checked.iter().flatten().map(|(sent, _)| sent);
             let rows = valid.map(|sent| (sent.answers.text().into(), sent.metadata.clone())).collect();
             let full = Refusal::not_accepting(&current.form, AcceptingReason::Full);
-            let metrics = Arc::clone(&self.metrics);
+            let (rows_sent, stored) = (checked.len(), Arc::new(AtomicUsize::new(0)));
+            let counted = Arc::clone(&stored);
             let new = NewBatch {
                 form: current.form.reference(),
                 checked_revision: current.form.revision,
@@ -57,11 +59,14 @@ impl Session {
                 notify,
                 idempotency_key: key,
                 respond: Box::new(move |ids| {
-                    count_batch(&metrics, checked.len(), ids.iter().flatten().count());
-                    response(checked, ids, 201, full)
+                    counted.store(ids.iter().flatten().count(), Ordering::Relaxed);
+                    response(&checked, ids, 201, &full)
                 }),
             };
             let step = self.store.accept_batch(new, self.now()).await?;
+            if matches!(step, StepResult::Done(_)) {
+                count_batch(&self.metrics, rows_sent, stored.load(Ordering::Relaxed));
+            }
             if !matches!(step, StepResult::Recheck) {
                 return into_result(step, Code::FormNotFound, form);
             }
@@ -94,20 +99,26 @@ impl Session {
         let ids: Vec<_> =
             (0..checked.len() as u64).map(|place| (place < places).then_some(SubmissionId::ZERO)).collect();
         let full = Refusal::not_accepting(&current.form, AcceptingReason::Full);
-        Ok(response(checked, &ids, 200, full))
+        Ok(response(&checked, &ids, 200, &full))
     }
 }
 
 /// Returns the response: a result for each submission. The valid ones have one of `ids` each, in their order, and `status`, or are
 /// refused as `full`.
-fn response(checked: CheckedRows, ids: &[Option<SubmissionId>], status: u16, full: Refusal) -> String {
-    let full = ApiError::from(full).problem;
+fn response(
+    checked: &[Result<Validated>],
+    ids: &[Option<SubmissionId>],
+    status: u16,
+    full: &Refusal,
+) -> String {
+    let full = ApiError::from(full.clone()).problem;
     let mut ids = ids.iter().copied();
-    let result = |(index, row): (usize, Result<Validated>)| match row.map(|valid| (valid, ids.next())) {
-        Ok(((_, dropped), Some(Some(id)))) => BatchResult::accepted(index, status, id, dropped),
-        Ok(_) => BatchResult::refused(index, (*full).clone()),
-        Err(error) => BatchResult::refused(index, *error.problem),
-    };
-    let results = checked.into_iter().enumerate().map(result).collect();
+    let result =
+        |(index, row): (usize, &Result<Validated>)| match row.as_ref().map(|valid| (valid, ids.next())) {
+            Ok(((_, dropped), Some(Some(id)))) => BatchResult::accepted(index, status, id, dropped.clone()),
+            Ok(_) => BatchResult::refused(index, (*full).clone()),
+            Err(error) => BatchResult::refused(index, (*error.problem).clone()),
+        };
+    let results = checked.iter().enumerate().map(result).collect();
     serde_json::to_string(&BatchResults { results }).expect("results can be written as JSON")
 }

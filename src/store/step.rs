@@ -230,7 +230,7 @@ pub struct NewBatch {
 }
 
 /// Makes the response to a batch from the ids of its submissions; `None` where the form had no place left.
-pub type BatchResponse = Box<dyn FnOnce(&[Option<SubmissionId>]) -> String + Send>;
+pub type BatchResponse = Box<dyn Fn(&[Option<SubmissionId>]) -> String + Send + Sync>;
 
 /// The submissions of a form that a search has found; violations if it does not suit the form's questions.
 pub type Traces = Result<Vec<(SubmissionId, FoundIn)>, Vec<Violation>>;

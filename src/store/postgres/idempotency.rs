@@ -73,19 +73,33 @@ pub(super) async fn insert_record(
     at: Timestamp,
 ) -> Result<()> {
     let Some(key) = idempotency_key else { return Ok(()) };
-    let sql = "INSERT INTO idempotency_records (id, form, body, result, at, extra) VALUES ($1, $2, $3, $4, $5, $6)
+    insert_records(tx, &[(key, made, at)], extra).await
+}
+
+/// Records the results of requests; see [`insert_record`].
+pub(super) async fn insert_records(
+    tx: &Tx,
+    records: &[(&IdempotencyKey, u128, Timestamp)],
+    extra: &[u8],
+) -> Result<()> {
+    let Some((.., at)) = records.first() else { return Ok(()) };
+    let ids: Vec<_> = records.iter().map(|(key, ..)| key.to_bytes()).collect();
+    let forms: Vec<_> = records.iter().map(|(key, ..)| key.held_form()).collect();
+    let bodies: Vec<_> = records.iter().map(|(key, ..)| key.body.to_be_bytes().to_vec()).collect();
+    let results: Vec<_> = records.iter().map(|(_, result, _)| result.to_be_bytes().to_vec()).collect();
+    let times: Vec<_> = records.iter().map(|(.., at)| *at).collect();
+    let expired = at.millis() - IDEMPOTENCY_RECORD_MILLIS;
+    let sql = "INSERT INTO idempotency_records (id, form, body, result, at, extra)
+               SELECT unnest($1::BYTEA[]), unnest($2::BYTEA[]), unnest($3::BYTEA[]), unnest($4::BYTEA[]),
+                   unnest($5::BIGINT[]), $6
                ON CONFLICT (id) DO UPDATE SET body = excluded.body, result = excluded.result, at = excluded.at,
                    extra = excluded.extra WHERE idempotency_records.at <= $7";
-    let (body, result) = (key.body.to_be_bytes(), made.to_be_bytes());
-    let expired = at.millis() - IDEMPOTENCY_RECORD_MILLIS;
-    let form = key.held_form();
-    let written =
-        tx.execute(sql, &[&key.to_bytes(), &form, &&body[..], &&result[..], &at, &extra, &expired]).await?;
-    match written {
+    let written = tx.execute(sql, &[&ids, &forms, &bodies, &results, &times, &extra, &expired]).await?;
+    if written < records.len() as u64 {
         // Another request with the same key has just been carried out: the next attempt replays it.
-        0 => Err(StoreError::Interrupted("an idempotency key is used twice".to_owned())),
-        _ => Ok(()),
+        return Err(StoreError::Interrupted("an idempotency key is used twice".to_owned()));
     }
+    Ok(())
 }
 
 /// Deletes a batch of records that have expired at `now`. Returns how many.

@@ -111,9 +111,7 @@ impl Keys for PostgresStore {
     }
 
     async fn find_key(&self, id: KeyId) -> Result<Option<Arc<ApiKey>>> {
-        let sql = "SELECT data FROM api_keys WHERE id = $1";
-        let found = self.read(|session| async move { session.query_opt(sql, &[&id]).await }).await?;
-        found.map(|row| key(&row).map(Arc::new)).transpose()
+        self.batchers.keys.ask(id).await
     }
 
     async fn list_keys(&self, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {

@@ -1,13 +1,13 @@
 //! The tables: made by migrations, which only go forward.
 
 use super::transaction::Tx;
-use super::{OpenError, PostgresStore};
+use super::{Database, OpenError};
 use crate::store::{Result, StoreError};
 
 /// The migrations, the first one first. Each raises the version of the schema by one.
 const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
 
-impl PostgresStore {
+impl Database {
     /// Brings the tables to the version of this program. Several servers may do so at once.
     ///
     /// # Errors

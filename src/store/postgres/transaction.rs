@@ -14,7 +14,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use super::PostgresStore;
+use super::Database;
 use crate::store::step::{Step, Stop, step_result};
 use crate::store::{Result, StepResult, StoreError};
 
@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// Longest waits before a step is tried again, in milliseconds: half of it at least.
 const BACKOFF: [u64; 6] = [4, 16, 50, 100, 250, 500];
 
-type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A connection, in a transaction or not. It is closed when it is dropped within one.
 pub(super) struct Session {
@@ -88,7 +88,7 @@ enum Attempt<T> {
     Unknown(T, StoreError),
 }
 
-impl PostgresStore {
+impl Database {
     /// Runs a step in one transaction. `work` is called again when the database interrupts it.
     pub(super) async fn step<T, F>(&self, work: impl Fn(Tx) -> F) -> Result<StepResult<T>>
     where

@@ -6,6 +6,8 @@ use tokio::time::Instant;
 
 use super::engine::tx::{Direction, KeyRange};
 use super::{SHORT_SCAN, SledStore};
+use crate::store::search;
+pub(super) use crate::store::search::SearchGoal;
 use crate::store::{PAGE_BYTES, Page, Result};
 
 /// Maximum bytes read at once.
@@ -13,15 +15,6 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// Rows read at once by a search of unknown length.
 const ROWS_PER_READ: usize = 64;
-
-/// Result wanted from a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SearchGoal {
-    /// This many items, and whether more follow.
-    Page(usize),
-    /// The number of matches.
-    Count,
-}
 
 /// A search for the items of rows.
 pub(super) trait Search: Send + Sized + 'static {
@@ -37,52 +30,7 @@ pub(super) trait Search: Send + Sized + 'static {
 }
 
 /// What a search has found.
-pub(super) struct Found<S: Search> {
-    pub(super) goal: SearchGoal,
-    rows: Vec<S::Item>,
-    bytes: usize,
-    count: u64,
-    /// The position of the last item that was taken.
-    last: Option<S::Position>,
-    is_full: bool,
-    at_end: bool,
-}
-
-impl<S: Search> Found<S> {
-    /// Takes an item, with its size in bytes if it matches. Returns false, with no effect, if the page is full.
-    pub(super) fn take(&mut self, position: S::Position, matching: Option<(S::Item, usize)>) -> bool {
-        match (self.goal, matching) {
-            (SearchGoal::Page(limit), Some((item, bytes))) => {
-                self.bytes += bytes;
-                let exceeds_page = self.bytes > PAGE_BYTES && !self.rows.is_empty();
-                self.is_full = exceeds_page || self.rows.len() == limit;
-                if self.is_full {
-                    return false;
-                }
-                self.rows.push(item);
-            }
-            (SearchGoal::Count, Some(_)) => self.count += 1,
-            (_, None) => {}
-        }
-        self.last = Some(position);
-        true
-    }
-
-    /// Takes an item that matches and is only counted.
-    pub(super) fn count(&mut self, position: S::Position) {
-        self.count += 1;
-        self.last = Some(position);
-    }
-
-    pub(super) fn into_page(self) -> Page<S::Item, S::Position> {
-        Page { next: self.last.filter(|_| !self.at_end), rows: self.rows }
-    }
-
-    /// Returns the number of matches, if the search is complete.
-    pub(super) fn into_count(self) -> Option<u64> {
-        self.at_end.then_some(self.count)
-    }
-}
+pub(super) type Found<S> = search::Found<<S as Search>::Item, <S as Search>::Position>;
 
 /// A search with its progress.
 struct RunningSearch<S: Search> {
@@ -95,14 +43,14 @@ struct RunningSearch<S: Search> {
 
 impl<S: Search> RunningSearch<S> {
     fn is_done(&self) -> bool {
-        self.found.is_full || self.found.at_end
+        self.found.is_done()
     }
 
     /// Examines rows until the search is done or `until` has passed; at least one row.
     fn run(&mut self, store: &SledStore, until: Option<Instant>) -> Result<()> {
         while !self.is_done() {
             let limit = match (self.found.goal, self.search.items_per_row()) {
-                (SearchGoal::Page(limit), Some(items)) => 1 + (limit - self.found.rows.len()) / items,
+                (SearchGoal::Page(limit), Some(items)) => 1 + (limit - self.found.len()) / items,
                 _ => ROWS_PER_READ,
             };
             let (rows, goes_on) =
@@ -113,11 +61,13 @@ impl<S: Search> RunningSearch<S> {
                     Direction::Ascending => self.range.0 = Bound::Excluded(key),
                     Direction::Descending => self.range.1 = Bound::Excluded(key),
                 }
-                if self.found.is_full || until.is_some_and(|until| Instant::now() >= until) {
+                if self.found.is_full() || until.is_some_and(|until| Instant::now() >= until) {
                     return Ok(());
                 }
             }
-            self.found.at_end = !goes_on;
+            if !goes_on {
+                self.found.end();
+            }
         }
         Ok(())
     }
@@ -153,9 +103,7 @@ impl SledStore {
     ) -> Result<Found<S>> {
         let is_short = matches!(goal, SearchGoal::Page(limit) if limit <= SHORT_SCAN);
         let is_short = is_short && search.items_per_row().is_some();
-        let (rows, last) = (Vec::new(), None);
-        let found = Found { goal, rows, bytes: 0, count: 0, last, is_full: false, at_end: false };
-        let mut running = RunningSearch { search, range, direction, found };
+        let mut running = RunningSearch { search, range, direction, found: Found::<S>::new(goal) };
         if is_short {
             running.run(self, None)?;
             return Ok(running.found);
@@ -166,7 +114,7 @@ impl SledStore {
             let step = move |until| running.run(&store, Some(until)).map(|()| running);
             running = job.run(step).await??;
             // Even a search that is out of time must return a position to continue from.
-            if job.is_overdue() && running.found.last.is_some() {
+            if job.is_overdue() && running.found.has_position() {
                 break;
             }
         }

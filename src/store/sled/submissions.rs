@@ -7,7 +7,7 @@ use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, find_cached, find_live};
 use super::layout;
-use super::search::{Found, SearchGoal};
+use super::search::SearchGoal;
 use super::submission_insert::{insert, insert_quarantined};
 use super::submission_trash::{TrashSearch, begin_erasure, record_deletion, remove_from_trash};
 use super::{
@@ -131,7 +131,7 @@ impl Submissions for SledStore {
     ) -> Result<Option<SubmissionRows>> {
         let goal = SearchGoal::Page(limit);
         let found = self.search_submissions(form, filter, order, after, goal).await?;
-        Ok(found.map(Found::into_page))
+        Ok(found.map(|found| found.into_page()))
     }
 
     async fn count_filtered(&self, form: FormRef, filter: &SubmissionFilter) -> Result<Option<u64>> {
@@ -140,7 +140,7 @@ impl Submissions for SledStore {
         }
         let (order, goal) = (Order::NewestFirst, SearchGoal::Count);
         let found = self.search_submissions(form, filter, order, None, goal).await?;
-        Ok(found.map_or(Some(0), Found::into_count))
+        Ok(found.map_or(Some(0), |found| found.into_count()))
     }
 
     async fn list_trashed_submissions(

@@ -125,7 +125,9 @@ struct Postgres(String);
 
 impl StoreFixture for Postgres {
     async fn open(&self) -> Arc<dyn Store> {
-        Arc::new(PostgresStore::open(&self.0, Arc::new(SeededRandom::new(1))).await.unwrap())
+        Arc::new(
+            PostgresStore::open(&self.0, CpuPool::default(), Arc::new(SeededRandom::new(1))).await.unwrap(),
+        )
     }
 }
 
