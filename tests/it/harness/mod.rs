@@ -102,12 +102,11 @@ impl Clock for ManualClock {
 /// The time at which every test begins.
 pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
 
-/// Where the store of a server is.
-enum Home {
-    /// In the data directory.
-    Embedded,
-    /// In the database at this URL.
-    Database(String),
+/// Where the store of a server is, and what it draws from.
+struct Home {
+    /// The URL of the database; `None` if the store is in the data directory.
+    database: Option<String>,
+    random: Arc<SeededRandom>,
 }
 
 impl Home {
@@ -117,30 +116,27 @@ impl Home {
             Ok("postgres") => {
                 Self::database().await.expect("PostgreSQL is not installed; tests/run installs it")
             }
-            Ok("embedded") | Err(_) => Self::Embedded,
+            Ok("embedded") | Err(_) => Self::embedded(),
             Ok(other) => panic!("FORMS_TEST_STORE is {other:?}; expected one of: embedded, postgres"),
         }
     }
 
-    /// A new schema of the database of the tests, if PostgreSQL is installed.
-    async fn database() -> Option<Self> {
-        Some(Self::Database(postgres::cluster()?.new_schema().await))
+    fn embedded() -> Self {
+        Self { database: None, random: Arc::new(SeededRandom::new(2)) }
     }
 
-    async fn open(
-        &self,
-        folder: &Path,
-        random: &Arc<SeededRandom>,
-        pool: &CpuPool,
-        options: EngineOptions,
-    ) -> Arc<dyn Store> {
-        let options = EngineOptions { verify_index: false, preallocate: false, ..options };
-        match self {
-            Self::Embedded => Arc::new(
-                SledStore::open(folder, options, pool.clone(), random.clone(), Arc::new(|_| ())).unwrap(),
-            ),
-            Self::Database(url) => Arc::new(PostgresStore::open(url, random.clone()).await.unwrap()),
+    /// A new schema of the database of the tests, if PostgreSQL is installed.
+    async fn database() -> Option<Self> {
+        Some(Self { database: Some(postgres::cluster()?.new_schema().await), ..Self::embedded() })
+    }
+
+    async fn open(&self, folder: &Path, pool: &CpuPool, options: EngineOptions) -> Arc<dyn Store> {
+        let random = self.random.clone();
+        if let Some(url) = &self.database {
+            return Arc::new(PostgresStore::open(url, pool.clone(), random).await.unwrap());
         }
+        let options = EngineOptions { verify_index: false, preallocate: false, ..options };
+        Arc::new(SledStore::open(folder, options, pool.clone(), random, Arc::new(|_| ())).unwrap())
     }
 }
 
@@ -169,7 +165,7 @@ impl Server {
 
     /// Starts a server on the embedded store, for what only that has.
     pub(crate) async fn embedded() -> Self {
-        Self::on(Home::Embedded, HttpSettings::default()).await
+        Self::on(Home::embedded(), HttpSettings::default()).await
     }
 
     /// Starts a server on the embedded store, with a published form of [`questions`], and returns its id too.
@@ -199,7 +195,7 @@ impl Server {
         let random = Arc::new(SeededRandom::new(1));
         let folder = tempfile::tempdir().unwrap();
         let pool = CpuPool::default();
-        let store = home.open(folder.path(), &random, &pool, EngineOptions::default()).await;
+        let store = home.open(folder.path(), &pool, EngineOptions::default()).await;
         let clock = Arc::new(ManualClock::at(NOW));
         let key = KeyText::draw(&*random);
         bootstrap(&*store, &key, &*random, clock.now()).await.unwrap();
@@ -218,7 +214,7 @@ impl Server {
 
     /// Reopens the embedded store as if the disk were full.
     pub(crate) async fn with_full_disk(self) -> Self {
-        assert!(matches!(self.home, Home::Embedded));
+        assert!(self.home.database.is_none());
         let options = EngineOptions { min_free: u64::MAX, ..EngineOptions::default() };
         self.reopen(options, PoolLimits::default(), |_| ()).await
     }
@@ -230,7 +226,7 @@ impl Server {
 
     /// Reopens the embedded store after changing its index directly.
     pub(crate) async fn with_index(self, change: impl FnOnce(&dyn Index)) -> Self {
-        assert!(matches!(self.home, Home::Embedded));
+        assert!(self.home.database.is_none());
         let change = |folder: &Path| {
             let indexes = SledIndexes::new(folder, 4 << 20).unwrap();
             let index = indexes.open("index").unwrap();
@@ -250,7 +246,7 @@ impl Server {
         let Self { clock, key, settings, sender, workspace, random, home, folder, .. } = self;
         while_closed(folder.path());
         let pool = CpuPool::new(pool_limits);
-        let store = home.open(folder.path(), &random, &pool, options).await;
+        let store = home.open(folder.path(), &pool, options).await;
         let deliveries = delivery_service(&store, &clock, &random, &sender, folder.path());
         let (app, api) = mount(&store, pool, deliveries, &clock, &random, &settings);
         Self { api, app, clock, key, settings, sender, store, workspace, random, home, folder }
