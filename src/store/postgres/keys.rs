@@ -143,12 +143,15 @@ impl Keys for PostgresStore {
                 tx.execute("UPDATE workspaces SET is_deleted = true WHERE id = $1", &[&id]).await?;
                 tx.execute("DELETE FROM api_keys WHERE workspace = $1", &[&id]).await?;
                 // Its forms are unreachable from then on, because every request needs a key of their workspace.
-                let purge = "INSERT INTO purges (form, workspace) SELECT id, workspace FROM forms WHERE workspace = $1
+                let purge = "INSERT INTO purges (form) SELECT id FROM forms WHERE workspace = $1
                              ON CONFLICT (form) DO NOTHING";
                 tx.execute(purge, &[&id]).await?;
                 Ok(())
             })
             .await?;
+        if matches!(deleted, StepResult::Done(())) {
+            self.resume_purges();
+        }
         Ok(deleted)
     }
 }

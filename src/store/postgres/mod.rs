@@ -11,8 +11,11 @@ mod cached_rows;
 mod connection;
 mod counters;
 mod events;
+mod form_search;
+mod forms;
 mod idempotency;
 mod keys;
+mod purges;
 mod schema;
 mod stubs;
 mod submission_insert;
@@ -27,10 +30,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use deadpool_postgres::Pool;
+use tokio::sync::Mutex;
 
 use self::batcher::Batcher;
 use self::cached_rows::CachedRows;
 use self::counters::SHARDS;
+use self::stubs::queues;
 use self::submission_insert::{QueuedSubmission, insert_queued};
 use crate::cpu_pool::CpuPool;
 use crate::domain::form::Form;
@@ -78,6 +83,8 @@ struct Context {
     shard: i16,
     /// See [`submission_insert`].
     latest_id: AtomicI64,
+    /// Held by the one task of this server that erases rows of purged forms.
+    purging: Mutex<()>,
 }
 
 /// What many requests need at the same time.
@@ -105,11 +112,22 @@ impl PostgresStore {
         let (cached, latest_id) = (CachedRows::default(), AtomicI64::new(i64::MIN));
         let database = Database {
             pool: connections,
-            context: Arc::new(Context { random, pool, cached, shard, latest_id }),
+            context: Arc::new(Context { random, pool, cached, shard, latest_id, purging: Mutex::default() }),
         };
         database.migrate().await?;
         let batchers = Arc::new(Batchers::new(&database));
-        Ok(Self { database, batchers })
+        let store = Self { database, batchers };
+        store.resume_purges();
+        Ok(store)
+    }
+
+    /// Runs `work` in the background. What it does not finish is continued by maintenance.
+    fn background(&self, work: impl Future<Output = Result<(), StoreError>> + Send + 'static) {
+        tokio::spawn(async move {
+            if let Err(error) = work.await {
+                tracing::warn!(%error, "work in the background was interrupted, and is continued within an hour");
+            }
+        });
     }
 }
 

@@ -109,7 +109,7 @@ impl SubmissionSearch {
 
 impl PostgresStore {
     /// Searches until `goal` is reached, or time runs out.
-    pub(super) async fn search(
+    pub(super) async fn search_submissions(
         &self,
         search: SubmissionSearch,
         goal: SearchGoal,

@@ -120,7 +120,7 @@ impl Submissions for PostgresStore {
         let filter = filter.clone();
         let search = SubmissionSearch { form: form.id, place, filter, order, after, anywhere: false };
         if reads_answers {
-            return Ok(self.search(search, SearchGoal::Count).await?.into_count());
+            return Ok(self.search_submissions(search, SearchGoal::Count).await?.into_count());
         }
         let (from, to) = &search.range(None);
         let sql = "SELECT count(*) FROM (SELECT 1 FROM submissions WHERE form = $1 AND deleted_at IS NULL
@@ -320,7 +320,7 @@ impl PostgresStore {
         search: SubmissionSearch,
         limit: usize,
     ) -> Result<Option<SubmissionRows>> {
-        let found = self.search(search, SearchGoal::Page(limit)).await?;
+        let found = self.search_submissions(search, SearchGoal::Page(limit)).await?;
         // Afterwards, because a form that is erased meanwhile loses its rows one after the other.
         Ok(self.live_form(form).await?.map(|_| found.into_page()))
     }

@@ -36,7 +36,7 @@ impl PostgresStore {
             while traces.len() <= limit {
                 let (filter, order) = (filter.clone(), Order::OldestFirst);
                 let search = SubmissionSearch { form: form.id, place, filter, order, after, anywhere: true };
-                let page = self.search(search, SearchGoal::Page(limit + 1)).await?.into_page();
+                let page = self.search_submissions(search, SearchGoal::Page(limit + 1)).await?.into_page();
                 traces.extend(page.rows.iter().map(|one| (one.id, found_in)));
                 after = page.next;
                 if after.is_none() {

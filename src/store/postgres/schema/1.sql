@@ -62,13 +62,12 @@ CREATE INDEX forms_deleted ON forms (workspace, deleted_at, id) WHERE deleted_at
 
 -- Forms that were erased, whose rows are still to be.
 CREATE TABLE purges (
-    form BYTEA PRIMARY KEY,
-    workspace BYTEA NOT NULL
+    form BYTEA PRIMARY KEY
 );
 
 CREATE TABLE form_versions (
     form BYTEA NOT NULL,
-    number INT NOT NULL,
+    number BIGINT NOT NULL,
     data TEXT NOT NULL,
     PRIMARY KEY (form, number)
 );

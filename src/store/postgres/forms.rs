@@ -1,0 +1,336 @@
+//! Forms in the database: lock, load, ask the domain, write.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_postgres::Row;
+
+use super::counters::{self, Lock};
+use super::transaction::Tx;
+use super::{PostgresStore, events, idempotency, purges, queues};
+use crate::clock::Timestamp;
+use crate::domain::form::admission::{IdempotencyRecord, Refusal};
+use crate::domain::form::filter::FormFilter;
+use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
+use crate::domain::integration::event::{EventType, Subject};
+use crate::domain::revision::ExpectedRevision;
+use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
+use crate::store::json::{from_json, to_text};
+use crate::store::step::Stop;
+use crate::store::{
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
+    StepResult, StoreError,
+};
+
+#[async_trait]
+impl Forms for PostgresStore {
+    async fn insert_form(&self, new: NewForm) -> Result<StepResult<(FormId, Timestamp)>> {
+        let NewForm { form, version, idempotency_key } = &new;
+        let (version, key) = (&to_text(version)?, idempotency_key.as_ref());
+        self.step(|tx| async move {
+            let now = form.created_at;
+            let made = async |record: IdempotencyRecord| {
+                Ok((FormId::from_bytes((record.result as u64).to_be_bytes()), record.at))
+            };
+            idempotency::replay(&tx, key, now, made).await?;
+            if is_deleted(&tx, form.workspace).await? {
+                return Err(Stop::Missing);
+            }
+            let known = "SELECT 1 FROM forms WHERE id = $1 UNION ALL SELECT 1 FROM purges WHERE form = $1";
+            if !tx.query(known, &[&form.id]).await?.is_empty() {
+                return Err(Stop::Recheck);
+            }
+            check_slug(&tx, form).await?;
+            put(&tx, form, None).await?;
+            insert_version(&tx, form, version).await?;
+            counters::insert(&tx, form.id).await?;
+            queues::create(&tx, form, &[]).await?;
+            let made = u64::from_be_bytes(form.id.to_bytes()).into();
+            idempotency::insert_record(&tx, key, made, &[], now).await?;
+            Ok((form.id, now))
+        })
+        .await
+    }
+
+    async fn find_form(&self, form: FormRef) -> Result<Option<Arc<Form>>> {
+        self.live_form(form).await
+    }
+
+    async fn find_form_workspace(&self, form: FormId) -> Result<Option<WorkspaceId>> {
+        self.read(|session| async move { workspace_of(&session, form).await }).await
+    }
+
+    async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
+        self.read(|session| async move { find_slug(&session, workspace, slug).await }).await
+    }
+
+    async fn list_forms(
+        &self,
+        workspace: WorkspaceId,
+        filter: &FormFilter,
+        after: Option<(Timestamp, FormId)>,
+        limit: usize,
+    ) -> Result<FormRows> {
+        self.search_forms(workspace, filter, after, limit).await
+    }
+
+    async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>> {
+        self.count_matches(workspace, filter).await
+    }
+
+    async fn find_version(&self, form: FormRef, number: u32) -> Result<Option<StoredVersion>> {
+        let sql = "SELECT form_versions.data FROM forms JOIN form_versions ON form = id
+                   WHERE id = $1 AND workspace = $2 AND deleted_at IS NULL AND number = $3";
+        let number = i64::from(number);
+        let find =
+            |session: Tx| async move { session.query_opt(sql, &[&form.id, &form.workspace, &number]).await };
+        self.read(find).await?.map(|row| version(&row)).transpose()
+    }
+
+    async fn find_retired(&self, form: FormRef) -> Result<RetiredIds> {
+        let sql = "SELECT retired FROM forms
+                   WHERE id = $1 AND workspace = $2 AND deleted_at IS NULL AND retired IS NOT NULL";
+        let find = |session: Tx| async move { session.query_opt(sql, &[&form.id, &form.workspace]).await };
+        let Some(row) = self.read(find).await? else { return Ok(RetiredIds::new()) };
+        from_json("the ids of removed questions", row.get::<_, &str>(0).as_bytes())
+    }
+
+    async fn list_versions(
+        &self,
+        form: FormRef,
+        before: Option<u32>,
+        limit: usize,
+    ) -> Result<Option<Page<StoredVersion, u32>>> {
+        self.read(|session| async move {
+            match find_live(&session, form).await? {
+                Some(_) => list_versions(&session, form.id, before, limit).await.map(Some),
+                None => Ok(None),
+            }
+        })
+        .await
+    }
+
+    async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
+        let retired = update.retired.as_ref().map(to_text).transpose()?;
+        let version = update.version.as_ref().map(to_text).transpose()?;
+        let (id, context) = (workspace.form(update.form.id), &*self.context);
+        let (update, retired, version) = (&update, retired.as_deref(), version.as_deref());
+        let replaced = self
+            .step(|tx| async move {
+                let form = &update.form;
+                counters::lock(&tx, id.id, Lock::Form).await?;
+                let current = find_live(&tx, id).await?.ok_or(Stop::Missing)?;
+                if current.revision != update.seen_revision {
+                    return Err(Stop::Recheck);
+                }
+                if form.slug != current.slug {
+                    check_slug(&tx, form).await?;
+                }
+                put(&tx, form, retired).await?;
+                if let Some(version) = version {
+                    insert_version(&tx, form, version).await?;
+                }
+                queues::create(&tx, form, &current.integrations).await?;
+                let mut revived = Vec::new();
+                for integration in &update.resumed {
+                    if queues::resume(&tx, form.id, *integration, update.now).await? {
+                        revived.push(*integration);
+                    }
+                }
+                let event = match (current.status, form.status) {
+                    (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
+                    (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
+                    _ => None,
+                };
+                if let Some(event) = event {
+                    let what = (event, Subject::Form);
+                    events::record(&tx, context, form, what, None, form.updated_at).await?;
+                }
+                if let Some((key, response)) = &update.response {
+                    let response = response.as_bytes();
+                    idempotency::insert_record(&tx, Some(key), 0, response, form.updated_at).await?;
+                }
+                let removed = current.integrations.iter().filter(|one| form.integration(one.id).is_none());
+                Ok((removed.map(|one| one.id).collect::<Vec<_>>(), revived))
+            })
+            .await?;
+        if let StepResult::Done((removed, revived)) = &replaced {
+            let queue =
+                |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
+            removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
+            revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
+            self.context.wake();
+        }
+        Ok(replaced.map(drop))
+    }
+
+    async fn trash_form(
+        &self,
+        form: FormRef,
+        expected: ExpectedRevision,
+        now: Timestamp,
+    ) -> Result<StepResult<()>> {
+        let (expected, context) = (&expected, &*self.context);
+        let trashed = self
+            .step(|tx| async move {
+                counters::lock(&tx, form.id, Lock::Form).await?;
+                let live = find_live(&tx, form).await?.ok_or(Stop::Missing)?;
+                expected.check(live.revision)?;
+                let what = (EventType::FormDeleted, Subject::Form);
+                events::record(&tx, context, &live, what, None, now).await?;
+                Ok(put(&tx, &live.trashed(now), None).await?)
+            })
+            .await?;
+        self.context.wake();
+        Ok(trashed)
+    }
+
+    async fn restore_form(
+        &self,
+        form: FormRef,
+        idempotency_key: Option<IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<StepResult<Restored>> {
+        let key = idempotency_key.as_ref();
+        let restored = self
+            .step(|tx| async move {
+                counters::lock(&tx, form.id, Lock::Form).await?;
+                let found = find(&tx, form).await?.ok_or(Stop::Missing)?;
+                let replayed = async |record: IdempotencyRecord| {
+                    let (form, responses) = from_json("what was restored", &record.extra)?;
+                    restored_form(&tx, form, responses, record.at).await
+                };
+                idempotency::replay(&tx, key, now, replayed).await?;
+                let restored = found.restored()?;
+                check_slug(&tx, &restored).await?;
+                put(&tx, &restored, None).await?;
+                let responses = counters::responses(&tx, form.id).await?;
+                let shown = to_text(&(&restored, responses))?;
+                idempotency::insert_record(&tx, key, 0, shown.as_bytes(), now).await?;
+                Ok(restored_form(&tx, restored, responses, now).await?)
+            })
+            .await?;
+        self.context.wake();
+        Ok(restored)
+    }
+
+    async fn purge_form(&self, form: FormRef, expected: ExpectedRevision) -> Result<StepResult<()>> {
+        let expected = &expected;
+        let begun = self
+            .step(|tx| async move {
+                counters::lock(&tx, form.id, Lock::Form).await?;
+                let found = find(&tx, form).await?.ok_or(Stop::Missing)?;
+                expected.check(found.revision)?;
+                Ok(purges::begin(&tx, form.id).await?)
+            })
+            .await?;
+        if matches!(begun, StepResult::Done(())) {
+            self.resume_purges();
+        }
+        Ok(begun)
+    }
+}
+
+/// Finds a form, in the trash or not.
+pub(super) async fn find(tx: &Tx, form: FormRef) -> Result<Option<Form>> {
+    let sql = "SELECT data FROM forms WHERE id = $1 AND workspace = $2";
+    tx.query_opt(sql, &[&form.id, &form.workspace]).await?.map(|row| decode(&row)).transpose()
+}
+
+/// Finds a form outside the trash.
+pub(super) async fn find_live(tx: &Tx, form: FormRef) -> Result<Option<Form>> {
+    Ok(find(tx, form).await?.filter(|form| form.deleted_at.is_none()))
+}
+
+/// Returns the workspace of a form, in the trash or not; `None` if the form does not exist.
+pub(super) async fn workspace_of(tx: &Tx, form: FormId) -> Result<Option<WorkspaceId>> {
+    let row = tx.query_opt("SELECT workspace FROM forms WHERE id = $1", &[&form]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Reads a form from the first column of a row.
+pub(super) fn decode(row: &Row) -> Result<Form> {
+    from_json("a form", row.get::<_, &str>(0).as_bytes())
+}
+
+fn version(row: &Row) -> Result<StoredVersion> {
+    from_json("a version of a form", row.get::<_, &str>(0).as_bytes())
+}
+
+/// Whether a workspace was deleted, which cannot happen from then on until the end of the transaction.
+async fn is_deleted(tx: &Tx, workspace: WorkspaceId) -> Result<bool> {
+    let sql = "SELECT is_deleted FROM workspaces WHERE id = $1 FOR SHARE";
+    Ok(tx.query_opt(sql, &[&workspace]).await?.is_some_and(|row| row.get(0)))
+}
+
+async fn find_slug(tx: &Tx, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
+    let sql = "SELECT id FROM forms WHERE workspace = $1 AND slug = $2 AND deleted_at IS NULL";
+    Ok(tx.query_opt(sql, &[&workspace, &slug]).await?.map(|row| row.get(0)))
+}
+
+/// Checks that no other form outside the trash has the slug of `form`. One that gets it meanwhile interrupts the transaction,
+/// because slugs are unique.
+async fn check_slug<T>(tx: &Tx, form: &Form) -> Result<(), Stop<T>> {
+    let Some(slug) = &form.slug else { return Ok(()) };
+    match find_slug(tx, form.workspace, slug).await? {
+        Some(holder) => Err(Refusal::slug_taken(slug, holder).into()),
+        None => Ok(()),
+    }
+}
+
+/// Writes a new or changed form, and the ids of its removed questions if they have changed.
+async fn put(tx: &Tx, form: &Form, retired: Option<&str>) -> Result<()> {
+    let sql = "INSERT INTO forms (id, workspace, slug, created_at, deleted_at, revision, data, retired)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+               ON CONFLICT (id) DO UPDATE SET slug = excluded.slug, deleted_at = excluded.deleted_at,
+                   revision = excluded.revision, data = excluded.data,
+                   retired = coalesce(excluded.retired, forms.retired)";
+    let Form { id, workspace, slug, created_at, deleted_at, .. } = form;
+    let revision = i64::try_from(form.revision).unwrap_or(i64::MAX);
+    let data = to_text(form)?;
+    tx.execute(sql, &[id, workspace, slug, created_at, deleted_at, &revision, &data, &retired])
+        .await
+        .map(drop)
+}
+
+/// Inserts the current version of `form`, whose JSON is `data`.
+async fn insert_version(tx: &Tx, form: &Form, data: &str) -> Result<()> {
+    let sql = "INSERT INTO form_versions (form, number, data) VALUES ($1, $2, $3)";
+    tx.execute(sql, &[&form.id, &i64::from(form.version), &data]).await.map(drop)
+}
+
+/// Lists versions, newest first: their sizes, and then those that a page holds.
+async fn list_versions(
+    tx: &Tx,
+    form: FormId,
+    before: Option<u32>,
+    limit: usize,
+) -> Result<Page<StoredVersion, u32>> {
+    let sql = "SELECT number, octet_length(data) FROM form_versions WHERE form = $1 AND number < $2
+               ORDER BY number DESC LIMIT $3";
+    let before = before.map_or(i64::MAX, i64::from);
+    let sizes = tx.query(sql, &[&form, &before, &(limit as i64 + 1)]).await?;
+    let (mut numbers, mut bytes) = (Vec::new(), 0);
+    for row in sizes.iter().take(limit) {
+        numbers.push(row.get::<_, i64>(0));
+        bytes += row.get::<_, i32>(1) as usize;
+        if bytes >= PAGE_BYTES {
+            break;
+        }
+    }
+    let has_more = numbers.len() < sizes.len();
+    let sql =
+        "SELECT data FROM form_versions WHERE form = $1 AND number = ANY($2::BIGINT[]) ORDER BY number DESC";
+    let rows = tx.query(sql, &[&form, &numbers]).await?;
+    let rows = rows.iter().map(version).collect::<Result<Vec<_>>>()?;
+    Ok(Page { next: rows.last().filter(|_| has_more).map(|row| row.number), rows })
+}
+
+/// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no second
+/// read.
+async fn restored_form(tx: &Tx, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
+    let sql = "SELECT data FROM form_versions WHERE form = $1 AND number = $2";
+    let missing = || StoreError::Missing(format!("version {} of {}", form.version, form.id));
+    let row = tx.query_opt(sql, &[&form.id, &i64::from(form.version)]).await?.ok_or_else(missing)?;
+    Ok(Restored { version: version(&row)?, form: Arc::new(form), responses, at })
+}
