@@ -152,6 +152,7 @@ async fn an_operator_lists_and_revokes_the_keys_of_another_workspace() {
     let server = Server::start().await;
     let other = server.post("/api/v1/workspaces", json!({"name": "Other"})).send().await.expect(201);
     let (workspace, admin) = (other["id"].as_str().unwrap(), other["key"].as_str().unwrap());
+    server.clock.advance(1);
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"], "workspace": workspace})).await;
     let there = format!("{KEYS}?workspace={workspace}");
     let operator = server.key_with(&[Scope::Operator]).await;
